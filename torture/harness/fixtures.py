@@ -67,6 +67,8 @@ SERIES = ("DTSTART:20260302T090000Z", "DURATION:PT15M", "RRULE:FREQ=DAILY;COUNT=
 EXCEPTION = ("RECURRENCE-ID:20260304T090000Z", "DTSTART:20260304T100000Z", "DURATION:PT15M")
 
 KNOWN_INPUTS = {
+    "labels.dump": b"#notmuch-dump batch-tag:3 tags\n" + b"".join(
+        b"+tax +year/%d -- id:message-%d@example.org\n" % (2000 + number % 20, number) for number in range(300)),
     "known.vcf": card("anna", "Anna Known", "EMAIL:anna@x.example", "TEL:+43 1 5550101")
     + card("anna-again", "Anna Known", "EMAIL:anna@x.example", "NOTE:the other card")
     + card("bruno", "Bruno Known", "EMAIL:bruno@x.example")

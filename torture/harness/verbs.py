@@ -80,6 +80,8 @@ VERBS = [
     Verb("undo", "undo 6", Effect.STEPS),
     Verb("undo-import", "undo 2", Effect.STEPS),
     Verb("undo-collection", "undo 8", Effect.STEPS),
+    # Labels of messages, which wait for the messages
+    Verb("labels-import", "labels import {inputs}/labels.dump", Effect.WHOLE),
     # Collections
     Verb("searches-add", 'searches add friends --kind contact "anna or bruno"', Effect.WHOLE),
     Verb("collections-create", "collections create work --type calendar"),
@@ -106,6 +108,7 @@ VERBS = [
     Verb("generate", "measure generate contacts 200 --output {out}/generated.vcf", output="generated.vcf"),
     # Reads
     read("export-pipe", "export contacts"),
+    read("labels-export", "labels export"),
     read("find", "find anna"),
     read("find-duplicates", "find --duplicates"),
     read("agenda", "agenda 2026-03"),

@@ -41,6 +41,9 @@ pub(crate) struct MailConfig {
     pub(crate) addresses: Vec<String>,
     /// The labels that new replies inherit from their threads.
     pub(crate) inherited_labels: Option<Vec<String>>,
+    /// The labels whose messages are hidden from searches that do not name them.
+    #[serde(default)]
+    pub(crate) exclude_labels: Vec<String>,
 }
 
 /// `[query-log]`.

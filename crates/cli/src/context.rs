@@ -35,6 +35,8 @@ pub(crate) struct CommandContext {
     pub(crate) mail_addresses: Vec<String>,
     /// The labels that new replies inherit from their threads.
     pub(crate) inherited_labels: Vec<String>,
+    /// The labels whose messages are hidden from searches that do not name them.
+    pub(crate) excluded_labels: Vec<String>,
     /// Whether to print no progress, notes or warnings.
     pub(crate) quiet: bool,
     /// Standard output.
@@ -133,6 +135,7 @@ impl CommandContext {
             inherited_labels: config.mail.inherited_labels.unwrap_or_else(|| {
                 DEFAULT_INHERITED_LABELS.iter().map(ToString::to_string).collect()
             }),
+            excluded_labels: config.mail.exclude_labels,
             locale: config.locale,
             locale_if_new: locale_for_category("LC_COLLATE"),
         })

@@ -107,6 +107,14 @@ impl CommandFailure {
         }
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.kind == FailureKind::NotFound
+    }
+
     pub(crate) fn with_hint(mut self, hint: impl Display) -> CommandFailure {
         self.hints.push(hint.to_string());
         self

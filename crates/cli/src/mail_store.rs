@@ -4,9 +4,11 @@
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
+use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
-use larder_query::{ListedMessage, ThreadPath, ThreadRow};
+use larder_edit::labels::are_labels_outdated;
+use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
 use larder_store::{CheckReport, DataDirectory, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::MailSource;
 use std::collections::BTreeMap;
@@ -30,9 +32,56 @@ pub(crate) fn open_mail_reader(context: &CommandContext) -> Result<Option<Reader
     Ok(Some(Reader::open_with_zones(directory, zones)?))
 }
 
-/// Opens the index of mail for reading.
+/// Opens the index of mail for searches, with the labels that the messages have now; `None`: there
+/// is none. If the index cannot be written, a warning says that its labels are out of date.
+pub(crate) fn open_labelled_mail(
+    context: &CommandContext,
+) -> Result<Option<Reader>, CommandFailure> {
+    let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
+    let follow = || -> Result<(), CommandFailure> {
+        if !DataDirectory::new(&context.dir).has_store()
+            || !are_labels_outdated(&context.open_reader()?, &reader)?
+        {
+            return Ok(());
+        }
+        follow_labels(context, &mut open_mail_store(context)?)
+    };
+    if let Err(failure) = follow() {
+        let reason = failure.message();
+        context.print_warning(format!("the labels of messages are out of date: {reason}"));
+    }
+    Ok(Some(reader))
+}
+
+/// Brings the labels in the index of mail up to date with those in the store.
+pub(crate) fn follow_labels(
+    context: &CommandContext,
+    store: &mut Store,
+) -> Result<(), CommandFailure> {
+    if DataDirectory::new(&context.dir).has_store() {
+        larder_edit::labels::follow_labels(&context.open_reader()?, store, now_milliseconds())?;
+    }
+    Ok(())
+}
+
+/// Brings the labels in the index of mail up to date, if there is one, after a change that was
+/// committed. A failure is a warning: the next search or synchronisation tries again.
+pub(crate) fn follow_committed_labels(context: &CommandContext) -> Result<(), CommandFailure> {
+    CommandFailure::after_commit(open_labelled_mail(context)).map(drop)
+}
+
+/// Parses a query for messages, and leaves out those with a label that hides them.
+pub(crate) fn parse_mail_query(
+    context: &CommandContext,
+    line: &str,
+) -> Result<MailQuery, CommandFailure> {
+    let query_context = MailQueryContext::from(&context.settings);
+    Ok(MailQuery::parse(line, &query_context)?.without_labels(&context.excluded_labels))
+}
+
+/// Opens the index of mail for searches.
 pub(crate) fn require_mail_reader(context: &CommandContext) -> Result<Reader, CommandFailure> {
-    open_mail_reader(context)?.ok_or_else(|| {
+    open_labelled_mail(context)?.ok_or_else(|| {
         CommandFailure::new(FailureKind::Store, "no mail is indexed")
             .with_hint("register a maildir: larder sources add MAILDIR; then: larder sync")
     })
@@ -138,6 +187,30 @@ pub(crate) fn resolve_message(
     }
 }
 
+/// Explains the failure of a command that found no item with an ID, if a message has the ID: its
+/// file is not changed.
+pub(crate) fn explain_message(
+    context: &CommandContext,
+    id: &str,
+    failure: CommandFailure,
+) -> CommandFailure {
+    if !failure.is_not_found() {
+        return failure;
+    }
+    let reader = open_mail_reader(context).ok().flatten();
+    let found = reader.map(|reader| resolve_message(context, &reader, id));
+    match found {
+        Some(Ok(Some(_))) => {
+            let message =
+                format!("{:?} is a message: larder does not change mail", sanitize_line(id));
+            CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("to label it: larder edit ID --label +NAME")
+                .with_hint("to delete it, use your mail program; larder sync then forgets it")
+        }
+        _ => failure,
+    }
+}
+
 /// Opens a file of a message. A file that was moved since the last synchronisation is named.
 pub(crate) fn open_message_row(
     roots: &MailRoots,
@@ -149,11 +222,19 @@ pub(crate) fn open_message_row(
         .iter()
         .map(|(collection, path)| file_path(roots, collection, path))
         .collect::<Result<_, _>>()?;
+    let labels = {
+        let mail = reader.mail()?;
+        let mut listed = mail.listed_labels()?;
+        mail.labels_of(&mut listed, row)?.into_iter().map(str::to_string).collect()
+    };
     let found = paths.iter().find(|path| path.exists()).or(paths.first());
     match found {
-        Some(path) => MessageFile::open(path).map_err(|failure| {
-            failure.with_hint("files that were moved are found by: larder sync")
-        }),
+        Some(path) => match MessageFile::open(path) {
+            Ok(file) => Ok(MessageFile { labels, ..file }),
+            Err(failure) => {
+                Err(failure.with_hint("files that were moved are found by: larder sync"))
+            }
+        },
         None => Err(CommandFailure::new(FailureKind::NotFound, "the message has no file")
             .with_hint("larder sync")),
     }
@@ -164,7 +245,7 @@ pub(crate) fn open_message(
     context: &CommandContext,
     id: &str,
 ) -> Result<Option<MessageFile>, CommandFailure> {
-    let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
+    let Some(reader) = open_labelled_mail(context)? else { return Ok(None) };
     let Some(row) = resolve_message(context, &reader, id)? else { return Ok(None) };
     open_message_row(&mail_roots(context)?, &reader, row).map(Some)
 }
@@ -183,7 +264,7 @@ pub(crate) fn open_thread(
     context: &CommandContext,
     id: &str,
 ) -> Result<Vec<ThreadMember>, CommandFailure> {
-    let Some(reader) = open_mail_reader(context)? else { return Ok(Vec::new()) };
+    let Some(reader) = open_labelled_mail(context)? else { return Ok(Vec::new()) };
     let Some(row) = resolve_message(context, &reader, id)? else { return Ok(Vec::new()) };
     let thread = {
         let mail = reader.mail()?;

@@ -19,6 +19,8 @@ pub(crate) struct MessageFile {
     /// `None` is standard input.
     pub(crate) path: Option<PathBuf>,
     pub(crate) bytes: Vec<u8>,
+    /// The labels of the message, if it was found in the index.
+    pub(crate) labels: Vec<String>,
 }
 
 impl MessageFile {
@@ -43,7 +45,7 @@ impl MessageFile {
         };
         let name = path.unwrap_or(Path::new("standard input"));
         let bytes = bytes.map_err(|error| CommandFailure::from_file_error(name, &error))?;
-        Ok(MessageFile { path: path.map(Path::to_path_buf), bytes })
+        Ok(MessageFile { path: path.map(Path::to_path_buf), bytes, labels: Vec::new() })
     }
 
     /// Parses the message. A file that is no mail is an error.

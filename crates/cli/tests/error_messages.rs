@@ -578,7 +578,7 @@ fn usage_errors_name_the_mistake() {
     assert_snapshot!(check(&["edit", lunch, "--every", "monday"]), @"
     error: unknown option --every
     hint: did you mean --rule?
-    hint: usage: larder edit [OPTIONS] <ID>
+    hint: usage: larder edit [OPTIONS] [ID]...
     ");
     assert_snapshot!(check(&["add", "a.vcf", "b.vcf"]), @"
     error: add takes one file

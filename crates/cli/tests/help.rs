@@ -34,6 +34,12 @@ const COMMANDS: &[&str] = &[
     "searches list",
     "searches add",
     "searches remove",
+    "labels",
+    "labels list",
+    "labels export",
+    "labels import",
+    "labels rename",
+    "labels remove",
     "fields",
     "check",
     "backup",
@@ -80,6 +86,7 @@ fn the_help_lists_the_commands() {
       sources      Register maildirs, list them, or forget them
       sync         Bring the index of registered maildirs up to date
       searches     List saved searches with their counts, define or remove them
+      labels       List the labels of messages, export and import them, rename and remove labels
       fields       List the fields for searching, sorting and printing
       check        Check the store for damage
       backup       Copy the store, even while it is in use, into one file, and verify the copy

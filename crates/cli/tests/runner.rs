@@ -52,6 +52,7 @@ mod import;
 mod invariants;
 mod item_changes;
 mod kind_places;
+mod labels;
 mod mail_against_mu;
 mod mail_lists;
 mod maintenance;

@@ -1,6 +1,7 @@
 //! `larder edit`.
 
 mod contact;
+mod message_labels;
 
 use crate::args::OutputFormat;
 use crate::contact_args::ContactArgs;
@@ -8,6 +9,7 @@ use crate::context::{CommandContext, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, name_from_bytes};
 use crate::machine_time::now_milliseconds;
+use crate::mail_store::explain_message;
 use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure};
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
@@ -37,11 +39,30 @@ use tempfile::TempPath;
 /// add it if there is none; --set phone+=NUMBER adds a value, and --set phone.2=NUMBER sets the
 /// second.
 ///
+/// Messages have no text to edit, but labels: --label +tax -todo adds and removes them, on the
+/// messages with these IDs, or on all that match --query.
+///
 /// If the edited text is invalid, the editor opens again. If you give up, or another program
 /// modified the item, your text is kept in a file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EditArgs {
-    /// The item
+    /// The item; with --label, the messages
+    #[arg(value_name = "ID", required_unless_present = "query")]
+    ids: Vec<String>,
+    /// Change the labels of all messages that match this query
+    #[arg(
+        long,
+        value_name = "QUERY",
+        conflicts_with = "ids",
+        requires = "labels",
+        allow_hyphen_values = true
+    )]
+    query: Option<String>,
+    /// Add labels to messages, and remove others; takes all words that follow
+    #[arg(long = "label", value_name = "+NAME|-NAME", num_args = 1.., allow_hyphen_values = true)]
+    labels: Vec<String>,
+    /// The single item of all changes but those of labels.
+    #[arg(skip)]
     id: String,
     /// Read the new text from this file (- for standard input) instead of an editor
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scope", "occurrence"])]
@@ -167,9 +188,24 @@ struct EditedItem {
 }
 
 impl EditArgs {
-    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+    pub(crate) fn run(
+        mut self,
+        context: &mut CommandContext,
+    ) -> Result<CommandStatus, CommandFailure> {
+        if !self.labels.is_empty() {
+            return self.edit_labels(context);
+        }
+        self.id = match self.ids.as_slice() {
+            [id] => id.clone(),
+            _ => {
+                let message = "only labels are changed on several items at once";
+                return Err(CommandFailure::new(FailureKind::Usage, message)
+                    .with_hint("change each item with a command of its own"));
+            }
+        };
         let reader = context.open_reader()?;
-        let (meta, which) = self.occurrences.resolve_item(context, &reader, &self.id)?;
+        let found = self.occurrences.resolve_item(context, &reader, &self.id);
+        let (meta, which) = found.map_err(|failure| explain_message(context, &self.id, failure))?;
         let wrong = |error| edit_failure(error, "edit", &self.id);
         if meta.kind.source_format() == SourceFormat::Vcard {
             if let Some(status) = self.edit_contact(context, &reader, &meta)? {
@@ -233,6 +269,22 @@ impl EditArgs {
             Some(ChangeOutcome::Unchanged(_)) => print_unchanged(context, &meta),
             _ => Err(self.conflict_failure(&meta, file, &text)?),
         }
+    }
+
+    /// Changes the labels of messages.
+    fn edit_labels(&self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let has_other_changes = self.from.is_some()
+            || !self.fields.is_empty()
+            || !self.contact.given_options().is_empty()
+            || !self.occurrences.is_empty()
+            || self.changes.to_edit(&[]).map_or(true, |edit| !edit.is_empty());
+        if has_other_changes {
+            let message = "--label changes messages, and the other options change other items";
+            return Err(
+                CommandFailure::new(FailureKind::Usage, message).with_hint("give --label alone")
+            );
+        }
+        message_labels::edit_labels(context, &self.ids, self.query.as_deref(), &self.labels)
     }
 
     /// Changes an event, a task or a memo, or some of its occurrences, with options.

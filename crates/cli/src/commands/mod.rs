@@ -12,6 +12,7 @@ mod export;
 mod fields;
 mod find;
 mod import;
+mod labels;
 mod log;
 mod man;
 mod measure;
@@ -108,6 +109,7 @@ pub(crate) enum Command {
     Sources(sources::SourcesArgs),
     Sync(sync::SyncArgs),
     Searches(searches::SearchesArgs),
+    Labels(labels::LabelsArgs),
     Fields(fields::FieldsArgs),
     Check(check::CheckArgs),
     Backup(backup::BackupArgs),
@@ -177,6 +179,7 @@ impl Command {
             Command::Sources(args) => args.run(context),
             Command::Sync(args) => args.run(context),
             Command::Searches(args) => args.run(context),
+            Command::Labels(args) => args.run(context),
             Command::Fields(args) => args.run(context),
             Command::Check(args) => args.run(context),
             Command::Backup(args) => args.run(context),

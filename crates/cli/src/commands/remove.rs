@@ -5,6 +5,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, display_title, resolve_items};
 use crate::machine_time::now_milliseconds;
+use crate::mail_store::explain_message;
 use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure};
 use crate::output::{format_count, print_message};
 use larder_edit::RemovalOutcome;
@@ -90,7 +91,8 @@ impl RemoveArgs {
         let reader = context.open_reader()?;
         let mut named = Vec::new();
         for id in &self.ids {
-            let (meta, which) = self.occurrences.resolve_item(context, &reader, id)?;
+            let found = self.occurrences.resolve_item(context, &reader, id);
+            let (meta, which) = found.map_err(|failure| explain_message(context, id, failure))?;
             named.push((id, meta, which));
         }
         let recurs =

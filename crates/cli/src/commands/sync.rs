@@ -5,7 +5,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::mail_rules::run_rules;
-use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
+use crate::mail_store::{follow_labels, list_sources, open_mail_reader, open_mail_store};
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use larder_store::Store;
 use larder_sync::{MailSyncOptions, MailSyncReport, RuleScope};
@@ -63,6 +63,7 @@ impl SyncArgs {
         let options = self.to_options(context);
         let stop = crate::interrupt::install_interrupt_flag();
         let mut store = open_mail_store(context)?;
+        follow_labels(context, &mut store)?;
         let mut status = CommandStatus::Done;
         let mut completed = Vec::new();
         for source in sources {
@@ -101,6 +102,8 @@ impl SyncArgs {
         if !run_rules(context, &mut store, &completed, scope)? && status == CommandStatus::Done {
             status = CommandStatus::Rejected;
         }
+        // Labels may have changed while the messages were read.
+        follow_labels(context, &mut store)?;
         Ok(status)
     }
 

@@ -6,6 +6,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::machine_time::now_milliseconds;
+use crate::mail_store::follow_committed_labels;
 use crate::output::{
     ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, print_message, sanitize_line,
 };
@@ -36,6 +37,7 @@ impl UndoArgs {
                 let mut store = context.open_store()?;
                 let undo = store.undo(id, now_milliseconds())?;
                 refresh_after_undo(&mut store)?;
+                follow_committed_labels(context)?;
                 print_report(context, id, undone.as_ref(), &undo)
             }
             None => undo_newest(context, &reader),
@@ -71,6 +73,7 @@ fn undo_newest(
                 undo => undo?,
             };
             refresh_after_undo(&mut store)?;
+            follow_committed_labels(context)?;
             if !had_nothing_left(row, &undo) {
                 return print_report(context, row.id, Some(row), &undo);
             }

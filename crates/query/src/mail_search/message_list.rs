@@ -34,6 +34,8 @@ pub struct ListedMessage {
     pub flags: MessageFlags,
     /// The number of its thread in the index.
     pub thread: u32,
+    /// Its labels, sorted.
+    pub labels: Vec<String>,
     /// Whether it matches, and is not only in the thread of one that does.
     pub is_match: bool,
 }
@@ -76,6 +78,7 @@ impl MailSearch<'_> {
     ) -> Result<Vec<ListedMessage>, Error> {
         let mut flags = RowValues::new(self.mail, MailColumn::Flags);
         let mut threads = RowValues::new(self.mail, MailColumn::Thread);
+        let mut labels = self.mail.listed_labels()?;
         let mut listed = Vec::with_capacity(rows.size_hint().0);
         for row in rows {
             let Some(message) = self.mail.message(row)? else { continue };
@@ -84,6 +87,12 @@ impl MailSearch<'_> {
                 message,
                 flags: MessageFlags::from_bits(bits),
                 thread: threads.get(row)?,
+                labels: self
+                    .mail
+                    .labels_of(&mut labels, row)?
+                    .into_iter()
+                    .map(Into::into)
+                    .collect(),
                 is_match: is_match(row),
             });
         }

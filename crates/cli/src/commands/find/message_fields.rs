@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// The names of the values in JSON, and their names and letters in mu.
-const FIELDS: [(&str, &[&str]); 21] = [
+const FIELDS: [(&str, &[&str]); 22] = [
     ("id", &[]),
     ("kind", &[]),
     ("collection", &[]),
@@ -29,6 +29,7 @@ const FIELDS: [(&str, &[&str]); 21] = [
     ("references", &["ref"]),
     ("keywords", &["tags", "x"]),
     ("flags", &["flag", "g"]),
+    ("labels", &["label", "q"]),
     ("folders", &["maildir", "m"]),
     ("files", &["path", "l"]),
     ("thread_id", &[]),
@@ -103,6 +104,7 @@ pub(super) fn message_json(
         "references": summary.references,
         "keywords": summary.keywords,
         "flags": one.flags.names().collect::<Vec<_>>(),
+        "labels": one.labels,
         "folders": folders,
         "files": paths,
         "thread_id": format_thread_id(one.thread),

@@ -14,13 +14,12 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    MailRoots, mail_roots, open_mail_reader, open_message_row, require_mail_reader,
+    MailRoots, mail_roots, open_labelled_mail, open_message_row, parse_mail_query,
+    require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
-use larder_query::{
-    ListedMessage, MailListRequest, MailQuery, MailQueryContext, MailSearch, MailSort,
-};
+use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
 use larder_store::Reader;
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
@@ -90,8 +89,7 @@ pub(super) fn print_messages(
     context: &mut CommandContext,
     options: &MessageListOptions,
 ) -> Result<CommandStatus, CommandFailure> {
-    let query_context = MailQueryContext::from(&context.settings);
-    let query = MailQuery::parse(&options.query, &query_context)?;
+    let query = parse_mail_query(context, &options.query)?;
     let fields = parse_field_names(&options.fields)?;
     let request = options.to_request(&query, DEFAULT_LIMIT)?;
     if let Some(folder) = &options.links {
@@ -169,9 +167,8 @@ impl MessageGroup {
         context: &CommandContext,
         options: &MessageListOptions,
     ) -> Result<Option<MessageGroup>, CommandFailure> {
-        let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
-        let query_context = MailQueryContext::from(&context.settings);
-        let Ok(query) = MailQuery::parse(&options.query, &query_context) else { return Ok(None) };
+        let Some(reader) = open_labelled_mail(context)? else { return Ok(None) };
+        let Ok(query) = parse_mail_query(context, &options.query) else { return Ok(None) };
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);
         let request = MailListRequest {

@@ -1,4 +1,4 @@
-//! The rows of lists of messages: ID, date, sender, flags and subject.
+//! The rows of lists of messages: ID, date, sender, flags, subject and labels.
 //!
 //! Separate from `message_list` and `thread_list`, which both print such rows.
 
@@ -12,23 +12,36 @@ use larder_query::{ListedMessage, Snippet};
 use larder_store::Reader;
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 
-/// Returns the cells of the line of a message, whose subject is indented.
+/// A line of a list.
+pub(super) struct MessageLine {
+    /// ID, date, sender, flags, and subject with labels.
+    cells: [String; 5],
+    /// The labels at the end of the last cell.
+    labels: String,
+}
+
+/// Returns the line of a message, whose subject is indented.
 pub(super) fn list_cells(
     context: &CommandContext,
     reader: &Reader,
     one: &ListedMessage,
     indent: &str,
-) -> Result<[String; 5], CommandFailure> {
+) -> Result<MessageLine, CommandFailure> {
     let letters = reader.items().unique_prefix_len(one.message.handle)?;
     let summary = &one.message.summary;
     let from = summary.from.first().map(|one| one.display_name()).unwrap_or_default();
-    Ok([
+    let labels = match one.labels.is_empty() {
+        true => String::new(),
+        false => format!("  ({})", sanitize_line(&one.labels.join(" "))),
+    };
+    let cells = [
         format!("{:.letters$}", one.message.handle),
         list_date(context, summary.date),
         sanitize_line(from),
         flag_letters(one.flags),
-        format!("{indent}{}", subject_text(&summary.subject)),
-    ])
+        format!("{indent}{}{labels}", subject_text(&summary.subject)),
+    ];
+    Ok(MessageLine { cells, labels })
 }
 
 /// Returns a subject as lists show it.
@@ -42,12 +55,17 @@ pub(super) fn subject_text(subject: &str) -> String {
 /// Prints the lines of messages as a table, each with its snippet below.
 pub(super) fn print_rows(
     context: &mut CommandContext,
-    rows: &[[String; 5]],
+    lines: &[MessageLine],
     snippets: &[Option<Snippet>],
 ) -> Result<(), CommandFailure> {
     let width = context.out.line_width();
     let mut snippets = snippets.iter();
-    for [handle, date, from, flags, subject] in pad_cells(rows, [13, 16, 22, 6, 0], width) {
+    let rows: Vec<[String; 5]> = lines.iter().map(|line| line.cells.clone()).collect();
+    let padded = pad_cells(&rows, [13, 16, 22, 6, 0], width);
+    for ([handle, date, from, flags, last], line) in padded.into_iter().zip(lines) {
+        // A cell that was shortened has lost its end.
+        let labels = if last.ends_with(&line.labels) { line.labels.as_str() } else { "" };
+        let subject = last.strip_suffix(labels).unwrap_or(&last);
         let is_unread = flags.contains('u');
         let title = if is_unread { STRONG_STYLE } else { Style::new() };
         let cells = [
@@ -55,7 +73,8 @@ pub(super) fn print_rows(
             (Style::new(), date.as_str()),
             (title, from.as_str()),
             (FAINT_STYLE, flags.as_str()),
-            (title, subject.as_str()),
+            (title, subject),
+            (FAINT_STYLE, labels),
         ];
         context.out.print_line(style_cells(&cells))?;
         if let Some(Some(snippet)) = snippets.next()

@@ -73,6 +73,8 @@ fn print_page(
     flags.extend(message.is_signed().then_some("signed"));
     flags.extend(message.is_encrypted().then_some("encrypted"));
     rows.extend((!flags.is_empty()).then(|| ("flags", flags.join(" "))));
+    let labels = file.labels.join(" ");
+    rows.extend((!labels.is_empty()).then(|| ("labels", sanitize_line(&labels))));
     let mut label = "parts";
     for (at, part) in message.attachments() {
         rows.push((std::mem::take(&mut label), attachment_line(at, part)));
@@ -80,8 +82,9 @@ fn print_page(
     let title = message.headers.subject.as_deref().unwrap_or_default();
     let title = if title.is_empty() { "(no subject)".into() } else { sanitize_line(title) };
     out.print_line(format!("{STRONG_STYLE}{title}{STRONG_STYLE:#}"))?;
+    let width = rows.iter().map(|(label, _)| label.len()).max().unwrap_or_default().max(5);
     for (label, value) in &rows {
-        out.print_line(format!("{label:<5}  {value}"))?;
+        out.print_line(format!("{label:<width$}  {value}"))?;
     }
     out.print_line("")?;
     let mut has_text = false;
@@ -110,6 +113,7 @@ fn message_json(file: &MessageFile, message: &Message) -> Value {
         "kind": "message",
         "file": file.path.as_ref().map(|path| path.to_string_lossy()),
         "flags": file.flags().iter().map(|flag| flag.name()).collect::<Vec<_>>(),
+        "labels": file.labels,
         "signed": message.is_signed(),
         "encrypted": message.is_encrypted(),
         "headers": headers_json(&message.headers),

@@ -1,0 +1,68 @@
+//! Labels of messages, as `larder edit --label` changes them.
+
+use crate::commands::labels::{change_and_print, label_failure};
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::mail_store::{parse_mail_query, require_mail_reader, resolve_message};
+use crate::output::sanitize_line;
+use larder_format::label::LabelChange;
+use larder_query::MailSearch;
+use larder_store::Reader;
+
+/// Changes the labels of the messages with these IDs, or of those that match a query.
+pub(super) fn edit_labels(
+    context: &mut CommandContext,
+    ids: &[String],
+    query: Option<&str>,
+    changes: &[String],
+) -> Result<CommandStatus, CommandFailure> {
+    let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
+    context.read_saved_searches(query.unwrap_or_default())?;
+    let reader = require_mail_reader(context)?;
+    let mut rows = Vec::new();
+    for id in ids {
+        rows.extend(find_rows(context, &reader, id)?);
+    }
+    if let Some(line) = query {
+        let query = parse_mail_query(context, line)?;
+        let mail = reader.mail()?;
+        let words = mail.words();
+        let search = MailSearch::open(&mail, &words)?;
+        search.for_each_match(&query, &mut |row| rows.push(row))?;
+    }
+    let mut uids = Vec::with_capacity(rows.len());
+    {
+        let mail = reader.mail()?;
+        for row in rows {
+            uids.extend(mail.uid(row)?);
+        }
+    }
+    uids.sort_unstable();
+    uids.dedup();
+    if uids.is_empty() {
+        return Err(CommandFailure::new(FailureKind::NotFound, "no message matches the query")
+            .with_hint("`larder find --kind message QUERY` shows what a query matches"));
+    }
+    change_and_print(context, "edit labels", &uids, &change)
+}
+
+/// Returns the rows of the message with an ID: several if the ID is a Message-ID that several texts
+/// have, or if the message is in several maildirs.
+fn find_rows(
+    context: &CommandContext,
+    reader: &Reader,
+    id: &str,
+) -> Result<Vec<u32>, CommandFailure> {
+    let rows = reader.mail()?.rows_with_uid(id.strip_prefix("mid:").unwrap_or(id))?;
+    if !rows.is_empty() {
+        return Ok(rows);
+    }
+    match resolve_message(context, reader, id)? {
+        Some(row) => Ok(vec![row]),
+        None => {
+            let message = format!("no message has the ID {:?}", sanitize_line(id));
+            Err(CommandFailure::new(FailureKind::NotFound, message)
+                .with_hint("`larder find --kind message` shows IDs; only messages have labels"))
+        }
+    }
+}

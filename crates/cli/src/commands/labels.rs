@@ -1,0 +1,334 @@
+//! `larder labels`.
+
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::machine_time::now_milliseconds;
+use crate::mail_store::{follow_committed_labels, mail_roots, open_labelled_mail};
+use crate::output::{format_count, print_message, sanitize_line};
+use crate::output_path::OutputPath;
+use crate::table::format_columns;
+use larder_edit::labels::{change_labels, find_labelled};
+use larder_format::label::{LabelChange, LabelError, check_label};
+use larder_format::label_dump::{LabelDump, LabelDumpFormat};
+use larder_store::{FilePrivacy, Operation, OperationId};
+use larder_sync::LabelImportReport;
+use serde_json::json;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// List the labels of messages, export and import them, rename and remove labels
+///
+/// `larder edit ID --label +tax -todo` labels messages, and `larder find label:tax` finds them.
+/// Labels are kept with contacts and calendars, not in the index of mail, and can be undone.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabelsArgs {
+    #[command(subcommand)]
+    verb: Option<LabelsCommand>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum LabelsCommand {
+    /// List the labels with the number of their messages (the default)
+    List,
+    /// Write the labels of all messages, as `notmuch restore` or `mu labels import` reads them
+    Export {
+        /// The file [default: standard output]
+        #[arg(value_name = "FILE")]
+        file: Option<OutputPath>,
+        /// The program that reads them
+        #[arg(long = "for", value_name = "PROGRAM", value_enum, default_value_t)]
+        program: DumpProgram,
+    },
+    /// Read labels that `larder labels export`, `notmuch dump` or `mu labels export` wrote
+    ///
+    /// Messages keep the labels that they have. Labels of messages that are not indexed are kept
+    /// until they are.
+    Import {
+        /// The file; - for standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Take other labels from the messages that the file names
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Rename a label, on all messages
+    Rename {
+        /// The label
+        old: String,
+        /// Its new name; if it is a label, the two become one
+        new: String,
+    },
+    /// Take a label from all messages
+    Remove {
+        /// The label
+        label: String,
+    },
+}
+
+/// A program that reads labels.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum DumpProgram {
+    /// notmuch restore
+    #[default]
+    Notmuch,
+    /// mu labels import
+    Mu,
+}
+
+/// The largest file of labels.
+const MAX_DUMP_BYTES: u64 = 1 << 30;
+/// The number of lines with errors that are printed.
+const MAX_PRINTED_PROBLEMS: usize = 100;
+
+impl LabelsArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        match self.verb.unwrap_or(LabelsCommand::List) {
+            LabelsCommand::List => print_labels(context),
+            LabelsCommand::Export { file, program } => export(context, file.as_ref(), program),
+            LabelsCommand::Import { file, replace } => import(context, &file, replace),
+            LabelsCommand::Rename { old, new } => {
+                let mut change = LabelChange::default();
+                for name in [&old, &new] {
+                    check_label(name).map_err(label_failure)?;
+                }
+                change.add(&new);
+                if old != new {
+                    change.remove(&old);
+                }
+                change_all(context, "labels rename", &old, &change)
+            }
+            LabelsCommand::Remove { label } => {
+                check_label(&label).map_err(label_failure)?;
+                let mut change = LabelChange::default();
+                change.remove(&label);
+                change_all(context, "labels remove", &label, &change)
+            }
+        }
+    }
+}
+
+/// Returns the failure for a text that is no label, or no change of labels.
+pub(super) fn label_failure(error: LabelError) -> CommandFailure {
+    let has_sign = matches!(error, LabelError::LeadingMinus(_));
+    let failure = CommandFailure::new(FailureKind::Usage, error);
+    match has_sign {
+        true => failure.with_hint("--label takes all words that follow: write other options first"),
+        false => failure,
+    }
+}
+
+fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+    let Some(reader) = open_labelled_mail(context)? else {
+        context.print_note("no mail is indexed, so no message has labels");
+        return Ok(CommandStatus::NothingFound);
+    };
+    let (labels, waiting) = {
+        let mail = reader.mail()?;
+        (mail.count_labels()?, mail.count_waiting_labels()?)
+    };
+    let mut rows = Vec::new();
+    for (name, count) in &labels {
+        if context.format == OutputFormat::Json {
+            context.out.print_json(&json!({ "label": name, "messages": count }))?;
+        } else {
+            rows.push([sanitize_line(name), format_count(*count, "message")]);
+        }
+    }
+    for line in format_columns(&rows, [40, 0], context.out.line_width()) {
+        context.out.print_line(line)?;
+    }
+    if context.format == OutputFormat::Text {
+        if labels.is_empty() {
+            context.print_note("no labels; to label a message: larder edit ID --label +NAME");
+        }
+        if waiting > 0 {
+            let count = format_count(waiting, "labelled message");
+            context.print_note(format!("{count} not in the index"));
+        }
+    }
+    Ok(if labels.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
+}
+
+fn export(
+    context: &mut CommandContext,
+    file: Option<&OutputPath>,
+    program: DumpProgram,
+) -> Result<CommandStatus, CommandFailure> {
+    let data = context.open_reader()?;
+    let index = open_labelled_mail(context)?;
+    let roots = mail_roots(context)?;
+    let format = match program {
+        DumpProgram::Notmuch => LabelDumpFormat::Notmuch,
+        DumpProgram::Mu => LabelDumpFormat::Mu,
+    };
+    let output = file.map(|path| context.create_output(path, FilePrivacy::Private)).transpose()?;
+    let index = index.as_ref();
+    let report = match output {
+        None => larder_sync::export_labels(&data, index, &roots, format, &mut context.out)?,
+        Some(mut output) => {
+            let report = match larder_sync::export_labels(&data, index, &roots, format, &mut output)
+            {
+                Err(larder_sync::Error::Write(error)) => {
+                    return Err(output.to_error(error).into());
+                }
+                report => report?,
+            };
+            output.commit()?;
+            report
+        }
+    };
+    if report.left_out > 0 {
+        let count = format_count(report.left_out, "message");
+        context.print_warning(match format {
+            LabelDumpFormat::Notmuch => {
+                format!("{count} left out: notmuch cannot read their Message-IDs")
+            }
+            LabelDumpFormat::Mu => format!(
+                "{count} left out: not in the index, or no label that mu takes (no spaces, / $ ' \" \\ `)"
+            ),
+        });
+    }
+    if file.is_some() {
+        let count = format_count(report.messages, "message");
+        context.print_note(format!("exported the labels of {count}"));
+    }
+    Ok(CommandStatus::Done)
+}
+
+fn import(
+    context: &mut CommandContext,
+    file: &Path,
+    replace: bool,
+) -> Result<CommandStatus, CommandFailure> {
+    let name = match file.as_os_str() == "-" {
+        true => "standard input".to_string(),
+        false => sanitize_line(&file.display().to_string()),
+    };
+    let bytes = read_dump(file)?;
+    let dump = LabelDump::parse(&bytes).ok_or_else(|| {
+        let message = format!("{name}: no labels of notmuch or mu");
+        CommandFailure::new(FailureKind::Input, message).with_hint(
+            "files from `notmuch dump`, `mu labels export` and `larder labels export` are read",
+        )
+    })?;
+    for problem in dump.problems.iter().take(MAX_PRINTED_PROBLEMS) {
+        let reason = sanitize_line(&problem.reason.to_string());
+        print_message("error", format!("{name}: line {}: {reason}", problem.line));
+    }
+    let problems = dump.problems.len();
+    if problems > MAX_PRINTED_PROBLEMS {
+        let further = (problems - MAX_PRINTED_PROBLEMS) as u64;
+        context.print_note(format!("{} not shown", format_count(further, "further line")));
+    }
+    let index = open_labelled_mail(context)?;
+    let mut data = context.open_or_create_store()?;
+    let mut operation = Operation::new("labels import", &name, now_milliseconds());
+    let report =
+        larder_sync::import_labels(&mut data, index.as_ref(), &mut operation, dump, replace)?;
+    follow_committed_labels(context)?;
+    print_import(context, &report, problems, operation.id())?;
+    Ok(if problems > 0 { CommandStatus::Rejected } else { CommandStatus::Done })
+}
+
+/// Reads a file of labels.
+fn read_dump(file: &Path) -> Result<Vec<u8>, CommandFailure> {
+    if let Some(compression) = larder_sync::detect_compression(file) {
+        let (format, command) = (compression.format, compression.unpack_command);
+        let shown = sanitize_line(&file.display().to_string());
+        let message = format!("{shown} is compressed ({format})");
+        return Err(CommandFailure::new(FailureKind::Input, message)
+            .with_hint(format!("{command} {shown} | larder labels import -")));
+    }
+    let mut bytes = Vec::new();
+    let read = match file.as_os_str() == "-" {
+        true => std::io::stdin().lock().take(MAX_DUMP_BYTES + 1).read_to_end(&mut bytes),
+        false => std::fs::File::open(file)
+            .and_then(|file| file.take(MAX_DUMP_BYTES + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| CommandFailure::from_file_error(file, &error))?;
+    if bytes.len() as u64 > MAX_DUMP_BYTES {
+        let shown = sanitize_line(&file.display().to_string());
+        let message = format!("{shown} is larger than 1 GiB: no file of labels is");
+        return Err(CommandFailure::new(FailureKind::Input, message));
+    }
+    Ok(bytes)
+}
+
+fn print_import(
+    context: &mut CommandContext,
+    report: &LabelImportReport,
+    problems: usize,
+    operation: Option<OperationId>,
+) -> Result<(), CommandFailure> {
+    let LabelImportReport { labels, waiting, flag_tags } = report;
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({
+            "changed": labels.changed, "unchanged": labels.unchanged, "waiting": waiting,
+            "flag_tags": flag_tags, "problems": problems,
+            "operation": operation.map(OperationId::to_number),
+        }))?;
+        return Ok(());
+    }
+    let changed = format_count(labels.changed, "message");
+    let unchanged = match labels.unchanged {
+        0 => String::new(),
+        count => format!(", {count} unchanged"),
+    };
+    context.out.print_line(format!("labels of {changed} changed{unchanged}"))?;
+    if *waiting > 0 {
+        let count = format_count(*waiting, "message");
+        context.print_note(format!("{count} not in the index: their labels wait for them"));
+    }
+    if !flag_tags.is_empty() {
+        let names: Vec<&str> = flag_tags.iter().copied().collect();
+        context.print_note(format!("left out, because they are flags: {}", names.join(", ")));
+    }
+    Ok(())
+}
+
+/// Makes a change on all messages with a label.
+fn change_all(
+    context: &mut CommandContext,
+    verb: &str,
+    label: &str,
+    change: &LabelChange,
+) -> Result<CommandStatus, CommandFailure> {
+    let uids = find_labelled(&context.open_reader()?, label)?;
+    if uids.is_empty() {
+        let message = format!("no message has the label {:?}", sanitize_line(label));
+        return Err(CommandFailure::new(FailureKind::NotFound, message)
+            .with_hint("`larder labels` lists them"));
+    }
+    change_and_print(context, verb, &uids, change)
+}
+
+/// Changes the labels of messages, and prints how many were changed.
+pub(super) fn change_and_print(
+    context: &mut CommandContext,
+    verb: &str,
+    uids: &[String],
+    change: &LabelChange,
+) -> Result<CommandStatus, CommandFailure> {
+    let mut data = context.open_store()?;
+    let detail = format!("{change} on {}", format_count(uids.len() as u64, "message"));
+    let mut operation = Operation::new(verb, detail, now_milliseconds());
+    let report = change_labels(&mut data, &mut operation, uids, change)?;
+    follow_committed_labels(context)?;
+    let operation = operation.id();
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({
+            "changed": report.changed, "unchanged": report.unchanged,
+            "operation": operation.map(OperationId::to_number),
+        }))?;
+        return Ok(CommandStatus::Done);
+    }
+    let changed = format_count(report.changed, "message");
+    let unchanged = match report.unchanged {
+        0 => String::new(),
+        count => format!(", {count} unchanged"),
+    };
+    let undo = operation.map(|id| format!("  Undo: larder undo {id}")).unwrap_or_default();
+    context.out.print_line(format!("{changed} changed{unchanged}{undo}"))?;
+    Ok(CommandStatus::Done)
+}

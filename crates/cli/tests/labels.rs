@@ -1,0 +1,319 @@
+//! Labels of messages on the command line: `larder edit --label`, `larder labels`, searches.
+
+use crate::test_home::{Home, left_out};
+use insta::assert_snapshot;
+use std::process::Command;
+
+/// A home with five messages in a maildir, which is registered and indexed.
+fn home_with_mail() -> Home {
+    let home = Home::new();
+    for (number, (sender, subject)) in [
+        ("bank@example.org", "statement of May"),
+        ("bank@example.org", "statement of June"),
+        ("anna@example.org", "walrus audit"),
+        ("anna@example.org", "lunch"),
+        ("spam@example.com", "win a walrus"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let day = number + 1;
+        let text = format!(
+            "Message-ID: <m{number}@example.org>\nFrom: {sender}\nSubject: {subject}\n\
+             Date: Thu, {day:02} Jan 2026 10:00:00 +0000\n\nText of message {number}.\n"
+        );
+        home.write(&format!("Mail/cur/{number}:2,S"), text);
+    }
+    std::fs::create_dir(home.work("Mail/new")).unwrap();
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    home
+}
+
+fn find(home: &Home, query: &str) -> Vec<String> {
+    let run = home.run(&["find", "--kind", "message", "--format", "json", query]);
+    assert!(matches!(run.code, 0 | 1), "{query}: {}", run.masked_output());
+    let id = |line: &str| -> String {
+        let object: serde_json::Value = serde_json::from_str(line).unwrap();
+        let id = object["message_id"].as_str().unwrap();
+        id.trim_end_matches("@example.org").to_string()
+    };
+    let mut found: Vec<String> = run.stdout().lines().map(id).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn messages_are_labelled_found_and_shown() {
+    let home = home_with_mail();
+    assert_snapshot!(home.run(&["edit", "--query", "from:bank", "--label", "+tax", "+todo"]).masked_output(), @"2 messages changed  Undo: larder undo 2");
+    assert_snapshot!(home.run(&["edit", "mid:m2@example.org", "m3@example.org", "--label", "-todo", "+Töne"]).masked_output(), @"2 messages changed  Undo: larder undo 3");
+    assert_snapshot!(home.run(&["edit", "m0@example.org", "--label", "-todo"]).masked_output(), @"1 message changed  Undo: larder undo 4");
+    assert_snapshot!(home.run(&["labels"]).masked_output(), @"
+    Töne  2 messages
+    tax   2 messages
+    todo  1 message
+    ");
+    assert_snapshot!(home.run(&["labels", "--format", "json"]).masked_output(), @r#"
+    {"label":"Töne","messages":2}
+    {"label":"tax","messages":2}
+    {"label":"todo","messages":1}
+    "#);
+    assert_snapshot!(home.run(&["find", "--kind", "message"]).masked_output(), @"
+    203nzq1g  2026-01-05 10:00  spam@example.com  win a walrus
+    m6xddyfn  2026-01-04 10:00  anna@example.org  lunch  (Töne)
+    ekpz65v2  2026-01-03 10:00  anna@example.org  walrus audit  (Töne)
+    8t6tfc87  2026-01-02 10:00  bank@example.org  statement of June  (tax todo)
+    ae1472ad  2026-01-01 10:00  bank@example.org  statement of May  (tax)
+    ");
+    assert_snapshot!(home.run(&["show", "m1@example.org"]).masked_output(), @"
+    statement of June
+    from    bank@example.org
+    date    Fri 2 Jan 2026, 10:00
+    flags   seen
+    labels  tax todo
+
+    Text of message 1.
+    ");
+    assert_eq!(
+        home.json(&["show", "m1@example.org"])[0]["labels"],
+        serde_json::json!(["tax", "todo"])
+    );
+    let found = home.json(&["find", "--kind", "message", "label:todo"]);
+    assert_eq!(found[0]["labels"], serde_json::json!(["tax", "todo"]));
+    assert_eq!(find(&home, "tag:tax"), ["m0", "m1"]);
+    assert_eq!(find(&home, "is:Töne"), ["m2", "m3"]);
+    assert_eq!(find(&home, "label:tax -label:todo"), ["m0"]);
+    assert_snapshot!(home.run(&["log", "-n", "3"]).masked_output(), @"
+    4  [TIME]  edit labels  ~1                -todo on 1 message
+    3  [TIME]  edit labels  +2                +Töne -todo on 2 messages
+    2  [TIME]  edit labels  +2                +tax +todo on 2 messages
+    ");
+    // Undo takes the labels back in the index at once.
+    home.ok(&["undo"]);
+    assert_eq!(find(&home, "label:todo"), ["m0", "m1"]);
+    home.ok(&["undo", "2"]);
+    assert_eq!(find(&home, "label:"), ["m2", "m3"]);
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn labels_survive_the_deletion_of_the_index() {
+    let home = home_with_mail();
+    home.ok(&["edit", "--query", "walrus", "--label", "+sea"]);
+    for file in std::fs::read_dir(home.data()).unwrap() {
+        let path = file.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("index.") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    home.ok(&["sync"]);
+    assert_eq!(find(&home, "label:sea"), ["m2", "m4"]);
+    // Lists, exports and lookups do not show the items that labels are.
+    home.write("anna.vcf", crate::test_home::ANNA);
+    home.ok(&["import", "anna.vcf"]);
+    assert!(!home.ok(&["collections"]).contains("larder:"));
+    assert_eq!(home.ok(&["find", "--count"]).trim(), "1");
+    home.code(&["export", "larder:labels"], 1);
+    home.code(&["collections", "create", "larder:labels"], 2);
+    home.code(&["show", "uid:m3@example.org"], 1);
+    home.ok(&["check"]);
+}
+
+#[test]
+fn excluded_labels_hide_messages_unless_they_are_named() {
+    let home = home_with_mail();
+    home.configure("[mail]\nexclude-labels = [\"spam\", \"deleted\"]\n");
+    home.ok(&["edit", "m4@example.org", "--label", "+spam"]);
+    assert_eq!(find(&home, "walrus"), ["m2"]);
+    assert_eq!(find(&home, "walrus label:spam"), ["m4"]);
+    assert_eq!(find(&home, ""), ["m0", "m1", "m2", "m3"]);
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "walrus"]).trim(), "1");
+    assert!(!home.ok(&["find", "walrus"]).contains("win a walrus"));
+    home.ok(&["edit", "--query", "walrus", "--label", "+sea"]);
+    assert_eq!(find(&home, "label:sea"), ["m2"]);
+}
+
+#[test]
+fn labels_are_renamed_and_removed() {
+    let home = home_with_mail();
+    home.ok(&["edit", "--query", "from:bank", "--label", "+tax", "+a b"]);
+    assert_snapshot!(home.run(&["labels", "rename", "tax", "taxes"]).masked_output(), @"2 messages changed  Undo: larder undo 3");
+    assert_eq!(find(&home, "label:taxes"), ["m0", "m1"]);
+    assert_snapshot!(home.run(&["labels", "remove", "a b"]).masked_output(), @"2 messages changed  Undo: larder undo 4");
+    assert_eq!(home.ok(&["labels"]).lines().count(), 1);
+    assert_snapshot!(home.code(&["labels", "remove", "tax"], 1).masked_output(), @r#"
+    ! error: no message has the label "tax"
+    ! hint: `larder labels` lists them
+    exit 1
+    "#);
+    home.ok(&["undo"]);
+    assert_eq!(find(&home, "label:\"a b\""), ["m0", "m1"]);
+}
+
+#[test]
+fn labels_are_exported_and_imported() {
+    let home = home_with_mail();
+    home.ok(&["edit", "--query", "from:bank", "--label", "+tax/2026", "+a b", "+ok"]);
+    assert_snapshot!(home.run(&["labels", "export"]).masked_output(), @"
+    #notmuch-dump batch-tag:3 tags
+    +a%20b +ok +tax%2f2026 -- id:m0@example.org
+    +a%20b +ok +tax%2f2026 -- id:m1@example.org
+    ");
+    assert_snapshot!(home.run(&["labels", "export", "--for", "mu"]).masked_output(), @"
+    ;; version:0
+
+    path:[HOME]/work/Mail/cur/0:2,S
+    message-id:m0@example.org
+    labels:ok
+
+    path:[HOME]/work/Mail/cur/1:2,S
+    message-id:m1@example.org
+    labels:ok
+    ");
+    home.ok(&["labels", "export", "dump"]);
+    let other = home_with_mail();
+    std::fs::copy(home.work("dump"), other.work("dump")).unwrap();
+    assert_snapshot!(other.run(&["labels", "import", "dump"]).masked_output(), @"labels of 2 messages changed");
+    assert_eq!(find(&other, "label:tax/2026 label:\"a b\" label:ok"), ["m0", "m1"]);
+    let dump = "#notmuch-dump batch-tag:3 tags\n+new +unread -- id:m0@example.org\n\
+        +later -- id:far@example.org\n+x y -- id:m1@example.org\n";
+    let imported = other.run_with(&["labels", "import", "-", "--replace"], dump.as_bytes());
+    assert_eq!(imported.code, 3);
+    assert_snapshot!(imported.masked_output(), @r#"
+    labels of 2 messages changed
+    ! error: standard input: line 4: "y" is no tag: tags begin with +
+    ! note: 1 message not in the index: their labels wait for them
+    ! note: left out, because they are flags: unread
+    exit 3
+    "#);
+    assert_eq!(find(&other, "label:ok"), ["m1"]);
+    // The labels of a message that was not there come with it.
+    other.write("Mail/new/9", "Message-ID: <far@example.org>\nSubject: far\n\ntext\n");
+    other.ok(&["sync"]);
+    assert_eq!(find(&other, "label:later"), ["far"]);
+    let mu =
+        ";; version:0 @ 2026-03-01-10:00:00\n\npath:/x\nmessage-id:m3@example.org\nlabels:a,b\n";
+    other.write("mu.txt", mu);
+    other.ok(&["labels", "import", "mu.txt"]);
+    assert_eq!(find(&other, "label:a label:b"), ["m3"]);
+}
+
+#[test]
+fn wrong_labels_are_refused() {
+    let home = home_with_mail();
+    home.write("dump.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00");
+    home.write("other.txt", "hello\n");
+    for args in [
+        &["edit", "m0@example.org", "--label", "tax"][..],
+        &["edit", "m0@example.org", "--label", "+a", "--query", "x"],
+        &["edit", "m0@example.org", "--summary", "x", "--label", "+a"],
+        &["edit", "m0@example.org", "m1@example.org"],
+        &["edit", "missing@example.org", "--label", "+a"],
+        &["edit", "--query", "nothing-at-all", "--label", "+a"],
+        &["labels", "import", "dump.gz"],
+        &["labels", "import", "other.txt"],
+    ] {
+        let run = home.run(args);
+        assert!(matches!(run.code, 1..=3), "{args:?}: {}", run.masked_output());
+    }
+    assert_snapshot!(home.run(&["edit", "m0@example.org", "--label", "tax"]).masked_output(), @r#"
+    ! error: "tax" has no sign: +tax adds the label, -tax removes it
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["edit", "m0@example.org", "--label", "+a", "--query", "x"]).masked_output(), @r#"
+    ! error: the label "-query" begins with -
+    ! hint: --label takes all words that follow: write other options first
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["remove", "m0@example.org"]).masked_output(), @r#"
+    ! error: "m0@example.org" is a message: larder does not change mail
+    ! hint: to label it: larder edit ID --label +NAME
+    ! hint: to delete it, use your mail program; larder sync then forgets it
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["edit", "m0@example.org", "--summary", "x"]).masked_output(), @r#"
+    ! error: "m0@example.org" is a message: larder does not change mail
+    ! hint: to label it: larder edit ID --label +NAME
+    ! hint: to delete it, use your mail program; larder sync then forgets it
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["labels", "import", "dump.gz"]).masked_output(), @"
+    ! error: dump.gz is compressed (gzip)
+    ! hint: gunzip -c dump.gz | larder labels import -
+    exit 3
+    ");
+    assert_eq!(find(&home, "label:"), [""; 0]);
+}
+
+#[test]
+fn labels_of_notmuch_are_found_as_notmuch_finds_them() {
+    if Command::new("notmuch").arg("--version").output().is_err() {
+        left_out("labels_of_notmuch_are_found_as_notmuch_finds_them", "notmuch is not installed");
+        return;
+    }
+    let home = home_with_mail();
+    let root = home.work("Mail");
+    let settings = format!(
+        "[database]\npath={}\n[new]\ntags=inbox\n[user]\nname=A\nprimary_email=a@example.org\n",
+        root.display()
+    );
+    home.write("notmuch-config", settings);
+    let notmuch = |arguments: &[&str]| -> String {
+        let mut command = home.program("notmuch");
+        command.args(arguments).env("NOTMUCH_CONFIG", home.work("notmuch-config"));
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    notmuch(&["new", "--quiet"]);
+    for (changes, query) in [
+        (&["+tax", "+Tax/2026"][..], "from:bank"),
+        (&["+a b", "+töne", "-inbox"], "walrus"),
+        (&["+tax"], "id:m3@example.org"),
+        (&["+q\"r", "++plus", "+100%"], "id:m4@example.org"),
+    ] {
+        notmuch(&[&["tag"], changes, &["--", query]].concat());
+    }
+    home.write("dump", notmuch(&["dump"]));
+    home.ok(&["labels", "import", "dump"]);
+    for query in [
+        "tag:inbox",
+        "tag:tax",
+        "tag:Tax/2026",
+        "tag:tax and not tag:inbox",
+        "tag:\"a b\"",
+        "tag:töne or tag:tax",
+        "is:tax",
+        "tag:\"100%\"",
+        "tag:+plus",
+        "tag:/^ta/",
+        "not tag:tax",
+        "tag:nothing",
+    ] {
+        let expected = notmuch(&["search", "--output=messages", "--exclude=false", query]);
+        let id = |line: &str| line.replace("id:", "").replace("@example.org", "");
+        let mut expected: Vec<String> = expected.lines().map(id).collect();
+        expected.sort();
+        assert_eq!(find(&home, query), expected, "{query}");
+    }
+    // The tags come back as they were, with those of flags.
+    let exported = home.ok(&["labels", "export"]);
+    home.write("export", &exported);
+    notmuch(&["tag", "-tax", "-inbox", "--", "*"]);
+    let before = notmuch(&["dump", "--format=batch-tag", "--include=tags"]);
+    notmuch(&["restore", "--accumulate", "--input", home.work("export").to_str().unwrap()]);
+    let after = notmuch(&["dump", "--include=tags"]);
+    assert_ne!(after, before);
+    let sorted = |text: &str| -> Vec<String> {
+        let mut lines: Vec<String> =
+            text.lines().filter(|line| line.starts_with('+')).map(str::to_string).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&after), sorted(&exported));
+}

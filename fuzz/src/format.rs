@@ -69,7 +69,7 @@ pub fn check_message(data: &[u8]) {
     // A file of a mailbox has a line in front of the message.
     let in_mbox = [b"From x\n", data].concat();
     assert_eq!(Message::parse(&in_mbox), message);
-    let (_, document) = MailBatchBuilder::default().prepare(1, data, 0);
+    let (_, document) = MailBatchBuilder::new(&[]).prepare(1, data, 0);
     let Some(summary) = MessageSummary::from_bytes(&document.summary.to_bytes()) else {
         panic!("a summary is not read as it was written");
     };

@@ -87,6 +87,9 @@
 //! most of a frequent word is copied unread. [`merge_all_words`] also drops rows that the caller
 //! has no item for any more. Rows of two segments may interleave, but no row is in both.
 //!
+//! A [`TermDictionary`] has the words once more, without rows, in segments of its own. A search for
+//! a part of a word reads it whole, and then the rows of the words that it found.
+//!
 //! Why not the inverted index: a lookup there returns all items of a term, without positions, and
 //! asks of each whether it is stale. A frequent word in text would cost a step for each message.
 //!
@@ -118,6 +121,8 @@
 //! | `word_merge`, `word_merge_input` | merging in steps, reading the inputs of a merge |
 //! | `word_merge_policy` | the choice of the segments to merge |
 //! | `row_lists` | rows with their positions, out of their blocks |
+//! | `term_dictionary` | the words by themselves, and parts of words |
+//! | `term_dictionary_merge` | merging dictionaries in steps |
 //! | `interval` | row classes and buckets of the interval index |
 
 mod block;
@@ -141,6 +146,8 @@ mod sort_pages;
 mod sort_reader;
 mod sort_writer;
 mod term;
+mod term_dictionary;
+mod term_dictionary_merge;
 pub mod varint;
 mod word_block;
 mod word_buffer;
@@ -157,7 +164,9 @@ pub use crate::merge::{FullMerge, delete_all, force_merge_step, merge_all};
 pub use crate::posting_scan::for_each_posting;
 pub use crate::rank_directory::RankDirectory;
 pub use crate::segment_buffer::{SegmentBuffer, TermDecoder, TermSet};
-pub use crate::segment_storage::{Fence, IndexId, ReadSegments, Segment, SegmentId, WriteSegments};
+pub use crate::segment_storage::{
+    BlockReader, Fence, IndexId, ReadSegments, Segment, SegmentId, WriteSegments,
+};
 pub use crate::sort_pages::{
     BlockSeek, PartitionOrder, PositionChange, ReadSortPages, RunVisitor, SortFence,
     SortPagesError, SortPosition, WriteSortPages,
@@ -165,6 +174,8 @@ pub use crate::sort_pages::{
 pub use crate::sort_reader::{PositionVisitor, SortIndex};
 pub use crate::sort_writer::{compact_level_zero, write_position_changes};
 pub use crate::term::OVERSIZED_ITEMS_TERM;
+pub use crate::term_dictionary::{TermDictionary, WordPart};
+pub use crate::term_dictionary_merge::merge_dictionary_step;
 pub use crate::word_block::MAX_WORD_BYTES;
 pub use crate::word_buffer::{EncodedSegment, WordBuffer};
 pub use crate::word_cursor::WordCursor;

@@ -48,6 +48,9 @@ pub struct Fence<'a> {
     pub block: i64,
 }
 
+/// A function that is called with the bytes of each block, until it returns false.
+pub type BlockReader<'a, E> = dyn FnMut(&[u8]) -> Result<bool, E> + 'a;
+
 /// Reads segments within one consistent view of the storage.
 pub trait ReadSegments {
     /// The error of the storage.
@@ -67,6 +70,22 @@ pub trait ReadSegments {
         block: i64,
         read: impl FnOnce(&[u8]) -> Result<T, Self::Error>,
     ) -> Result<T, Self::Error>;
+
+    /// Passes the bytes of each of these blocks to `read`, in order, until it returns false. A
+    /// block that is missing is [corruption](Self::corruption).
+    fn read_blocks(
+        &self,
+        segment: SegmentId,
+        blocks: Range<i64>,
+        read: &mut BlockReader<'_, Self::Error>,
+    ) -> Result<(), Self::Error> {
+        for block in blocks {
+            if !self.read_block(segment, block, &mut *read)? {
+                break;
+            }
+        }
+        Ok(())
+    }
 
     /// Returns the last block whose fence is less than `term`; `None` if there is none.
     fn last_fence_before(

@@ -221,6 +221,13 @@ impl FullBlocks {
         self.ends.clear();
     }
 
+    /// Appends a block with the key of its first entry.
+    pub(crate) fn push(&mut self, first_key: &[u8], block: &[u8]) {
+        self.bytes.extend_from_slice(block);
+        self.keys.extend_from_slice(first_key);
+        self.ends.push((self.bytes.len(), self.keys.len()));
+    }
+
     /// Returns the key of the first entry of each block, and its bytes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let starts = [(0, 0)].into_iter().chain(self.ends.iter().copied());
@@ -348,9 +355,7 @@ impl WordBlockBuilder {
     /// Ends the block that is not full yet, if it has an entry.
     pub(crate) fn finish_block(&mut self) {
         if !self.block.is_empty() {
-            self.full.bytes.extend_from_slice(&self.block);
-            self.full.keys.extend_from_slice(&self.first_key);
-            self.full.ends.push((self.full.bytes.len(), self.full.keys.len()));
+            self.full.push(&self.first_key, &self.block);
             self.block.clear();
         }
     }

@@ -10,6 +10,7 @@ use crate::position_list::write_position_list;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, WriteSegments};
 use crate::term::prefix_key;
+use crate::term_dictionary::DictionaryBuilder;
 use crate::word_block::{FullBlocks, MAX_WORD_BYTES, WordBlockBuilder};
 use std::hash::{BuildHasher as _, RandomState};
 use std::mem;
@@ -29,6 +30,8 @@ pub struct WordBuffer {
     postings: Vec<Posting>,
     sorted: SortedPostings,
     last_row: u32,
+    /// The first byte of the terms that the dictionary has.
+    dictionary_byte: Option<u8>,
 }
 
 /// A slot of the hash table.
@@ -73,6 +76,12 @@ struct SortedPostings {
 }
 
 impl WordBuffer {
+    /// Creates a buffer. The terms that begin with this byte are in the dictionary, without it.
+    #[must_use]
+    pub fn with_dictionary(dictionary_byte: u8) -> WordBuffer {
+        WordBuffer { dictionary_byte: Some(dictionary_byte), ..WordBuffer::default() }
+    }
+
     /// Adds a term of a row, and its position there. The term is not longer than
     /// [`MAX_WORD_BYTES`], and has no zero byte. Rows are added in ascending order, and so are the
     /// positions of a term in a row, in which the same may come again. A term has positions
@@ -103,6 +112,7 @@ impl WordBuffer {
         let mut sorted = mem::take(&mut self.sorted);
         self.sort_postings(&mut sorted);
         let mut builder = WordBlockBuilder::default();
+        let mut dictionary = DictionaryBuilder::default();
         let (mut rows, mut lists, mut positions) = (Vec::new(), Vec::new(), Vec::new());
         for (_, number) in &sorted.order {
             let Some(term) = self.terms.get(*number as usize) else { continue };
@@ -117,14 +127,24 @@ impl WordBuffer {
                     write_position_list(&mut lists, &positions);
                 }
             }
-            builder.add(term.bytes(&self.text), &rows, &lists);
+            let term = term.bytes(&self.text);
+            builder.add(term, &rows, &lists);
+            if let Some((first, word)) = term.split_first()
+                && self.dictionary_byte == Some(*first)
+            {
+                dictionary.add(word);
+            }
         }
         self.sorted = sorted;
         self.slots.fill(Slot::default());
         self.terms.clear();
         self.text.clear();
         self.postings.clear();
-        EncodedSegment { blocks: builder.finish(), last_row: self.last_row }
+        EncodedSegment {
+            blocks: builder.finish(),
+            dictionary: dictionary.finish(),
+            last_row: self.last_row,
+        }
     }
 
     /// Returns the number of a term, which is added if it is new.
@@ -256,6 +276,8 @@ fn hash_term(term: &[u8], key: u64) -> u64 {
 #[derive(Debug, Clone, Default)]
 pub struct EncodedSegment {
     blocks: FullBlocks,
+    /// The words of the dictionary.
+    dictionary: FullBlocks,
     last_row: u32,
 }
 
@@ -277,12 +299,33 @@ impl EncodedSegment {
     /// # Errors
     /// Errors of the storage.
     pub fn write<P: WriteSegments>(&self, pages: &P, index: IndexId) -> Result<(), P::Error> {
-        if self.is_empty() {
+        self.write_blocks(pages, index, &self.blocks)
+    }
+
+    /// Adds the words of the segment to a dictionary.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub fn write_dictionary<P: WriteSegments>(
+        &self,
+        pages: &P,
+        index: IndexId,
+    ) -> Result<(), P::Error> {
+        self.write_blocks(pages, index, &self.dictionary)
+    }
+
+    fn write_blocks<P: WriteSegments>(
+        &self,
+        pages: &P,
+        index: IndexId,
+        blocks: &FullBlocks,
+    ) -> Result<(), P::Error> {
+        if blocks.is_empty() {
             return Ok(());
         }
         let segment = pages.create_segment(index, self.last_row.into(), false)?;
         let mut appender = BlockAppender::new(pages, segment, 0);
-        for (first_key, block) in self.blocks.iter() {
+        for (first_key, block) in blocks.iter() {
             appender.append(first_key, block)?;
         }
         appender.finish().map(drop)

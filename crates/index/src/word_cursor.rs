@@ -35,6 +35,12 @@ impl<P: ReadSegments> WordIndex<'_, P> {
 }
 
 impl WordCursor {
+    /// Returns the term.
+    #[must_use]
+    pub fn term(&self) -> &[u8] {
+        &self.term
+    }
+
     /// Sets the bits of the rows that have the term, from `first_row` on: row `first_row + n` is
     /// the bit `n % 64` of the word `n / 64`. Bits that are set already stay. `index` is the one
     /// that the cursor is of.

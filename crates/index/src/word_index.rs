@@ -7,7 +7,9 @@ use crate::block::CorruptBlock;
 use crate::segment::corruption;
 use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::word_block::{PostingKey, WordEntry};
-use std::collections::HashSet;
+
+/// So many lookups take as long as reading one block.
+const LOOKUPS_PER_BLOCK: usize = 2;
 
 /// All segments of a word index, in one transaction.
 pub struct WordIndex<'a, P> {
@@ -120,32 +122,54 @@ impl<'a, P: ReadSegments> WordIndex<'a, P> {
     }
 
     /// Adds the rows of all terms with this prefix to `rows`: a row is the bit `row % 64` of the
-    /// word `row / 64`, and the words grow as needed. Returns the number of terms.
+    /// word `row / 64`, and the words grow as needed.
     ///
     /// # Errors
     /// Errors of the storage, and malformed blocks.
-    pub fn rows_with_prefix(&self, prefix: &[u8], rows: &mut Vec<u64>) -> Result<usize, P::Error> {
-        let mut terms: HashSet<Vec<u8>> = HashSet::new();
-        let (mut term_count, mut decoded, mut last) = (0, Vec::new(), Vec::new());
-        for reader in self.readers() {
-            last.clear();
+    pub fn rows_with_prefix(&self, prefix: &[u8], rows: &mut Vec<u64>) -> Result<(), P::Error> {
+        let mut decoded = Vec::new();
+        self.readers().try_for_each(|reader| {
             reader.for_each_entry(prefix, 0, &mut |term, entry| {
                 if !term.starts_with(prefix) {
                     return Ok(false);
                 }
-                if term != last.as_slice() {
-                    last.clear();
-                    last.extend_from_slice(term);
-                    // The terms of a single segment are distinct.
-                    let is_new = self.segments.len() == 1
-                        || !terms.contains(term) && terms.insert(term.to_vec());
-                    term_count += usize::from(is_new);
-                }
                 add_rows(&entry, &mut decoded, rows).map_err(P::corruption)?;
                 Ok(true)
+            })
+        })
+    }
+
+    /// Adds the rows of all these terms, which ascend, to `rows`, which are bits as in
+    /// [`WordIndex::rows_with_prefix`]. Reads all entries between the terms if that is cheaper than
+    /// to look each of them up.
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn rows_with_terms(&self, terms: &[Vec<u8>], rows: &mut Vec<u64>) -> Result<(), P::Error> {
+        debug_assert!(terms.is_sorted());
+        let Some(first) = terms.first() else { return Ok(()) };
+        let mut decoded = Vec::new();
+        for reader in self.readers() {
+            let blocks = &reader.segment.blocks;
+            let block_count = usize::try_from(blocks.end - blocks.start).unwrap_or(usize::MAX);
+            if terms.len() / LOOKUPS_PER_BLOCK < block_count {
+                for term in terms {
+                    reader.add_rows_with_term(term, &mut decoded, rows)?;
+                }
+                continue;
+            }
+            let mut rest = terms;
+            reader.for_each_entry(first, 0, &mut |found, entry| {
+                while rest.first().is_some_and(|term| term.as_slice() < found) {
+                    rest = rest.get(1..).unwrap_or_default();
+                }
+                if rest.first().is_some_and(|term| term.as_slice() == found) {
+                    add_rows(&entry, &mut decoded, rows).map_err(P::corruption)?;
+                }
+                Ok(!rest.is_empty())
             })?;
         }
-        Ok(term_count)
+        Ok(())
     }
 
     /// Adds the rows of a term to `rows`, which are bits as in [`WordIndex::rows_with_prefix`].
@@ -154,15 +178,7 @@ impl<'a, P: ReadSegments> WordIndex<'a, P> {
     /// Errors of the storage, and malformed blocks.
     pub fn rows_with_term(&self, term: &[u8], rows: &mut Vec<u64>) -> Result<(), P::Error> {
         let mut decoded = Vec::new();
-        self.readers().try_for_each(|reader| {
-            reader.for_each_entry(term, 0, &mut |found, entry| {
-                if found != term {
-                    return Ok(false);
-                }
-                add_rows(&entry, &mut decoded, rows).map_err(P::corruption)?;
-                Ok(true)
-            })
-        })
+        self.readers().try_for_each(|reader| reader.add_rows_with_term(term, &mut decoded, rows))
     }
 
     /// Returns the number of rows that have a term. Stops counting at `limit`.
@@ -222,24 +238,36 @@ impl<P: ReadSegments> WordSegmentReader<'_, P> {
         let from = PostingKey { term: from, first_row };
         let from = from.max(self.start().map_err(P::corruption)?);
         let mut term = Vec::new();
-        for block in self.find_block_before(from)?..self.segment.blocks.end {
-            let is_continued = self.read_block(block, |mut rest| {
-                term.clear();
-                while let Some(entry) =
-                    WordEntry::read(&mut rest, &mut term).map_err(P::corruption)?
-                {
-                    let key = PostingKey { term: &term, first_row: entry.first_row };
-                    if key >= from && !visit(&term, entry)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            })?;
-            if !is_continued {
-                break;
+        let blocks = self.find_block_before(from)?..self.segment.blocks.end;
+        self.pages.read_blocks(self.segment.id, blocks, &mut |mut rest| {
+            if rest.is_empty() {
+                return Err(corruption::<P>());
             }
-        }
-        Ok(())
+            term.clear();
+            while let Some(entry) = WordEntry::read(&mut rest, &mut term).map_err(P::corruption)? {
+                let key = PostingKey { term: &term, first_row: entry.first_row };
+                if key >= from && !visit(&term, entry)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+
+    /// Adds the rows of a term as bits.
+    fn add_rows_with_term(
+        &self,
+        term: &[u8],
+        decoded: &mut Vec<u32>,
+        rows: &mut Vec<u64>,
+    ) -> Result<(), P::Error> {
+        self.for_each_entry(term, 0, &mut |found, entry| {
+            if found != term {
+                return Ok(false);
+            }
+            add_rows(&entry, decoded, rows).map_err(P::corruption)?;
+            Ok(true)
+        })
     }
 
     /// Returns the key of the first entry that has not been moved by a merge.

@@ -12,6 +12,7 @@ mod memory_pages;
 mod memory_sort_pages;
 mod position_list;
 mod sort_index;
+mod term_dictionary;
 mod word_index;
 
 #[test]

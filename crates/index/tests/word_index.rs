@@ -154,11 +154,17 @@ impl Tester {
         }
         for prefix in [&b""[..], b"a", b"ab", b"#", b"t", b"x"] {
             let mut bits = Vec::new();
-            let count = index.rows_with_prefix(prefix, &mut bits).unwrap();
+            index.rows_with_prefix(prefix, &mut bits).unwrap();
             let matching = self.model.iter().filter(|(term, _)| term.starts_with(prefix));
-            let rows: Vec<_> = matching.map(|(_, rows)| rows.keys().copied()).collect();
-            assert_eq!(count, rows.len());
-            let rows: BTreeSet<u32> = rows.into_iter().flatten().collect();
+            let (mut terms, mut rows) = (vec![b"absent".to_vec()], BTreeSet::new());
+            for (term, found) in matching {
+                terms.push(term.clone());
+                rows.extend(found.keys().copied());
+            }
+            assert!(unpack(&bits, 0).iter().eq(&rows));
+            terms.sort();
+            let mut bits = Vec::new();
+            index.rows_with_terms(&terms, &mut bits).unwrap();
             assert!(unpack(&bits, 0).iter().eq(&rows));
         }
     }

@@ -8,7 +8,7 @@ use crate::error::DatabaseResult;
 use crate::history;
 use crate::index_tables::IndexTableWriter;
 use crate::interval_table;
-use crate::mail_schema::WORD_INDEX;
+use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
 use crate::meta::{MetaTable, read_index_state, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
@@ -142,8 +142,10 @@ impl DerivedIndex {
         let mut remaining = limit;
         for (table, key) in self.tables() {
             // The words of messages are in the same tables, and are not derived from items.
-            let words =
-                format!("SELECT id FROM idx_segment WHERE derived_index = {}", WORD_INDEX.0);
+            let words = format!(
+                "SELECT id FROM idx_segment WHERE derived_index IN ({}, {})",
+                WORD_INDEX.0, WORD_DICTIONARY.0
+            );
             let condition = match table {
                 "idx_segment" => format!("id NOT IN ({words})"),
                 "idx_fence" => format!("segment NOT IN ({words})"),

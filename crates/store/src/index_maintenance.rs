@@ -13,7 +13,7 @@ use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::lock::WorkLock;
-use crate::mail_schema::WORD_INDEX;
+use crate::mail::batch::merge_words_step;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM;
@@ -61,8 +61,7 @@ impl Store {
         self.verify_before_write(&lock)?;
         let merge = || -> DatabaseResult<bool> {
             let tx = self.conn.begin_write()?;
-            let pages = IndexTableWriter::new(&tx);
-            let has_more = larder_index::merge_words_step(&pages, WORD_INDEX, budget_bytes)?;
+            let has_more = merge_words_step(&tx, budget_bytes)?;
             tx.commit()?;
             Ok(has_more)
         };

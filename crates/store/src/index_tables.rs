@@ -8,7 +8,9 @@
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
-use larder_index::{CorruptBlock, Fence, IndexId, ReadSegments, Segment, SegmentId, WriteSegments};
+use larder_index::{
+    BlockReader, CorruptBlock, Fence, IndexId, ReadSegments, Segment, SegmentId, WriteSegments,
+};
 use rusqlite::OptionalExtension as _;
 use std::ops::Range;
 
@@ -93,6 +95,30 @@ impl ReadSegments for IndexTables<'_> {
         read(row.get_ref(0)?.as_blob().map_err(|_| malformed_block_error())?)
     }
 
+    /// One statement over neighbouring rows costs less than one for each.
+    fn read_blocks(
+        &self,
+        segment: SegmentId,
+        blocks: Range<i64>,
+        read: &mut BlockReader<'_, DatabaseError>,
+    ) -> DatabaseResult<()> {
+        let first = block_row(segment, blocks.start)?;
+        let mut select = self.0.prepare_cached(
+            "SELECT id, data FROM idx_block WHERE id >= ?1 AND id < ?2 ORDER BY id",
+        )?;
+        let mut rows = select.query((first, block_row(segment, blocks.end)?))?;
+        for expected in first..first + (blocks.end - blocks.start) {
+            let row = rows.next()?.ok_or_else(malformed_block_error)?;
+            if row.get::<_, i64>(0)? != expected {
+                return Err(malformed_block_error());
+            }
+            if !read(row.get_ref(1)?.as_blob().map_err(|_| malformed_block_error())?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn last_fence_before(&self, segment: SegmentId, term: &[u8]) -> DatabaseResult<Option<i64>> {
         self.0
             .prepare_cached(
@@ -123,6 +149,15 @@ impl ReadSegments for IndexTableWriter<'_> {
         read: impl FnOnce(&[u8]) -> DatabaseResult<T>,
     ) -> DatabaseResult<T> {
         self.pages().read_block(segment, block, read)
+    }
+
+    fn read_blocks(
+        &self,
+        segment: SegmentId,
+        blocks: Range<i64>,
+        read: &mut BlockReader<'_, DatabaseError>,
+    ) -> DatabaseResult<()> {
+        self.pages().read_blocks(segment, blocks, read)
     }
 
     fn last_fence_before(&self, segment: SegmentId, term: &[u8]) -> DatabaseResult<Option<i64>> {

@@ -198,7 +198,9 @@ pub use larder_extract::{
 };
 pub use larder_format::collection_type::CollectionType;
 pub use larder_format::kind::Kind;
-pub use larder_index::{EncodedSegment, SortPosition, TermChoice, WordCursor, position_list};
+pub use larder_index::{
+    EncodedSegment, SortPosition, TermChoice, WordCursor, WordPart, position_list,
+};
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by
 /// a clock.

@@ -23,6 +23,9 @@
 //!   the first row that is new in the batch; `data`: NULL if the former states are not known. See
 //!   `mail::before_image`.
 //!
+//! The words of messages are segments of `idx_segment`, as `derived_index` 4, and the dictionary of
+//! these words, in which parts of words are looked up, as `derived_index` 5; see `larder-index`.
+//!
 //! All of this is derived from the files of maildirs and from `data.db`. Separate from `mail`,
 //! which reads and writes the tables, because `schema` creates them.
 
@@ -30,6 +33,9 @@ use larder_index::IndexId;
 
 /// The index of words, beside the indexes of [`crate::DerivedIndex`].
 pub(crate) const WORD_INDEX: IndexId = IndexId(4);
+
+/// The dictionary of the words of text in [`WORD_INDEX`].
+pub(crate) const WORD_DICTIONARY: IndexId = IndexId(5);
 
 /// The script that makes the tables.
 pub(crate) const MAIL_SCHEMA_SQL: &str = "

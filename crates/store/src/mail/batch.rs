@@ -6,11 +6,11 @@
 
 use crate::error::DatabaseResult;
 use crate::index_tables::IndexTableWriter;
-use crate::mail_schema::WORD_INDEX;
+use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
 use crate::row_ids::CollectionRow;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::message_flags::MessageFlags;
-use larder_extract::{MessageDocument, MessageExtractor};
+use larder_extract::{MessageDocument, MessageExtractor, MessageTermField};
 use larder_format::maildir_name::MaildirFlags;
 use larder_index::{EncodedSegment, WordBuffer};
 use sha2::{Digest as _, Sha256};
@@ -111,7 +111,7 @@ pub struct PreparedMessage {
 }
 
 /// Makes messages ready to be written, and collects their words.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MailBatchBuilder {
     extractor: MessageExtractor,
     words: WordBuffer,
@@ -123,7 +123,7 @@ impl MailBatchBuilder {
     pub fn new(personal_addresses: &[String]) -> MailBatchBuilder {
         MailBatchBuilder {
             extractor: MessageExtractor::new(personal_addresses),
-            words: WordBuffer::default(),
+            words: WordBuffer::with_dictionary(MessageTermField::Text as u8),
         }
     }
 
@@ -187,11 +187,25 @@ pub(crate) fn write_words(
     let Some(words) = words.filter(|words| !words.is_empty()) else { return Ok(()) };
     let pages = IndexTableWriter::new(tx);
     words.write(&pages, WORD_INDEX)?;
+    words.write_dictionary(&pages, WORD_DICTIONARY)?;
     // A small batch merges at once; a large one leaves it to steps of their own.
     if words.bytes() <= MAX_MERGED_BATCH_BYTES {
-        larder_index::merge_words_step(&pages, WORD_INDEX, MIN_MERGED_BYTES)?;
+        merge_words_step(tx, MIN_MERGED_BYTES)?;
     }
     Ok(())
+}
+
+/// Merges about `budget_bytes` of the words and of their dictionary. Returns whether there is more
+/// to merge.
+pub(crate) fn merge_words_step(
+    tx: &WriteTransaction<'_>,
+    budget_bytes: i64,
+) -> DatabaseResult<bool> {
+    let pages = IndexTableWriter::new(tx);
+    let has_more_words = larder_index::merge_words_step(&pages, WORD_INDEX, budget_bytes)?;
+    let has_more_dictionary =
+        larder_index::merge_dictionary_step(&pages, WORD_DICTIONARY, budget_bytes)?;
+    Ok(has_more_words || has_more_dictionary)
 }
 
 /// A batch with more bytes of words does not merge.

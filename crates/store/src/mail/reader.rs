@@ -15,13 +15,13 @@ use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_tables::IndexTables;
-use crate::mail_schema::WORD_INDEX;
+use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
 use crate::meta::find_meta_number;
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
-use larder_index::{TermChoice, WordCursor, WordIndex};
+use larder_index::{TermChoice, TermDictionary, WordCursor, WordIndex, WordPart};
 use rusqlite::OptionalExtension as _;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -427,14 +427,19 @@ fn find_other_texts(tx: &ReadTransaction<'_>, message_id: &str) -> DatabaseResul
 impl<'t> MailWords<'t> {
     /// Reads the list of segments.
     pub fn open(&'t self) -> Result<OpenMailWords<'t>> {
-        let index = WordIndex::open(&self.pages, WORD_INDEX).map_err(sqlite_error_at(self.path))?;
-        Ok(OpenMailWords { index, path: self.path })
+        let open = || -> DatabaseResult<_> {
+            let index = WordIndex::open(&self.pages, WORD_INDEX)?;
+            Ok((index, TermDictionary::open(&self.pages, WORD_DICTIONARY)?))
+        };
+        let (index, dictionary) = open().map_err(sqlite_error_at(self.path))?;
+        Ok(OpenMailWords { index, dictionary, path: self.path })
     }
 }
 
 /// The words of all messages, with their segments.
 pub struct OpenMailWords<'t> {
     index: WordIndex<'t, IndexTables<'t>>,
+    dictionary: TermDictionary<'t, IndexTables<'t>>,
     path: &'t Path,
 }
 
@@ -467,8 +472,13 @@ impl OpenMailWords<'_> {
     }
 
     /// Adds the rows of all terms with a prefix, as bits.
-    pub fn rows_with_prefix(&self, prefix: &[u8], rows: &mut Vec<u64>) -> Result<usize> {
+    pub fn rows_with_prefix(&self, prefix: &[u8], rows: &mut Vec<u64>) -> Result<()> {
         self.index.rows_with_prefix(prefix, rows).map_err(sqlite_error_at(self.path))
+    }
+
+    /// Adds the rows of all these terms, which ascend, as bits.
+    pub fn rows_with_terms(&self, terms: &[Vec<u8>], rows: &mut Vec<u64>) -> Result<()> {
+        self.index.rows_with_terms(terms, rows).map_err(sqlite_error_at(self.path))
     }
 
     /// Adds the rows of a term, as bits.
@@ -479,6 +489,22 @@ impl OpenMailWords<'_> {
     /// Returns the number of messages with a term, or more than `limit`.
     pub fn count_postings(&self, term: &[u8], limit: u64) -> Result<u64> {
         self.index.count_postings(term, limit).map_err(sqlite_error_at(self.path))
+    }
+
+    /// Returns the number of bytes that [`OpenMailWords::for_each_text_word`] reads.
+    #[must_use]
+    pub fn text_word_bytes(&self) -> u64 {
+        self.dictionary.bytes()
+    }
+
+    /// Passes each word of text that has a part to `visit`, in no order. A word may come again, and
+    /// words of removed messages may come, too.
+    pub fn for_each_text_word(
+        &self,
+        part: WordPart<'_>,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
+        self.dictionary.for_each_word(part, visit).map_err(sqlite_error_at(self.path))
     }
 
     /// Visits the terms from one on, until `visit` returns false.

@@ -1,0 +1,226 @@
+//! The term dictionary: the words of a word index by themselves, for searches of parts of words.
+//!
+//! A block is a sequence of words in ascending order, each followed by a zero byte. The words are
+//! not compressed, so that a part of a word is searched for in the bytes of a block at once, and
+//! most words are never looked at: the dictionary has a hundredth of the bytes of the postings.
+//!
+//! Each batch adds a segment with its distinct words, and segments are merged by the policy of the
+//! word index. So a word may be in several segments, and it stays when the last row that has it is
+//! dropped: the dictionary lists candidates, and the word index has their rows.
+//!
+//! Separate from `word_index`, in whose blocks words are between their postings: to visit all words
+//! there means to read the whole index.
+
+use crate::block::BLOCK_BYTES;
+use crate::segment::corruption;
+use crate::segment_storage::{IndexId, ReadSegments, Segment};
+use crate::word_block::FullBlocks;
+use memchr::memmem::Finder;
+use memchr::{memchr, memrchr};
+
+/// The byte behind each word.
+const END_OF_WORD: u8 = 0;
+
+/// Builds blocks from words, which are added in ascending order.
+#[derive(Debug, Default)]
+pub(crate) struct DictionaryBuilder {
+    full: FullBlocks,
+    /// The block that is not full yet.
+    block: Vec<u8>,
+    /// The beginning of the last word in it.
+    last: usize,
+}
+
+impl DictionaryBuilder {
+    /// Adds a word, unless it is the one before.
+    pub(crate) fn add(&mut self, word: &[u8]) {
+        if self.last_word() == Some(word) {
+            return;
+        }
+        if self.block.len() + word.len() + 1 > BLOCK_BYTES {
+            self.finish_block();
+        }
+        self.last = self.block.len();
+        self.block.extend_from_slice(word);
+        self.block.push(END_OF_WORD);
+    }
+
+    /// Returns the word that was added last, if its block is not full.
+    pub(crate) fn last_word(&self) -> Option<&[u8]> {
+        self.block.get(self.last..)?.split_last().map(|(_, word)| word)
+    }
+
+    /// Ends the block that is not full yet, if it has a word.
+    pub(crate) fn finish_block(&mut self) {
+        if let Some(first) = memchr(END_OF_WORD, &self.block) {
+            self.full.push(self.block.get(..first).unwrap_or_default(), &self.block);
+            self.block.clear();
+            self.last = 0;
+        }
+    }
+
+    /// Returns the blocks that are full.
+    pub(crate) fn full_blocks(&mut self) -> &mut FullBlocks {
+        &mut self.full
+    }
+
+    /// Ends the last block and returns all blocks that are full.
+    pub(crate) fn finish(mut self) -> FullBlocks {
+        self.finish_block();
+        self.full
+    }
+}
+
+/// A part of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordPart<'p> {
+    /// All words have it.
+    Any,
+    /// Words with this text anywhere.
+    Inside(&'p [u8]),
+    /// Words with this text at their end.
+    End(&'p [u8]),
+}
+
+/// The segments of a dictionary, in one transaction.
+pub struct TermDictionary<'a, P> {
+    pages: &'a P,
+    segments: Vec<Segment>,
+}
+
+impl<'a, P: ReadSegments> TermDictionary<'a, P> {
+    /// Opens a dictionary, which may be empty.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub fn open(pages: &'a P, index: IndexId) -> Result<TermDictionary<'a, P>, P::Error> {
+        Ok(TermDictionary { pages, segments: pages.segments(index)? })
+    }
+
+    /// Returns the number of bytes of the blocks, about.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let count = |segment: &Segment| segment.blocks.end - segment.blocks.start;
+        let blocks: i64 = self.segments.iter().map(count).sum();
+        blocks.unsigned_abs() * BLOCK_BYTES as u64
+    }
+
+    /// Passes each word with this part to `visit`, in the order of each segment. A word may come
+    /// again.
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn for_each_word(
+        &self,
+        part: WordPart<'_>,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), P::Error> {
+        match part {
+            WordPart::Any | WordPart::Inside([]) => self.for_each_block(&mut |block| {
+                let words = block.split_inclusive(|byte| *byte == END_OF_WORD);
+                words.filter_map(|word| word.strip_suffix(&[END_OF_WORD])).for_each(&mut *visit);
+            }),
+            WordPart::Inside(part) => self.find(part, visit),
+            WordPart::End(end) => self.find(&[end, &[END_OF_WORD]].concat(), visit),
+        }
+    }
+
+    /// Passes each word in which `part` begins to `visit`. The part may have the end of the word.
+    fn find(&self, part: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), P::Error> {
+        let finder = Finder::new(part);
+        self.for_each_block(&mut |block| {
+            let mut rest = block;
+            while let Some(found) = finder.find(rest) {
+                let (before, after) = rest.split_at_checked(found).unwrap_or((rest, &[]));
+                let start = memrchr(END_OF_WORD, before).map_or(0, |end| end + 1);
+                // Every block ends with the end of a word.
+                let Some(length) = memchr(END_OF_WORD, after) else { break };
+                let end = found + length;
+                visit(rest.get(start..end).unwrap_or_default());
+                rest = rest.get(end + 1..).unwrap_or_default();
+            }
+        })
+    }
+
+    fn for_each_block(&self, visit: &mut dyn FnMut(&[u8])) -> Result<(), P::Error> {
+        self.segments.iter().try_for_each(|segment| {
+            self.pages.read_blocks(segment.id, segment.blocks.clone(), &mut |block| {
+                if block.last() != Some(&END_OF_WORD) {
+                    return Err(corruption::<P>());
+                }
+                visit(block);
+                Ok(true)
+            })
+        })
+    }
+}
+
+/// A segment of a dictionary that is read word by word.
+pub(crate) struct DictionaryInput {
+    pub(crate) segment: Segment,
+    /// The block that is being read: its number and its bytes.
+    pub(crate) block_number: i64,
+    block: Vec<u8>,
+    /// The current word.
+    word: std::ops::Range<usize>,
+    pub(crate) is_ended: bool,
+}
+
+impl DictionaryInput {
+    /// Opens a segment at its first word that has not been moved.
+    pub(crate) fn open<P: ReadSegments>(
+        pages: &P,
+        segment: Segment,
+    ) -> Result<DictionaryInput, P::Error> {
+        let mut input = DictionaryInput {
+            block_number: segment.blocks.start,
+            segment,
+            block: Vec::new(),
+            word: 0..0,
+            is_ended: false,
+        };
+        input.load_block(pages)?;
+        while !input.is_ended && input.word() < input.segment.from_term.as_slice() {
+            input.advance(pages)?;
+        }
+        Ok(input)
+    }
+
+    /// Returns the current word.
+    pub(crate) fn word(&self) -> &[u8] {
+        self.block.get(self.word.clone()).unwrap_or_default()
+    }
+
+    /// Advances to the next word. Returns the number of bytes that were read.
+    pub(crate) fn advance<P: ReadSegments>(&mut self, pages: &P) -> Result<i64, P::Error> {
+        let read = self.word.len() as i64 + 1;
+        if self.word.end + 1 < self.block.len() {
+            self.read_word(self.word.end + 1).ok_or_else(corruption::<P>)?;
+        } else {
+            self.block_number += 1;
+            self.load_block(pages)?;
+        }
+        Ok(read)
+    }
+
+    fn read_word(&mut self, start: usize) -> Option<()> {
+        let length = memchr(END_OF_WORD, self.block.get(start..)?)?;
+        self.word = start..start + length;
+        Some(())
+    }
+
+    fn load_block<P: ReadSegments>(&mut self, pages: &P) -> Result<(), P::Error> {
+        self.block.clear();
+        self.word = 0..0;
+        if self.block_number >= self.segment.blocks.end {
+            self.is_ended = true;
+            return Ok(());
+        }
+        let block = &mut self.block;
+        pages.read_block(self.segment.id, self.block_number, |bytes| {
+            block.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        self.read_word(0).ok_or_else(corruption::<P>)
+    }
+}

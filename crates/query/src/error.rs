@@ -30,6 +30,12 @@ pub enum Error {
         /// The budget.
         max_steps: u64,
     },
+    /// A term of a query for messages takes too long. No answer is given rather than a part of it.
+    #[error("the query is too expensive: {term:?} has to be looked up in too many messages")]
+    MailStepLimit {
+        /// The term that the budget ended at.
+        term: String,
+    },
     /// Items were left out because their bytes do not match their checksums: several, else it is
     /// an error of the store.
     #[error("{first}; damaged as well: {}", join_objects(others))]

@@ -15,6 +15,7 @@
 //! | `block_test` | the tests of a query, by block |
 //! | `compilation` | from a query to tests |
 //! | `counts` | the counts of many queries in one pass |
+//! | `expansion` | from parts of words to words |
 //! | `header_test` | tests of header fields |
 //! | `list_order` | [`MailSort`]: the orders of lists |
 //! | `message_list` | lists of messages |
@@ -25,6 +26,7 @@ mod answer_difference;
 mod block_test;
 mod compilation;
 mod counts;
+mod expansion;
 mod header_test;
 mod list_order;
 mod message_list;
@@ -41,6 +43,7 @@ pub use counts::MailCount;
 pub(crate) use self::answer_difference::QueryPair;
 use crate::error::Error;
 use crate::mail_query::MailQuery;
+use crate::step_counter::StepCounter;
 use block_test::{BlockState, BlockTest, for_each_row};
 use larder_store::{BLOCK_ROWS, MailColumn, MailReader, OpenMailWords};
 
@@ -57,6 +60,8 @@ pub struct MailHit {
 pub struct MailSearch<'m> {
     mail: &'m MailReader<'m>,
     words: OpenMailWords<'m>,
+    /// The steps that are left for the current query.
+    steps: StepCounter,
 }
 
 impl<'m> MailSearch<'m> {
@@ -68,17 +73,25 @@ impl<'m> MailSearch<'m> {
         mail: &'m MailReader<'m>,
         words: &'m larder_store::MailWords<'m>,
     ) -> Result<MailSearch<'m>, Error> {
-        Ok(MailSearch { mail, words: words.open()? })
+        Ok(MailSearch { mail, words: words.open()?, steps: StepCounter::default() })
+    }
+
+    /// Sets the number of steps that a query may take, each about a nanosecond.
+    #[must_use]
+    pub fn with_max_steps(self, max_steps: u64) -> MailSearch<'m> {
+        MailSearch { steps: StepCounter::new(max_steps), ..self }
     }
 
     /// Returns the newest messages that match, at most `limit`, the newest first. Of messages with
     /// the same date, the one that was indexed last is first.
     ///
     /// # Errors
-    /// The store cannot be read, or the query has a test that is not supported.
+    /// The store cannot be read, the query takes too many steps, or it has a test that is not
+    /// supported.
     pub fn find_newest(&self, query: &MailQuery, limit: usize) -> Result<Vec<MailHit>, Error> {
+        self.steps.restart();
         let mut test = self.compile(query)?;
-        let mut state = BlockState::new(self.mail, &self.words);
+        let mut state = BlockState::new(self.mail, &self.words, &self.steps);
         let mut hits: Vec<MailHit> = Vec::new();
         if limit == 0 {
             return Ok(hits);
@@ -136,6 +149,7 @@ impl<'m> MailSearch<'m> {
         query: &MailQuery,
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
+        self.steps.restart();
         let mut test = self.compile(query)?;
         self.for_each_row(&mut test, visit)
     }
@@ -151,6 +165,7 @@ impl<'m> MailSearch<'m> {
         query: &MailQuery,
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
+        self.steps.restart();
         let mut test = self.compile(query)?;
         self.for_each_row_from(first, &mut test, visit)
     }
@@ -166,7 +181,7 @@ impl<'m> MailSearch<'m> {
         test: &mut BlockTest,
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
-        let mut state = BlockState::new(self.mail, &self.words);
+        let mut state = BlockState::new(self.mail, &self.words, &self.steps);
         for block in first / BLOCK_ROWS..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {
             state.visit(block);
             let mut rows = test.rows(&mut state)?;

@@ -25,6 +25,7 @@ mod mail_headers;
 mod mail_labels;
 mod mail_rules;
 mod mail_search;
+mod mail_step_limit;
 mod mail_sync;
 mod mail_sync_model;
 mod mail_view;

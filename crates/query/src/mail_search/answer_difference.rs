@@ -56,11 +56,12 @@ impl MailSearch<'_> {
         queries: &QueryPair<'_>,
         former: &FormerMailStates,
     ) -> Result<AnswerDifference, Error> {
+        self.steps.restart();
         let mut difference = AnswerDifference::default();
         let mut tests = (self.compile(queries.former)?, self.compile(queries.present)?);
         let mut states = (
-            BlockState::new(self.mail, &self.words).with_former(former),
-            BlockState::new(self.mail, &self.words),
+            BlockState::new(self.mail, &self.words, &self.steps).with_former(former),
+            BlockState::new(self.mail, &self.words, &self.steps),
         );
         let mut marker = self.marker_test();
         let mut add_block = |block: u32, changed: &BlockRows, is_whole: bool| {

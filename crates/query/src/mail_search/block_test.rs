@@ -1,18 +1,27 @@
 //! The tests of a query on the rows of one block.
 
 use crate::error::Error;
+use crate::step_counter::StepCounter;
 use larder_store::message_flags::MessageFlags;
 use larder_store::position_list::{count_phrase, is_near};
 use larder_store::{
     BLOCK_ROWS, BLOCK_WORDS, BlockRows, BlockValues, FormerMailStates, MailColumn, MailReader,
     MailSet, OpenMailWords, WordCursor,
 };
+use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
 /// No rows.
 const NO_ROWS: BlockRows = [0; BLOCK_WORDS];
 /// All rows.
 const ALL_ROWS: BlockRows = [u64::MAX; BLOCK_WORDS];
+
+/// The steps of a test of one block: a step is about a nanosecond.
+const STEPS_PER_TEST: u64 = 50;
+/// The steps of looking a word up in one block.
+const STEPS_PER_TERM: u64 = 1500;
+/// The steps of reading the positions of a word in one message.
+const STEPS_PER_MESSAGE: u64 = 50;
 
 /// A test of a query. The words of a test have cursors, which stay where they were for the next
 /// block.
@@ -44,10 +53,17 @@ pub(super) enum BlockTest {
 /// A test of positions of words.
 pub(super) struct PositionTest {
     /// Each word, with its distance from the first one.
-    pub(super) words: Vec<(WordCursor, u32)>,
+    pub(super) words: Vec<(WordAlternatives, u32)>,
     pub(super) relation: WordRelation,
     /// The positions that count; `None`: all.
     pub(super) range: Option<Range<u32>>,
+}
+
+/// A word of a phrase: any of these terms.
+pub(super) struct WordAlternatives {
+    terms: Vec<WordCursor>,
+    /// The terms that have rows in the block, and these rows.
+    found: Vec<(usize, BlockRows)>,
 }
 
 /// How words must stand to each other.
@@ -62,6 +78,7 @@ pub(super) enum WordRelation {
 pub(super) struct BlockState<'s> {
     mail: &'s MailReader<'s>,
     words: &'s OpenMailWords<'s>,
+    steps: &'s StepCounter,
     block: u32,
     /// The states that replace the present ones.
     former: Option<&'s FormerMailStates>,
@@ -75,11 +92,16 @@ pub(super) struct BlockState<'s> {
 }
 
 impl<'s> BlockState<'s> {
-    pub(super) fn new(mail: &'s MailReader<'s>, words: &'s OpenMailWords<'s>) -> BlockState<'s> {
+    pub(super) fn new(
+        mail: &'s MailReader<'s>,
+        words: &'s OpenMailWords<'s>,
+        steps: &'s StepCounter,
+    ) -> BlockState<'s> {
         let columns = [MailColumn::Date, MailColumn::Flags, MailColumn::Thread, MailColumn::Size];
         BlockState {
             mail,
             words,
+            steps,
             block: 0,
             former: None,
             gone: NO_ROWS,
@@ -176,7 +198,11 @@ impl BlockTest {
     }
 
     /// Returns the rows of the block that pass. Rows without a message may be among them.
+    ///
+    /// # Errors
+    /// [`Error::MailStepLimit`], or the store cannot be read.
     pub(super) fn rows(&mut self, state: &mut BlockState<'_>) -> Result<BlockRows, Error> {
+        state.steps.count_mail(STEPS_PER_TEST, || self.to_string())?;
         match self {
             BlockTest::All => Ok(ALL_ROWS),
             BlockTest::Nothing => Ok(NO_ROWS),
@@ -222,6 +248,7 @@ impl BlockTest {
                 Ok(rows?.map(|word| !word))
             }
             BlockTest::Term(cursor) => {
+                state.steps.count_mail(STEPS_PER_TERM, || word_of(cursor))?;
                 let mut rows = NO_ROWS;
                 state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
                 Ok(state.decide(&rows, &state.forgotten))
@@ -271,12 +298,63 @@ fn select(values: &BlockValues, passes: impl Fn(u32) -> bool) -> BlockRows {
     rows
 }
 
+impl WordAlternatives {
+    /// Any of these terms.
+    pub(super) fn new(terms: Vec<WordCursor>) -> WordAlternatives {
+        WordAlternatives { terms, found: Vec::new() }
+    }
+
+    /// Returns the rows of the block that have any of the terms.
+    fn rows(&mut self, state: &BlockState<'_>) -> Result<BlockRows, Error> {
+        let mut all = NO_ROWS;
+        self.found.clear();
+        for (number, cursor) in self.terms.iter_mut().enumerate() {
+            state.steps.count_mail(STEPS_PER_TERM, || word_of(cursor))?;
+            let mut rows = NO_ROWS;
+            state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
+            if rows != NO_ROWS {
+                all.iter_mut().zip(&rows).for_each(|(word, other)| *word |= other);
+                self.found.push((number, rows));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Replaces `positions` by those of all terms in a row of the block.
+    fn positions(
+        &mut self,
+        state: &BlockState<'_>,
+        place: usize,
+        positions: &mut Vec<u32>,
+    ) -> Result<(), Error> {
+        positions.clear();
+        let row = state.first_row() + u32::try_from(place).unwrap_or_default();
+        let mut part = Vec::new();
+        for (number, rows) in &self.found {
+            let is_in_row = rows.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1);
+            let Some(cursor) = self.terms.get_mut(*number).filter(|_| is_in_row) else { continue };
+            let is_first = positions.is_empty();
+            let target = if is_first { &mut *positions } else { &mut part };
+            state.words.positions(cursor, row, target)?;
+            let steps = STEPS_PER_MESSAGE + target.len() as u64;
+            state.steps.count_mail(steps, || word_of(cursor))?;
+            if !is_first {
+                positions.append(&mut part);
+            }
+        }
+        if self.terms.len() > 1 {
+            positions.sort_unstable();
+            positions.dedup();
+        }
+        Ok(())
+    }
+}
+
 impl PositionTest {
     fn rows(&mut self, state: &mut BlockState<'_>) -> Result<BlockRows, Error> {
         let mut candidates = ALL_ROWS;
-        for (cursor, _) in &mut self.words {
-            let mut rows = NO_ROWS;
-            state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
+        for (word, _) in &mut self.words {
+            let rows = word.rows(state)?;
             candidates.iter_mut().zip(rows).for_each(|(word, other)| *word &= other);
             if candidates == NO_ROWS {
                 return Ok(NO_ROWS);
@@ -287,8 +365,7 @@ impl PositionTest {
         let mut rows = NO_ROWS;
         let mut positions: Vec<Vec<u32>> = vec![Vec::new(); self.words.len()];
         for place in places {
-            let row = state.first_row() + u32::try_from(place).unwrap_or_default();
-            if self.is_match(state, row, &mut positions)?
+            if self.is_match(state, place, &mut positions)?
                 && let Some(word) = rows.get_mut(place / 64)
             {
                 *word |= 1 << (place % 64);
@@ -300,13 +377,11 @@ impl PositionTest {
     fn is_match(
         &mut self,
         state: &BlockState<'_>,
-        row: u32,
+        place: usize,
         positions: &mut [Vec<u32>],
     ) -> Result<bool, Error> {
-        for ((cursor, _), positions) in self.words.iter_mut().zip(positions.iter_mut()) {
-            if !state.words.positions(cursor, row, positions)? {
-                return Ok(false);
-            }
+        for ((word, _), positions) in self.words.iter_mut().zip(positions.iter_mut()) {
+            word.positions(state, place, positions)?;
             if let Some(range) = &self.range {
                 positions.retain(|position| range.contains(position));
             }
@@ -331,5 +406,24 @@ impl PositionTest {
                 count_phrase(&terms) > 0
             }
         })
+    }
+}
+
+/// Returns the word of a cursor, without the byte of its field.
+fn word_of(cursor: &WordCursor) -> String {
+    String::from_utf8_lossy(cursor.term().get(1..).unwrap_or_default()).into_owned()
+}
+
+/// The words of a test, for an error.
+impl fmt::Display for BlockTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BlockTest::Term(cursor) => f.write_str(&word_of(cursor)),
+            BlockTest::Positions(test) => {
+                let words = test.words.iter().filter_map(|(word, _)| word.terms.first());
+                f.write_str(&words.map(word_of).collect::<Vec<_>>().join(" "))
+            }
+            _ => f.write_str("the query"),
+        }
     }
 }

@@ -4,7 +4,8 @@
 //! of rows. Tests that cost little, or that few messages pass, come first in a conjunction.
 
 use super::MailSearch;
-use super::block_test::{BlockTest, PositionTest, WordRelation};
+use super::block_test::{BlockTest, PositionTest, WordAlternatives, WordRelation};
+use super::expansion::WordExpansion;
 use super::row_values::RowValues;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{FolderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest};
@@ -19,8 +20,6 @@ use std::ops::{Range, RangeInclusive};
 
 /// Counting stops at this many messages: a word with more is as common as any.
 const MAX_COUNTED_POSTINGS: u64 = 20_000;
-/// The most words of which one may be a part that is searched.
-const MAX_EXPANDED_TERMS: usize = 10_000;
 
 /// A field of terms, and the positions in it that count.
 type TermScope = (MessageTermField, Option<Range<u32>>);
@@ -193,8 +192,8 @@ impl MailSearch<'_> {
     pub(super) fn compile_id_pattern(&self, header: &str, text: &str) -> Result<BlockTest, Error> {
         let pattern = compile_pattern(text)?;
         if header != "message-id" {
-            let passes = |id: &str| pattern.is_match(id);
-            return self.compile_expansion(MessageTermField::Reference, None, &[], "", &passes);
+            let words = WordExpansion::matching(text, pattern);
+            return self.compile_expansion(MessageTermField::Reference, None, &[], &words);
         }
         let mut rows = Vec::new();
         self.mail.for_each_uid(&mut |row, uid| {
@@ -293,61 +292,30 @@ impl MailSearch<'_> {
             }
             TextMatch::Suffix(text) => {
                 let end = fold(text);
-                self.compile_expansion(field, range.as_ref(), &[], "", &|word| {
-                    word.ends_with(&*end)
-                })
+                let words = WordExpansion::ending(&end);
+                self.compile_expansion(field, range.as_ref(), &[], &words)
             }
             TextMatch::Infix(text) => {
                 let part = fold(text);
-                self.compile_expansion(field, range.as_ref(), &[], "", &|word| {
-                    word.contains(&*part)
-                })
+                let words = WordExpansion::with_part(&part);
+                self.compile_expansion(field, range.as_ref(), &[], &words)
             }
             TextMatch::Pattern(text) => {
-                let pattern = compile_pattern(text)?;
-                self.compile_expansion(field, range.as_ref(), &[], "", &|word| {
-                    pattern.is_match(word)
-                })
+                let words = WordExpansion::matching(text, compile_pattern(text)?);
+                self.compile_expansion(field, range.as_ref(), &[], &words)
             }
             TextMatch::Near { left, right, distance, is_ordered } => {
-                let (Some(left), Some(right)) = (single_word(left)?, single_word(right)?) else {
+                let (Some(left), Some(right)) =
+                    (parse_single_word(left)?, parse_single_word(right)?)
+                else {
                     return Ok(BlockTest::Nothing);
                 };
-                let words =
-                    [left, right].map(|word| (self.words.cursor(&word_term(field, &word)), 0));
-                let words = words.into();
+                let words = [left, right].map(|word| (self.single_word(field, &word), 0)).into();
                 let relation = WordRelation::Near { distance: *distance, is_ordered: *is_ordered };
                 Ok(BlockTest::Positions(PositionTest { words, relation, range }))
             }
-            TextMatch::Exists => self.compile_expansion(field, range.as_ref(), &[], "", &|_| true),
+            TextMatch::Exists => self.compile_prefix(field, range.as_ref(), &[], ""),
         }
-    }
-
-    /// Returns the rows that have any of the terms at a position in this range.
-    fn rows_in_positions(&self, terms: &[Vec<u8>], range: &Range<u32>) -> Result<BlockTest, Error> {
-        let end_row = self.mail.end_row()?;
-        let mut found = vec![0_u64; end_row.div_ceil(64) as usize];
-        let mut positions = Vec::new();
-        for term in terms {
-            let mut rows = Vec::new();
-            self.words.rows_with_term(term, &mut rows)?;
-            let mut cursor = self.words.cursor(term);
-            for (at, (bits, found)) in rows.iter().zip(&mut found).enumerate() {
-                // Rows that another term has found need no look at their positions.
-                let mut open = bits & !*found;
-                while open != 0 {
-                    let bit = open.trailing_zeros();
-                    open &= open - 1;
-                    let row = u32::try_from(at * 64).unwrap_or(u32::MAX).saturating_add(bit);
-                    if self.words.positions(&mut cursor, row, &mut positions)?
-                        && positions.iter().any(|position| range.contains(position))
-                    {
-                        *found |= 1 << bit;
-                    }
-                }
-            }
-        }
-        Ok(BlockTest::Rows(found))
     }
 
     /// Returns the test of words that follow each other.
@@ -357,9 +325,13 @@ impl MailSearch<'_> {
         range: Option<Range<u32>>,
         words: &[(String, u32)],
     ) -> BlockTest {
-        let cursor = |(word, at): &(String, u32)| (self.words.cursor(&word_term(field, word)), *at);
-        let words = words.iter().map(cursor).collect();
+        let words = words.iter().map(|(word, at)| (self.single_word(field, word), *at)).collect();
         BlockTest::Positions(PositionTest { words, relation: WordRelation::Phrase, range })
+    }
+
+    /// Returns a word of a phrase.
+    pub(super) fn single_word(&self, field: MessageTermField, word: &str) -> WordAlternatives {
+        WordAlternatives::new(vec![self.words.cursor(&word_term(field, word))])
     }
 
     /// Compiles a phrase whose last word is the beginning of one.
@@ -375,56 +347,7 @@ impl MailSearch<'_> {
             self.words.rows_with_prefix(&word_term(field, start), &mut rows)?;
             return Ok(BlockTest::Rows(rows));
         }
-        self.compile_expansion(field, range, words, start, &|_| true)
-    }
-
-    /// Compiles a phrase whose last word is any of those that begin with `start` and pass.
-    fn compile_expansion(
-        &self,
-        field: MessageTermField,
-        range: Option<&Range<u32>>,
-        words: &[(String, u32)],
-        start: &str,
-        passes: &dyn Fn(&str) -> bool,
-    ) -> Result<BlockTest, Error> {
-        let prefix = word_term(field, start);
-        let mut terms: Vec<Vec<u8>> = Vec::new();
-        self.words.for_each_term(&prefix, &mut |term, _| {
-            let is_inside = term.starts_with(&prefix);
-            let word = term.get(1..).and_then(|word| str::from_utf8(word).ok());
-            if is_inside && word.is_some_and(passes) {
-                terms.push(term.to_vec());
-            }
-            is_inside
-        })?;
-        // Each segment has its terms.
-        terms.sort_unstable();
-        terms.dedup();
-        if range.is_none() && words.is_empty() {
-            let mut rows = Vec::new();
-            for term in terms {
-                self.words.rows_with_term(&term, &mut rows)?;
-            }
-            return Ok(BlockTest::Rows(rows));
-        }
-        if let (Some(range), true) = (&range, words.is_empty()) {
-            return self.rows_in_positions(&terms, range);
-        }
-        if terms.len() > MAX_EXPANDED_TERMS {
-            let message = format!("more than {MAX_EXPANDED_TERMS} words begin with {start:?}");
-            return Err(
-                SyntaxError { message, at: 1, hint: Some("use more letters".into()) }.into()
-            );
-        }
-        let after = words.last().map_or(0, |(_, at)| at + 1);
-        let mut any = Vec::with_capacity(terms.len());
-        for term in terms {
-            let word = term.get(1..).and_then(|word| str::from_utf8(word).ok());
-            let mut phrase = words.to_vec();
-            phrase.push((word.unwrap_or_default().to_string(), after));
-            any.push(self.phrase(field, range.cloned(), &phrase));
-        }
-        Ok(BlockTest::Or(any))
+        self.compile_expansion(field, range, words, &WordExpansion::beginning(start))
     }
 }
 
@@ -495,7 +418,7 @@ pub(crate) fn query_words(text: &str) -> Vec<(String, u32)> {
 }
 
 /// Returns the word on one side of NEAR; of a joined word the whole.
-fn single_word(text: &str) -> Result<Option<String>, Error> {
+fn parse_single_word(text: &str) -> Result<Option<String>, Error> {
     if text.split_whitespace().nth(1).is_some() {
         let message = format!("NEAR takes a single word on each side, not {text:?}");
         return Err(SyntaxError { message, at: 1, hint: None }.into());

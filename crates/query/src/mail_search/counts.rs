@@ -24,11 +24,12 @@ impl MailSearch<'_> {
     /// # Errors
     /// As [`MailSearch::find_newest`].
     pub fn count_each(&self, queries: &[MailQuery]) -> Result<Vec<MailCount>, Error> {
+        self.steps.restart();
         let compiled: Result<Vec<_>, Error> = queries.iter().map(|one| self.compile(one)).collect();
         let mut tests = compiled?;
         let mut counts = vec![MailCount::default(); tests.len()];
         let mut unread_test = BlockTest::unread();
-        let mut state = BlockState::new(self.mail, &self.words);
+        let mut state = BlockState::new(self.mail, &self.words, &self.steps);
         for block in 0..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {
             state.visit(block);
             let present = state.present_rows()?;

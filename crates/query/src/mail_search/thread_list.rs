@@ -128,6 +128,7 @@ impl MailSearch<'_> {
 
     /// Returns those of the rows that match, ascending.
     fn matches_among(&self, query: &MailQuery, rows: &[u32]) -> Result<Vec<u32>, Error> {
+        self.steps.restart();
         let mut matches = Vec::new();
         let mut test = BlockTest::And(vec![self.rows_test(rows), self.compile(query)?]);
         self.for_each_row(&mut test, &mut |row| matches.push(row))?;

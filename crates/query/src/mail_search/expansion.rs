@@ -1,0 +1,196 @@
+//! Parts of words: the words that have them, and the messages with these words.
+//!
+//! The words of text are found in the dictionary, which is small. The words of a header field are
+//! found among its terms, which are few. Separate from `compilation`, where all words are known.
+
+use super::MailSearch;
+use super::block_test::{BlockTest, PositionTest, WordAlternatives, WordRelation};
+use super::compilation::word_term;
+use crate::error::{Error, SyntaxError};
+use crate::pattern::RegexPattern;
+use larder_store::{MessageTermField, WordPart};
+use std::ops::Range;
+
+/// The most words of which one may be a part that is searched.
+const MAX_EXPANDED_TERMS: usize = 10_000;
+/// The bytes of the dictionary that are searched in one step.
+const BYTES_PER_STEP: u64 = 4;
+/// The steps of testing a word, and of looking up the rows of one, in nanoseconds.
+const STEPS_PER_WORD: u64 = 20;
+const STEPS_PER_PATTERN: u64 = 200;
+const STEPS_PER_LOOKUP: u64 = 3000;
+/// The steps of reading the positions of a word in one message.
+const STEPS_PER_MESSAGE: u64 = 300;
+
+/// A test of words: it stands for all that pass.
+pub(super) struct WordExpansion<'e> {
+    /// The text of the test, for errors.
+    text: String,
+    part: ExpandedPart<'e>,
+}
+
+enum ExpandedPart<'e> {
+    Start(&'e str),
+    Inside(&'e str),
+    End(&'e str),
+    Pattern(RegexPattern),
+}
+
+impl<'e> WordExpansion<'e> {
+    /// Words that begin with a folded text.
+    pub(super) fn beginning(start: &'e str) -> WordExpansion<'e> {
+        WordExpansion { text: format!("{start}*"), part: ExpandedPart::Start(start) }
+    }
+
+    /// Words with a folded text anywhere.
+    pub(super) fn with_part(part: &'e str) -> WordExpansion<'e> {
+        WordExpansion { text: format!("*{part}*"), part: ExpandedPart::Inside(part) }
+    }
+
+    /// Words that end with a folded text.
+    pub(super) fn ending(end: &'e str) -> WordExpansion<'e> {
+        WordExpansion { text: format!("*{end}"), part: ExpandedPart::End(end) }
+    }
+
+    /// Words that match a pattern with this text.
+    pub(super) fn matching(text: &str, pattern: RegexPattern) -> WordExpansion<'e> {
+        WordExpansion { text: format!("/{text}/"), part: ExpandedPart::Pattern(pattern) }
+    }
+
+    fn is_match(&self, word: &str) -> bool {
+        match &self.part {
+            ExpandedPart::Start(start) => word.starts_with(start),
+            ExpandedPart::Inside(part) => word.contains(part),
+            ExpandedPart::End(end) => word.ends_with(end),
+            ExpandedPart::Pattern(pattern) => pattern.is_match(word),
+        }
+    }
+
+    /// Returns the part that a word of the dictionary must have; `None`: the words are a range of
+    /// the terms.
+    fn dictionary_part(&self) -> Option<WordPart<'_>> {
+        match &self.part {
+            ExpandedPart::Start(_) => None,
+            ExpandedPart::Inside(part) => Some(WordPart::Inside(part.as_bytes())),
+            ExpandedPart::End(end) => Some(WordPart::End(end.as_bytes())),
+            ExpandedPart::Pattern(_) => Some(WordPart::Any),
+        }
+    }
+
+    fn steps_per_word(&self) -> u64 {
+        match &self.part {
+            ExpandedPart::Pattern(_) => STEPS_PER_PATTERN,
+            _ => STEPS_PER_WORD,
+        }
+    }
+}
+
+impl MailSearch<'_> {
+    /// Compiles a phrase whose last word is any that passes.
+    pub(super) fn compile_expansion(
+        &self,
+        field: MessageTermField,
+        range: Option<&Range<u32>>,
+        words: &[(String, u32)],
+        last: &WordExpansion<'_>,
+    ) -> Result<BlockTest, Error> {
+        let terms = self.expand(field, last)?;
+        if words.is_empty() {
+            return match range {
+                None => {
+                    let mut rows = Vec::new();
+                    self.words.rows_with_terms(&terms, &mut rows)?;
+                    Ok(BlockTest::Rows(rows))
+                }
+                Some(range) => self.rows_in_positions(&terms, range, last),
+            };
+        }
+        if terms.len() > MAX_EXPANDED_TERMS {
+            let message = format!("more than {MAX_EXPANDED_TERMS} words match {}", last.text);
+            let hint = Some("use more letters".into());
+            return Err(SyntaxError { message, at: 1, hint }.into());
+        }
+        let after = words.last().map_or(0, |(_, at)| at + 1);
+        let single = words.iter().map(|(word, at)| (self.single_word(field, word), *at));
+        let any = terms.iter().map(|term| self.words.cursor(term)).collect();
+        let words = single.chain([(WordAlternatives::new(any), after)]).collect();
+        let (relation, range) = (WordRelation::Phrase, range.cloned());
+        Ok(BlockTest::Positions(PositionTest { words, relation, range }))
+    }
+
+    /// Returns the terms of a field that an expansion stands for, ascending.
+    fn expand(
+        &self,
+        field: MessageTermField,
+        expansion: &WordExpansion<'_>,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let mut terms: Vec<Vec<u8>> = Vec::new();
+        let mut steps: u64 = 0;
+        if field == MessageTermField::Text
+            && let Some(part) = expansion.dictionary_part()
+        {
+            steps += self.words.text_word_bytes() / BYTES_PER_STEP;
+            self.words.for_each_text_word(part, &mut |word| {
+                steps += expansion.steps_per_word();
+                if str::from_utf8(word).is_ok_and(|word| expansion.is_match(word)) {
+                    terms.push([&[field as u8], word].concat());
+                }
+            })?;
+        } else {
+            let start = match expansion.part {
+                ExpandedPart::Start(start) => start,
+                _ => "",
+            };
+            let prefix = word_term(field, start);
+            self.words.for_each_term(&prefix, &mut |term, count| {
+                steps += expansion.steps_per_word() + count;
+                let is_inside = term.starts_with(&prefix);
+                let word = term.get(1..).and_then(|word| str::from_utf8(word).ok());
+                if is_inside && word.is_some_and(|word| expansion.is_match(word)) {
+                    terms.push(term.to_vec());
+                }
+                is_inside
+            })?;
+        }
+        // Each segment has its words.
+        terms.sort_unstable();
+        terms.dedup();
+        steps += terms.len() as u64 * STEPS_PER_LOOKUP;
+        self.steps.count_mail(steps, || expansion.text.clone())?;
+        Ok(terms)
+    }
+
+    /// Returns the rows that have any of the terms at a position in this range.
+    fn rows_in_positions(
+        &self,
+        terms: &[Vec<u8>],
+        range: &Range<u32>,
+        expansion: &WordExpansion<'_>,
+    ) -> Result<BlockTest, Error> {
+        let end_row = self.mail.end_row()?;
+        let mut found = vec![0_u64; end_row.div_ceil(64) as usize];
+        let mut positions = Vec::new();
+        for term in terms {
+            let mut rows = Vec::new();
+            self.words.rows_with_term(term, &mut rows)?;
+            let mut cursor = self.words.cursor(term);
+            for (at, (bits, found)) in rows.iter().zip(&mut found).enumerate() {
+                // Rows that another term has found need no look at their positions.
+                let mut open = bits & !*found;
+                let steps = u64::from(open.count_ones()) * STEPS_PER_MESSAGE;
+                self.steps.count_mail(steps, || expansion.text.clone())?;
+                while open != 0 {
+                    let bit = open.trailing_zeros();
+                    open &= open - 1;
+                    let row = u32::try_from(at * 64).unwrap_or(u32::MAX).saturating_add(bit);
+                    if self.words.positions(&mut cursor, row, &mut positions)?
+                        && positions.iter().any(|position| range.contains(position))
+                    {
+                        *found |= 1 << bit;
+                    }
+                }
+            }
+        }
+        Ok(BlockTest::Rows(found))
+    }
+}

@@ -159,12 +159,12 @@ impl MessageExtractor {
             .with_priority(headers.priority)
     }
 
-    /// Calls `visit` with each term of a message, and with its position if it is a word. The
-    /// positions of one term ascend.
+    /// Calls `visit` with each term of a message, as the byte of its field and the word, and with its position
+    /// if it is a word. The positions of one term ascend.
     pub fn for_each_term(
         &mut self,
         document: &MessageDocument,
-        visit: &mut dyn FnMut(&[u8], Option<u32>),
+        visit: impl FnMut(u8, &[u8], Option<u32>),
     ) {
         let mut writer =
             TermVisitor { tokenizer: &mut self.tokenizer, term: Vec::with_capacity(80), visit };
@@ -178,7 +178,11 @@ impl MessageExtractor {
         }
         writer.visit_headers(document);
         let TermVisitor { term, visit, .. } = &mut writer;
-        for_each_correspondent(&message.headers, term, &mut |term| visit(term, None));
+        for_each_correspondent(&message.headers, term, &mut |term| {
+            if let Some((field, value)) = term.split_first() {
+                visit(*field, value, None);
+            }
+        });
         writer.visit_embedded(message);
         for part in &message.parts {
             writer.visit_value(MessageTermField::MediaType, &part.media_type);
@@ -276,30 +280,27 @@ fn hash_text(message: &Message) -> u64 {
 }
 
 /// Passes the terms of one message to a visitor.
-struct TermVisitor<'v> {
+struct TermVisitor<'v, V> {
     tokenizer: &'v mut Tokenizer,
     term: Vec<u8>,
-    visit: &'v mut dyn FnMut(&[u8], Option<u32>),
+    visit: V,
 }
 
-impl TermVisitor<'_> {
+impl<V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'_, V> {
     /// Visits a whole value.
     fn visit_value(&mut self, field: MessageTermField, value: &str) {
         write_message_term(&mut self.term, field, value);
-        (self.visit)(&self.term, None);
+        (self.visit)(field as u8, self.term.get(1..).unwrap_or_default(), None);
     }
 
     /// Visits the words of a text from a position on. Returns the first position of the next text.
     fn visit_words(&mut self, field: MessageTermField, text: &str, first: u32) -> u32 {
-        let (term, visit) = (&mut self.term, &mut self.visit);
+        let visit = &mut self.visit;
         if first >= MAX_MESSAGE_WORDS {
             return first;
         }
         let end = self.tokenizer.for_each_word(text, first, |word, position| {
-            term.clear();
-            term.push(field as u8);
-            term.extend_from_slice(word.as_bytes());
-            visit(term, Some(position));
+            visit(field as u8, word.as_bytes(), Some(position));
         });
         end.saturating_add(TEXT_GAP)
     }
@@ -309,13 +310,10 @@ impl TermVisitor<'_> {
         if first >= limit {
             return first;
         }
-        let (term, visit) = (&mut self.term, &mut self.visit);
+        let visit = &mut self.visit;
         let end = self.tokenizer.for_each_word(text, first, |word, position| {
             if position < limit {
-                term.clear();
-                term.push(MessageTermField::Text as u8);
-                term.extend_from_slice(word.as_bytes());
-                visit(term, Some(position));
+                visit(MessageTermField::Text as u8, word.as_bytes(), Some(position));
             }
         });
         end.saturating_add(TEXT_GAP)

@@ -2,32 +2,45 @@
 //! they come.
 //!
 //! Nothing is allocated for a single word: terms stand one after the other in one text, and a
-//! posting is three numbers. The postings are sorted by term only once, when the segment is
-//! encoded. Separate from `segment_buffer`, which writes its segment itself: a thread without the
-//! store fills and encodes this one.
+//! posting is two numbers. The postings are sorted by term only once, when the segment is encoded.
+//! A slot of the hash table has words of up to 15 bytes themselves, so that nothing else is read to
+//! find them, and frequent words are found in a small table, which stays in the processor's cache:
+//! waiting for memory here takes most of the time of a parsing thread.
+//! Separate from `segment_buffer`, which writes its segment itself: a thread without the store
+//! fills and encodes this one.
 
 use crate::position_list::write_position_list;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, WriteSegments};
 use crate::term::prefix_key;
 use crate::term_dictionary::DictionaryBuilder;
+use crate::varint::write_varint;
 use crate::word_block::{FullBlocks, MAX_WORD_BYTES, WordBlockBuilder};
 use std::hash::{BuildHasher as _, RandomState};
 use std::mem;
 
 /// The least number of slots of the hash table, a power of two.
 const MIN_SLOTS: usize = 1 << 12;
+/// The number of slots of the table of frequent words, a power of two.
+const FREQUENT_SLOTS: usize = 1 << 11;
+/// The longest word that a slot has as its key.
+const MAX_INLINE_BYTES: usize = 15;
+/// The bits of the second half of a key that are of the word; the others are of the field.
+const WORD_BITS: u32 = 56;
 
 /// The words of a batch of items in memory. It is filled by a parsing thread, without the store.
 #[derive(Debug, Default)]
 pub struct WordBuffer {
     /// An open-addressing hash table of the terms, at most three quarters full; a power of two.
     slots: Vec<Slot>,
+    /// The slot of a word that was found lately, by its hash.
+    frequent: Vec<Slot>,
     /// A random odd number, chosen with the first slots.
     hash_key: u64,
     terms: Vec<Term>,
     text: Vec<u8>,
     postings: Vec<Posting>,
+    rows: Vec<RowStart>,
     sorted: SortedPostings,
     last_row: u32,
     /// The first byte of the terms that the dictionary has.
@@ -37,11 +50,14 @@ pub struct WordBuffer {
 /// A slot of the hash table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
-    /// The upper half of the hash.
-    tag: u32,
+    /// See [`slot_key`].
+    key: SlotKey,
     /// The number of the term, plus one; 0 in an empty slot.
     term: u32,
 }
+
+/// The key of a slot.
+type SlotKey = [u64; 2];
 
 /// A term, as a part of the text.
 #[derive(Debug, Clone, Copy)]
@@ -55,10 +71,17 @@ struct Term {
 #[derive(Debug, Clone, Copy)]
 struct Posting {
     term: u32,
-    place: Place,
+    position: u32,
 }
 
-/// A row, and the position of the term in it.
+/// A row, and the number of its first posting.
+#[derive(Debug, Clone, Copy)]
+struct RowStart {
+    row: u32,
+    start: usize,
+}
+
+/// A row, and the position of a term in it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     row: u32,
@@ -70,9 +93,9 @@ struct Place {
 struct SortedPostings {
     places: Vec<Place>,
     /// The end of the places of each term, by its number.
-    ends: Vec<usize>,
-    /// The first eight bytes of each term, and its number, in the order of the terms.
-    order: Vec<(u64, u32)>,
+    ends: Vec<u32>,
+    /// The first sixteen bytes of each term, and its number, in the order of the terms.
+    order: Vec<([u64; 2], u32)>,
 }
 
 impl WordBuffer {
@@ -82,17 +105,20 @@ impl WordBuffer {
         WordBuffer { dictionary_byte: Some(dictionary_byte), ..WordBuffer::default() }
     }
 
-    /// Adds a term of a row, and its position there. The term is not longer than
-    /// [`MAX_WORD_BYTES`], and has no zero byte. Rows are added in ascending order, and so are the
-    /// positions of a term in a row, in which the same may come again. A term has positions
-    /// everywhere or nowhere. A batch has less than 4 GB of distinct terms.
-    pub fn add(&mut self, row: u32, term: &[u8], position: Option<u32>) {
-        debug_assert!((1..=MAX_WORD_BYTES).contains(&term.len()) && !term.contains(&0));
-        debug_assert!(self.postings.last().is_none_or(|last| last.place.row <= row));
-        let number = self.find_or_insert(term, position.is_some());
-        let place = Place { row, position: position.unwrap_or(0) };
-        self.postings.push(Posting { term: number, place });
-        self.last_row = row;
+    /// Adds a term of a row, and its position there. The term is the byte of its field and a word;
+    /// it is not longer than [`MAX_WORD_BYTES`], and has no zero byte. Rows are added in ascending
+    /// order, and so are the positions of a term in a row, in which the same may come again. A term
+    /// has positions everywhere or nowhere. A batch has less than 4 GB of distinct terms, and less
+    /// than 4 G postings.
+    pub fn add(&mut self, row: u32, field: u8, word: &[u8], position: Option<u32>) {
+        debug_assert!(word.len() < MAX_WORD_BYTES && field != 0 && !word.contains(&0));
+        if self.rows.last().is_none_or(|last| last.row != row) {
+            debug_assert!(self.rows.last().is_none_or(|last| last.row < row));
+            self.rows.push(RowStart { row, start: self.postings.len() });
+            self.last_row = row;
+        }
+        let term = self.find_or_insert(field, word, position.is_some());
+        self.postings.push(Posting { term, position: position.unwrap_or(0) });
     }
 
     /// Returns whether nothing has been added since the last segment was encoded.
@@ -120,11 +146,15 @@ impl WordBuffer {
             lists.clear();
             for places in sorted.places(*number).chunk_by(|a, b| a.row == b.row) {
                 rows.extend(places.first().map(|place| place.row));
-                if term.has_positions {
-                    positions.clear();
-                    positions.extend(places.iter().map(|place| place.position));
-                    positions.dedup();
-                    write_position_list(&mut lists, &positions);
+                match places {
+                    _ if !term.has_positions => {}
+                    [place] => write_varint(&mut lists, u64::from(place.position) << 1 | 1),
+                    places => {
+                        positions.clear();
+                        positions.extend(places.iter().map(|place| place.position));
+                        positions.dedup();
+                        write_position_list(&mut lists, &positions);
+                    }
                 }
             }
             let term = term.bytes(&self.text);
@@ -137,9 +167,11 @@ impl WordBuffer {
         }
         self.sorted = sorted;
         self.slots.fill(Slot::default());
+        self.frequent.fill(Slot::default());
         self.terms.clear();
         self.text.clear();
         self.postings.clear();
+        self.rows.clear();
         EncodedSegment {
             blocks: builder.finish(),
             dictionary: dictionary.finish(),
@@ -149,30 +181,42 @@ impl WordBuffer {
 
     /// Returns the number of a term, which is added if it is new.
     #[inline]
-    fn find_or_insert(&mut self, term: &[u8], has_positions: bool) -> u32 {
+    fn find_or_insert(&mut self, field: u8, word: &[u8], has_positions: bool) -> u32 {
         if (self.terms.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        let hash = hash_term(term, self.hash_key);
-        let (tag, mask) = ((hash >> 32) as u32, self.slots.len().wrapping_sub(1));
+        let key = slot_key(field, word, self.hash_key);
+        let hash = hash_key(key, self.hash_key);
+        let is_inline = word.len() <= MAX_INLINE_BYTES;
+        if is_inline
+            && let Some(frequent) = self.frequent.get(hash as usize % FREQUENT_SLOTS)
+            && frequent.key == key
+        {
+            return frequent.term.wrapping_sub(1);
+        }
+        let mask = self.slots.len().wrapping_sub(1);
         let mut place = hash as usize & mask;
         while let Some(slot) = self.slots.get_mut(place) {
             if slot.term == 0 {
-                *slot = Slot { tag, term: self.terms.len() as u32 + 1 };
+                *slot = Slot { key, term: self.terms.len() as u32 + 1 };
                 break;
             }
             let found = slot.term - 1;
-            if slot.tag == tag
-                && let Some(other) = self.terms.get(found as usize)
-                && other.bytes(&self.text) == term
-            {
-                debug_assert_eq!(other.has_positions, has_positions);
-                return found;
+            if slot.key == key {
+                if is_inline {
+                    let frequent = self.frequent.get_mut(hash as usize % FREQUENT_SLOTS);
+                    *frequent.unwrap_or(&mut Slot::default()) = *slot;
+                    return found;
+                }
+                if is_term(self.terms.get(found as usize), &self.text, field, word) {
+                    return found;
+                }
             }
             place = (place + 1) & mask;
         }
-        let (start, length) = (self.text.len() as u32, term.len() as u16);
-        self.text.extend_from_slice(term);
+        let (start, length) = (self.text.len() as u32, word.len() as u16 + 1);
+        self.text.push(field);
+        self.text.extend_from_slice(word);
         self.terms.push(Term { start, length, has_positions });
         self.terms.len() as u32 - 1
     }
@@ -182,18 +226,17 @@ impl WordBuffer {
     fn grow(&mut self) {
         if self.slots.is_empty() {
             self.hash_key = RandomState::new().hash_one(0) | 1;
+            self.frequent.resize(FREQUENT_SLOTS, Slot::default());
         }
         let count = (self.slots.len() * 2).max(MIN_SLOTS);
-        self.slots.clear();
-        self.slots.resize(count, Slot::default());
-        for (number, term) in (1..).zip(&self.terms) {
-            let hash = hash_term(term.bytes(&self.text), self.hash_key);
-            let mut place = hash as usize & (count - 1);
+        let slots = mem::replace(&mut self.slots, vec![Slot::default(); count]);
+        for slot in slots.into_iter().filter(|slot| slot.term != 0) {
+            let mut place = hash_key(slot.key, self.hash_key) as usize & (count - 1);
             while self.slots.get(place).is_some_and(|slot| slot.term != 0) {
                 place = (place + 1) & (count - 1);
             }
-            if let Some(slot) = self.slots.get_mut(place) {
-                *slot = Slot { tag: (hash >> 32) as u32, term: number };
+            if let Some(free) = self.slots.get_mut(place) {
+                *free = slot;
             }
         }
     }
@@ -217,17 +260,23 @@ impl WordBuffer {
         }
         sorted.places.clear();
         sorted.places.resize(self.postings.len(), Place::default());
-        for posting in &self.postings {
-            let Some(end) = ends.get_mut(posting.term as usize) else { continue };
-            if let Some(place) = sorted.places.get_mut(*end) {
-                *place = posting.place;
+        let row_ends = self.rows.iter().skip(1).map(|row| row.start).chain([self.postings.len()]);
+        for (RowStart { row, start }, end) in self.rows.iter().zip(row_ends) {
+            for posting in self.postings.get(*start..end).unwrap_or_default() {
+                let Some(end) = ends.get_mut(posting.term as usize) else { continue };
+                if let Some(place) = sorted.places.get_mut(*end as usize) {
+                    *place = Place { row: *row, position: posting.position };
+                }
+                *end += 1;
             }
-            *end += 1;
         }
-        let numbered = (0..).zip(&self.terms);
         let order = &mut sorted.order;
         order.clear();
-        order.extend(numbered.map(|(number, term)| (prefix_key(term.bytes(&self.text)), number)));
+        order.extend((0..).zip(&self.terms).map(|(number, term)| {
+            let bytes = term.bytes(&self.text);
+            let rest = bytes.get(8..).map_or(0, prefix_key);
+            ([prefix_key(bytes), rest], number)
+        }));
         order.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| self.term_bytes(a.1).cmp(self.term_bytes(b.1)))
         });
@@ -236,6 +285,12 @@ impl WordBuffer {
     fn term_bytes(&self, number: u32) -> &[u8] {
         self.terms.get(number as usize).map_or(&[], |term| term.bytes(&self.text))
     }
+}
+
+/// Returns whether a term is this one.
+fn is_term(term: Option<&Term>, text: &[u8], field: u8, word: &[u8]) -> bool {
+    let bytes = term.map_or(&[][..], |term| term.bytes(text));
+    bytes.split_first() == Some((&field, word))
 }
 
 impl Term {
@@ -252,24 +307,56 @@ impl SortedPostings {
         let number = number as usize;
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before));
         let (start, end) = (start.copied().unwrap_or(0), self.ends.get(number).copied());
-        end.and_then(|end| self.places.get(start..end)).unwrap_or_default()
+        end.and_then(|end| self.places.get(start as usize..end as usize)).unwrap_or_default()
     }
 }
 
-/// Returns a hash of a term. Without the random key, a message could contain words that all have
+/// Returns the key of a term in the hash table: of a short word its bytes and the field, else a
+/// hash with a zero in place of the field.
+#[inline]
+fn slot_key(field: u8, word: &[u8], hash_key: u64) -> SlotKey {
+    if word.len() <= MAX_INLINE_BYTES {
+        let [start, end] = inline_word(word);
+        return [start, end | u64::from(field) << WORD_BITS];
+    }
+    let length = (word.len() as u64) << 8 | u64::from(field);
+    let (parts, _) = word.as_chunks();
+    let hash = parts.iter().fold(hash_key.rotate_left(32) ^ length, |hash, part| {
+        mix(hash ^ u64::from_le_bytes(*part), hash_key).wrapping_add(hash_key)
+    });
+    // The last bytes, of which some may be among those before.
+    let end = word.last_chunk().map_or(0, |end| u64::from_le_bytes(*end));
+    [hash ^ end, mix(hash ^ end, hash_key) >> (u64::BITS - WORD_BITS)]
+}
+
+/// Returns a hash of a key. Without the random number, a message could contain words that all have
 /// the same hash, which would take a time of the square of their number.
 #[inline]
-fn hash_term(term: &[u8], key: u64) -> u64 {
-    let mix = |hash: u64, word: u64| {
-        let product = u128::from(hash ^ word) * u128::from(key);
-        product as u64 ^ (product >> 64) as u64
-    };
-    let (words, rest) = term.as_chunks();
-    let hash = words.iter().fold(key.rotate_left(32), |hash, word| {
-        mix(hash, u64::from_le_bytes(*word)).wrapping_add(key)
-    });
-    let rest = rest.iter().fold(term.len() as u64, |rest, byte| rest << 8 | u64::from(*byte));
-    mix(hash, rest)
+fn hash_key([start, end]: SlotKey, hash_key: u64) -> u64 {
+    mix(start ^ hash_key.rotate_left(32), hash_key).wrapping_add(mix(end, hash_key))
+}
+
+#[inline]
+fn mix(hash: u64, hash_key: u64) -> u64 {
+    let product = u128::from(hash) * u128::from(hash_key);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Returns the bytes of a word of at most [`MAX_INLINE_BYTES`] as two numbers.
+#[inline]
+fn inline_word(word: &[u8]) -> [u64; 2] {
+    let length = word.len();
+    if let (Some(start), Some(end)) = (word.first_chunk(), word.last_chunk()) {
+        // Both have eight bytes, some of which are the same.
+        let (start, end) = (u64::from_le_bytes(*start), u64::from_le_bytes(*end));
+        return [start, end.checked_shr((16 - length) as u32 * 8).unwrap_or(0)];
+    }
+    if let (Some(start), Some(end)) = (word.first_chunk(), word.last_chunk()) {
+        let (start, end) = (u32::from_le_bytes(*start), u32::from_le_bytes(*end));
+        return [u64::from(start) | u64::from(end) << ((length - 4) * 8), 0];
+    }
+    let byte = |at: usize| word.get(at).map_or(0, |byte| u64::from(*byte) << (at * 8));
+    [byte(0) | byte(1) | byte(2), 0]
 }
 
 /// The blocks of a segment, ready to be written.
@@ -329,5 +416,29 @@ impl EncodedSegment {
             appender.append(first_key, block)?;
         }
         appender.finish().map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_words_are_their_keys() {
+        for length in 0..=MAX_INLINE_BYTES {
+            let word: Vec<u8> = (0..length as u8).map(|at| at * 7 + 1).collect();
+            let mut bytes = [0; 16];
+            bytes[..length].copy_from_slice(&word);
+            bytes[15] = b'w';
+            let key = slot_key(b'w', &word, 3).map(u64::to_le_bytes);
+            assert_eq!(key.concat(), bytes);
+        }
+    }
+
+    #[test]
+    fn long_words_have_keys_that_no_short_word_has() {
+        for length in MAX_INLINE_BYTES + 1..40 {
+            assert_eq!(slot_key(b'w', &vec![0xff; length], u64::MAX)[1] >> WORD_BITS, 0);
+        }
     }
 }

@@ -22,8 +22,8 @@ impl DictionaryTester {
         let mut buffer = WordBuffer::with_dictionary(b'w');
         for word in words {
             self.row += 1;
-            buffer.add(self.row, format!("w{word}").as_bytes(), Some(1));
-            buffer.add(self.row, format!("x{word}").as_bytes(), None);
+            buffer.add(self.row, b'w', word.as_bytes(), Some(1));
+            buffer.add(self.row, b'x', word.as_bytes(), None);
             self.words.insert(word.clone().into_bytes());
         }
         buffer.encode().write_dictionary(&self.pages, DICTIONARY).unwrap();

@@ -26,7 +26,7 @@ struct Tester {
 impl Tester {
     fn add(&mut self, row: u32, term: &[u8], position: u32) {
         let has_positions = term.first() != Some(&UNPOSITIONED);
-        self.buffer.add(row, term, has_positions.then_some(position));
+        add_term(&mut self.buffer, row, term, has_positions.then_some(position));
         let rows = self.model.entry(term.to_vec()).or_default();
         let positions = rows.entry(row).or_default();
         if has_positions && positions.last() != Some(&position) {
@@ -178,6 +178,11 @@ impl Tester {
     }
 }
 
+fn add_term(buffer: &mut WordBuffer, row: u32, term: &[u8], position: Option<u32>) {
+    let (field, word) = term.split_first().unwrap();
+    buffer.add(row, *field, word, position);
+}
+
 /// Returns the rows of bits.
 fn unpack(bits: &[u64], first_row: u32) -> Vec<u32> {
     let rows = 0..bits.len() as u32 * 64;
@@ -289,9 +294,9 @@ fn merges_are_done_in_steps_of_one_byte() {
     for row in 0..4000 {
         // Rows of two segments alternate within each span of 2,000.
         let row = row / 2000 * 2000 + row % 1000 * 2 + row % 2000 / 1000;
-        tester.buffer.add(row, b"b", Some(row % 9));
-        tester.buffer.add(row, b"#c", None);
-        tester.buffer.add(row, format!("d{}", row % 50).as_bytes(), Some(1));
+        add_term(&mut tester.buffer, row, b"b", Some(row % 9));
+        add_term(&mut tester.buffer, row, b"#c", None);
+        add_term(&mut tester.buffer, row, format!("d{}", row % 50).as_bytes(), Some(1));
         for (term, position) in [("b", Some(row % 9)), ("#c", None)] {
             let rows = tester.model.entry(term.into()).or_default();
             rows.insert(row, position.into_iter().collect());
@@ -411,7 +416,7 @@ fn rows_with_many_positions_are_divided_between_blocks() {
 fn rows_up_to_the_greatest_number_are_found() {
     let mut tester = Tester::default();
     for row in (0..9).chain(u32::MAX - 3000..=u32::MAX) {
-        tester.buffer.add(row, b"a", Some(row));
+        add_term(&mut tester.buffer, row, b"a", Some(row));
     }
     tester.write();
     let index = tester.index();

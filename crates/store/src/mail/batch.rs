@@ -137,8 +137,8 @@ impl MailBatchBuilder {
     ) -> (PreparedMessage, MessageDocument) {
         let document = self.extractor.extract(bytes, fallback_date);
         let words = &mut self.words;
-        self.extractor.for_each_term(&document, &mut |term, position| {
-            words.add(row, term, position);
+        self.extractor.for_each_term(&document, |field, word, position| {
+            words.add(row, field, word, position);
         });
         let has_message_id = document.message_id.is_some();
         let uid = document.message_id.clone().unwrap_or_else(|| derive_message_id(bytes));

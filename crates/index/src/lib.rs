@@ -84,8 +84,8 @@
 //! near the one before mostly reads nothing.
 //!
 //! [`merge_words_step`] merges segments in steps, as the inverted index does, but entry by entry:
-//! most of a frequent word is copied unread. [`merge_all_words`] also drops rows that the caller
-//! has no item for any more. Rows of two segments may interleave, but no row is in both.
+//! most of a frequent word is copied as it is. Merges drop the rows that the caller has no item for
+//! any more, and a [`FullWordMerge`] leaves none of them. Rows of two segments may interleave, but no row is in both.
 //!
 //! A [`TermDictionary`] has the words once more, without rows, in segments of its own. A search for
 //! a part of a word reads it whole, and then the rows of the words that it found.
@@ -175,9 +175,9 @@ pub use crate::sort_reader::{PositionVisitor, SortIndex};
 pub use crate::sort_writer::{compact_level_zero, write_position_changes};
 pub use crate::term::OVERSIZED_ITEMS_TERM;
 pub use crate::term_dictionary::{TermDictionary, WordPart};
-pub use crate::term_dictionary_merge::merge_dictionary_step;
+pub use crate::term_dictionary_merge::{merge_dictionary_step, rebuild_dictionary};
 pub use crate::word_block::MAX_WORD_BYTES;
 pub use crate::word_buffer::{EncodedSegment, WordBuffer};
 pub use crate::word_cursor::WordCursor;
 pub use crate::word_index::{TermChoice, WordIndex};
-pub use crate::word_merge::{merge_all_words, merge_words_step};
+pub use crate::word_merge::{FullWordMerge, merge_words_step};

@@ -98,7 +98,7 @@ pub(crate) fn merge_up_to<P: WriteSegments>(
     index: IndexId,
     budget_bytes: i64,
     choose: MergePolicy,
-    step: impl Fn(&P, SegmentId, Vec<Segment>, i64) -> Result<i64, P::Error>,
+    mut step: impl FnMut(&P, SegmentId, Vec<Segment>, i64) -> Result<i64, P::Error>,
 ) -> Result<bool, P::Error> {
     let mut merges: BTreeMap<SegmentId, Vec<Segment>> = BTreeMap::new();
     for segment in begin_merges(pages, index, choose)? {

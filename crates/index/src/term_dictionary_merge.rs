@@ -10,7 +10,9 @@ use crate::merge::merge_up_to;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
 use crate::term_dictionary::{DictionaryBuilder, DictionaryInput};
+use crate::word_index::WordIndex;
 use crate::word_merge_policy::choose_word_segments;
+use std::collections::BTreeSet;
 
 /// Blocks that have been read are deleted in groups of this many.
 const MIN_FREED_BLOCKS: i64 = 16;
@@ -31,6 +33,38 @@ pub fn merge_dictionary_step<P: WriteSegments>(
     let segments = pages.segments(index)?;
     let has_merges = segments.iter().any(|segment| segment.merged_into.is_some());
     Ok(has_merges || choose_word_segments(&segments).is_some())
+}
+
+/// Replaces a dictionary by one of the terms of a word index that begin with a byte, without it.
+///
+/// # Errors
+/// Errors of the storage, and malformed blocks.
+pub fn rebuild_dictionary<P: WriteSegments>(
+    pages: &P,
+    words: IndexId,
+    index: IndexId,
+    first_byte: u8,
+) -> Result<(), P::Error> {
+    pages.segments(index)?.iter().try_for_each(|segment| pages.delete_segment(segment))?;
+    let mut terms: BTreeSet<Vec<u8>> = BTreeSet::new();
+    WordIndex::open(pages, words)?.for_each_term(&[first_byte], &mut |term, _| {
+        let word = term.strip_prefix(&[first_byte]);
+        terms.extend(word.filter(|word| !terms.contains(*word)).map(<[u8]>::to_vec));
+        word.is_some()
+    })?;
+    if terms.is_empty() {
+        return Ok(());
+    }
+    let max_seq = pages.segments(words)?.last().map_or(0, |last| last.max_seq);
+    let mut appender = BlockAppender::new(pages, pages.create_segment(index, max_seq, false)?, 0);
+    let mut builder = DictionaryBuilder::default();
+    for term in &terms {
+        builder.add(term);
+        write_full_blocks(&mut builder, &mut appender)?;
+    }
+    builder.finish_block();
+    write_full_blocks(&mut builder, &mut appender)?;
+    appender.finish().map(drop)
 }
 
 /// Moves words of one merge, about `budget_bytes`. Returns the number of bytes that were read.

@@ -27,8 +27,8 @@ const MIN_FREED_BLOCKS: i64 = 16;
 /// The mean size of an encoded row, for the size of entries to be joined.
 const ROW_BYTES: usize = 2;
 
-/// Moves about `budget_bytes` of a word index towards at most 8 segments. Returns whether more is
-/// left to merge.
+/// Moves about `budget_bytes` of a word index towards at most 8 segments, without the rows for which
+/// `drop_row` is true. Returns whether more is left to merge.
 ///
 /// # Errors
 /// Errors of the storage, and malformed blocks.
@@ -36,9 +36,10 @@ pub fn merge_words_step<P: WriteSegments>(
     pages: &P,
     index: IndexId,
     budget_bytes: i64,
+    drop_row: &mut dyn FnMut(u32) -> bool,
 ) -> Result<bool, P::Error> {
     let step = |pages: &P, target, inputs, budget_bytes| {
-        WordMerge::open(pages, target, inputs, None)?.step(budget_bytes)
+        WordMerge::open(pages, target, inputs, drop_row)?.step(budget_bytes)
     };
     if !merge_up_to(pages, index, budget_bytes, choose_word_segments, step)? {
         return Ok(false);
@@ -48,44 +49,70 @@ pub fn merge_words_step<P: WriteSegments>(
     Ok(has_merges || choose_word_segments(&segments).is_some())
 }
 
-/// Merges all segments of a word index into one, and drops the rows for which `drop_row` is true:
-/// it is asked for each posting, and has to give the same answer for the same row. An index without
-/// rows has no segment afterwards.
-///
-/// # Errors
-/// Errors of the storage, and malformed blocks.
-pub fn merge_all_words<P: WriteSegments>(
-    pages: &P,
-    index: IndexId,
-    drop_row: &mut dyn FnMut(u32) -> bool,
-) -> Result<(), P::Error> {
-    let inputs = pages.segments(index)?;
-    let Some(last) = inputs.last() else { return Ok(()) };
-    let target = pages.create_segment(index, last.max_seq, false)?;
-    WordMerge::open(pages, target, inputs, Some(drop_row))?.step(i64::MAX)?;
-    let segments = pages.segments(index)?;
-    let mut empty = segments.iter().filter(|segment| segment.blocks.is_empty());
-    empty.try_for_each(|segment| pages.delete_segment(segment))
+/// A merge of all segments that are there when it begins into one, which has no row that is
+/// dropped. Other batches may be written between its steps.
+#[derive(Debug, Default)]
+pub struct FullWordMerge {
+    /// The segment that all others are merged into; `None`: merges that began earlier are completed
+    /// first.
+    target: Option<SegmentId>,
+}
+
+impl FullWordMerge {
+    /// Moves about `budget_bytes`, without the rows for which `drop_row` is true: it is asked for
+    /// each posting, and has to give the same answer for the same row. Returns whether there is
+    /// more to do.
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn step<P: WriteSegments>(
+        &mut self,
+        pages: &P,
+        index: IndexId,
+        budget_bytes: i64,
+        drop_row: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<bool, P::Error> {
+        let segments = pages.segments(index)?;
+        if self.target.is_none() && segments.iter().all(|segment| segment.merged_into.is_none()) {
+            let Some(last) = segments.last() else { return Ok(false) };
+            let target = pages.create_segment(index, last.max_seq, false)?;
+            segments.iter().try_for_each(|input| pages.set_merge_target(input.id, target))?;
+            self.target = Some(target);
+        }
+        let step = |pages: &P, target, inputs, budget_bytes| {
+            WordMerge::open(pages, target, inputs, drop_row)?.step(budget_bytes)
+        };
+        merge_up_to(pages, index, budget_bytes, |_| None, step)?;
+        let segments = pages.segments(index)?;
+        let is_input = |segment: &Segment| segment.merged_into == self.target;
+        if self.target.is_none() || segments.iter().any(is_input) {
+            return Ok(true);
+        }
+        // Nothing was left to be written into it.
+        let is_empty = |one: &&Segment| Some(one.id) == self.target && one.blocks.is_empty();
+        segments.iter().find(is_empty).map_or(Ok(()), |empty| pages.delete_segment(empty))?;
+        Ok(false)
+    }
 }
 
 /// One merge, within one step.
-struct WordMerge<'a, P> {
+struct WordMerge<'a, 'f, P> {
     pages: &'a P,
     inputs: Vec<WordMergeInput>,
     builder: WordBlockBuilder,
     appender: BlockAppender<'a, P>,
     pending: JoinedEntry,
-    filter: RowFilter<'a>,
+    filter: &'a mut RowFilter<'f>,
 }
 
-impl<'a, P: WriteSegments> WordMerge<'a, P> {
+impl<'a, 'f, P: WriteSegments> WordMerge<'a, 'f, P> {
     fn open(
         pages: &'a P,
         target: SegmentId,
         segments: Vec<Segment>,
-        mut filter: RowFilter<'a>,
-    ) -> Result<WordMerge<'a, P>, P::Error> {
-        let open = |segment| WordMergeInput::open(pages, segment, &mut filter);
+        filter: &'a mut RowFilter<'f>,
+    ) -> Result<WordMerge<'a, 'f, P>, P::Error> {
+        let open = |segment| WordMergeInput::open(pages, segment, filter);
         let inputs = segments.into_iter().map(open).collect::<Result<_, _>>()?;
         let appender = BlockAppender::new(pages, target, pages.end(target)?);
         let (builder, pending) = (WordBlockBuilder::default(), JoinedEntry::default());
@@ -131,7 +158,7 @@ impl<'a, P: WriteSegments> WordMerge<'a, P> {
         let Some(input) = self.inputs.get_mut(least.input) else { return Ok(0) };
         let (pending, builder) = (&mut self.pending, &mut self.builder);
         let is_left = move_rows(input, least.next_row, pending, builder).map_err(P::corruption)?;
-        if is_left { Ok(0) } else { input.advance(self.pages, &mut self.filter) }
+        if is_left { Ok(0) } else { input.advance(self.pages, self.filter) }
     }
 }
 

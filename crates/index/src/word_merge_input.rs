@@ -46,8 +46,8 @@ impl LeastEntry {
     }
 }
 
-/// A function that returns whether a row is dropped, if rows are dropped at all.
-pub(crate) type RowFilter<'f> = Option<&'f mut dyn FnMut(u32) -> bool>;
+/// A function that returns whether a row is dropped.
+pub(crate) type RowFilter<'f> = dyn FnMut(u32) -> bool + 'f;
 
 /// A segment that is being merged into another one.
 pub(crate) struct WordMergeInput {
@@ -61,14 +61,20 @@ pub(crate) struct WordMergeInput {
     /// See [`prefix_key`].
     term_prefix: u64,
     first_row: u32,
+    /// The first row of the current entry as it is in its block.
+    entry_row: u32,
     count: usize,
     row_bytes: Range<usize>,
     position_bytes: Range<usize>,
     /// The rows of the current entry that are left, if it is divided.
     rest: RowLists,
     is_divided: bool,
+    /// Whether rows of the current entry have been moved.
+    is_begun: bool,
+    /// The rows of an entry, to see whether any is dropped.
+    rows: Vec<u32>,
     is_ended: bool,
-    /// Whether an entry has been passed since the input was opened.
+    /// Whether an entry has been passed since the input was opened, by moving or dropping it.
     has_advanced: bool,
 }
 
@@ -87,11 +93,14 @@ impl WordMergeInput {
             term: Vec::new(),
             term_prefix: 0,
             first_row: 0,
+            entry_row: 0,
             count: 0,
             row_bytes: 0..0,
             position_bytes: 0..0,
             rest: RowLists::default(),
             is_divided: false,
+            is_begun: false,
+            rows: Vec::new(),
             is_ended: false,
             has_advanced: false,
         };
@@ -138,7 +147,7 @@ impl WordMergeInput {
     /// Returns whether a step may end here: no entry has been moved in part, nor the beginning of
     /// the positions of a row.
     pub(crate) fn is_at_boundary(&self) -> bool {
-        self.is_ended || !self.is_divided && self.count > 0
+        self.is_ended || !self.is_begun && self.count > 0
     }
 
     /// Decodes the current entry, unless it is divided. Returns whether all of it is before a row.
@@ -166,7 +175,7 @@ impl WordMergeInput {
             count => self.rest.move_first(count, target)?,
         }
         if let Some(first_row) = self.rest.rows.first() {
-            (self.first_row, self.is_divided) = (*first_row, true);
+            (self.first_row, self.is_divided, self.is_begun) = (*first_row, true, true);
             return Ok(true);
         }
         Ok(false)
@@ -190,19 +199,29 @@ impl WordMergeInput {
         pages: &P,
         filter: &mut RowFilter<'_>,
     ) -> Result<i64, P::Error> {
-        let Some(is_dropped) = filter else { return Ok(0) };
         let mut read = 0;
         while !self.is_ended {
             if self.count > 0 {
+                let mut rows = mem::take(&mut self.rows);
+                rows.clear();
+                self.entry()
+                    .and_then(|entry| entry.decode_rows(&mut rows))
+                    .map_err(P::corruption)?;
+                let has_dropped = rows.iter().any(|row| filter(*row));
+                self.rows = rows;
+                if !has_dropped {
+                    break;
+                }
                 self.decode_before(0).map_err(P::corruption)?;
-                self.is_divided = self.rest.remove(is_dropped).map_err(P::corruption)?;
+                self.is_divided = self.rest.remove(filter).map_err(P::corruption)?;
                 if let Some(first_row) = self.rest.rows.first() {
                     self.first_row = *first_row;
                     break;
                 }
-            } else if !is_dropped(self.first_row) {
+            } else if !filter(self.first_row) {
                 break;
             }
+            self.has_advanced = true;
             read += self.read_entry(pages)?;
         }
         Ok(read)
@@ -210,7 +229,7 @@ impl WordMergeInput {
 
     /// Reads the next entry. Returns the number of bytes that were read.
     fn read_entry<P: ReadSegments>(&mut self, pages: &P) -> Result<i64, P::Error> {
-        self.is_divided = false;
+        (self.is_divided, self.is_begun) = (false, false);
         if self.offset >= self.block.len() && self.block_number < self.segment.blocks.end {
             self.block_number += 1;
             self.load_block(pages)?;
@@ -223,7 +242,8 @@ impl WordMergeInput {
         };
         let (end, start) = (self.block.len() - rest.len(), self.offset);
         let positions = end - entry.positions.len();
-        (self.count, self.first_row) = (entry.count, entry.first_row);
+        (self.count, self.first_row, self.entry_row) =
+            (entry.count, entry.first_row, entry.first_row);
         self.row_bytes = positions - entry.rows.len()..positions;
         self.position_bytes = positions..end;
         self.term_prefix = prefix_key(&self.term);
@@ -271,7 +291,8 @@ impl WordMergeInput {
         }
         self.delete_read_blocks(pages, 1)?;
         let mut key = Vec::new();
-        PostingKey { term: &self.term, first_row: self.first_row }.write(&mut key);
+        // An entry of which rows were dropped is read again.
+        PostingKey { term: &self.term, first_row: self.entry_row }.write(&mut key);
         pages.set_start(self.segment.id, self.block_number, &key)
     }
 }

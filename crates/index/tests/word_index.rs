@@ -2,7 +2,7 @@
 
 use crate::memory_pages::MemoryPages;
 use larder_index::{
-    CorruptBlock, IndexId, ReadSegments as _, WordBuffer, WordIndex, delete_all, merge_all_words,
+    CorruptBlock, FullWordMerge, IndexId, ReadSegments as _, WordBuffer, WordIndex, delete_all,
     merge_words_step,
 };
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ impl Tester {
     /// Merges until nothing is left, and checks after each of the first steps.
     fn merge(&self, budget_bytes: i64, checked_steps: usize) {
         let mut step = 0;
-        while merge_words_step(&self.pages, WORDS, budget_bytes).unwrap() {
+        while merge_words_step(&self.pages, WORDS, budget_bytes, &mut |_| false).unwrap() {
             self.pages.check();
             if step < checked_steps {
                 self.check_terms();
@@ -75,8 +75,11 @@ impl Tester {
     }
 
     /// Merges into one segment without the rows for which `drop_row` is true.
-    fn merge_all(&mut self, drop_row: impl Fn(u32) -> bool) {
-        merge_all_words(&self.pages, WORDS, &mut |row| drop_row(row)).unwrap();
+    fn merge_all(&mut self, budget_bytes: i64, drop_row: impl Fn(u32) -> bool) {
+        let mut merge = FullWordMerge::default();
+        while merge.step(&self.pages, WORDS, budget_bytes, &mut |row| drop_row(row)).unwrap() {
+            self.pages.check();
+        }
         self.model.values_mut().for_each(|rows| rows.retain(|row, _| !drop_row(*row)));
         self.model.retain(|_, rows| !rows.is_empty());
         self.pages.check();
@@ -239,7 +242,7 @@ proptest! {
         tester.merge(budget, 6);
         tester.check_terms();
         tester.check_cursors(4, seed + 1);
-        tester.merge_all(|row| row % 7 == seed % 7);
+        tester.merge_all(budget.max(500), |row| row % 7 == seed % 7);
         tester.check_terms();
         tester.check_cursors(9, seed + 2);
     }
@@ -255,7 +258,7 @@ proptest! {
             tester.write_batch(number as u32, &Batch { row_count, ..batch.clone() });
         }
         for (step, budget) in budgets.iter().enumerate() {
-            let is_more = merge_words_step(&tester.pages, WORDS, *budget).unwrap();
+            let is_more = merge_words_step(&tester.pages, WORDS, *budget, &mut |_| false).unwrap();
             tester.pages.check();
             tester.check_terms();
             tester.check_cursors(2 + step, step as u32);
@@ -264,7 +267,7 @@ proptest! {
             }
         }
         // A full merge completes the one that is under way.
-        tester.merge_all(|_| false);
+        tester.merge_all(i64::MAX, |_| false);
         tester.check_terms();
     }
 }
@@ -281,11 +284,63 @@ fn merges_of_all_segments_drop_all_rows() {
         }
     }
     tester.write();
-    tester.merge_all(|row| row < 1500);
+    tester.merge_all(5000, |row| row < 1500);
     tester.check();
-    tester.merge_all(|_| true);
+    tester.merge_all(5000, |_| true);
     assert_eq!(tester.pages.block_count(), 0);
     tester.check();
+}
+
+/// Rows are dropped in steps of any size, of which each moves the postings of the other rows once.
+#[test]
+fn merges_drop_rows_in_steps() {
+    for (budget, dropped) in [(1_i64, 0..40_u32), (700, 35..75), (5000, 10..90), (300, 0..100)] {
+        let is_dropped = |row: u32| dropped.contains(&(row % 100));
+        let mut tester = Tester::default();
+        for batch in 0..8 {
+            for row in (0..60).map(|n| n * 8 + batch) {
+                tester.add(row, b"a", row % 9);
+                tester.add(row, b"#c", 0);
+                tester.add(row, format!("d{}", row % 20).as_bytes(), 1);
+                if row % 100 == 41 {
+                    (0..5000).for_each(|position| tester.add(row, b"long", position));
+                }
+            }
+            tester.write();
+        }
+        let model = |tester: &Tester| -> Model {
+            let mut model = tester.model.clone();
+            model.values_mut().for_each(|rows| rows.retain(|row, _| !is_dropped(*row)));
+            model
+        };
+        let expected = model(&tester);
+        let (mut merge, mut steps) = (FullWordMerge::default(), 0);
+        loop {
+            let mut filter = |row| is_dropped(row);
+            let has_more = merge.step(&tester.pages, WORDS, budget, &mut filter).unwrap();
+            tester.pages.check();
+            let index = tester.index();
+            for (term, rows) in &expected {
+                let (mut bits, mut cursor) = (Vec::new(), index.cursor(term));
+                index.rows_with_term(term, &mut bits).unwrap();
+                let found = unpack(&bits, 0).into_iter().filter(|row| !is_dropped(*row));
+                assert!(found.eq(rows.keys().copied()), "{term:?}, step {steps} of {budget}");
+                for (row, expected) in rows {
+                    let mut positions = Vec::new();
+                    cursor.positions(&index, *row, &mut positions).unwrap();
+                    assert_eq!(&positions, expected);
+                }
+            }
+            steps += 1;
+            if !has_more {
+                break;
+            }
+        }
+        // All segments are one now, without the rows.
+        tester.model = expected;
+        tester.model.retain(|_, rows| !rows.is_empty());
+        tester.check_terms();
+    }
 }
 
 #[test]
@@ -359,13 +414,13 @@ fn damaged_blocks_are_errors_and_never_panic() {
             }
         });
         let _read = read(&tester);
-        let _merged = merge_words_step(&tester.pages, WORDS, 5000);
+        let _merged = merge_words_step(&tester.pages, WORDS, 5000, &mut |_| false);
         let _read = read(&tester);
     }
     let tester = build();
     tester.pages.remove_blocks();
     assert_eq!(read(&tester), Err(CorruptBlock));
-    assert!(merge_words_step(&tester.pages, WORDS, 1).is_err());
+    assert!(merge_words_step(&tester.pages, WORDS, 1, &mut |_| false).is_err());
     delete_all(&tester.pages, WORDS).unwrap();
     assert!(tester.pages.segments(WORDS).unwrap().is_empty());
 }

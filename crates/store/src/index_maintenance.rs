@@ -13,7 +13,7 @@ use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::lock::WorkLock;
-use crate::mail::batch::merge_words_step;
+use crate::mail::batch::{erase_removed_words_step, merge_words_step};
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM;
@@ -25,7 +25,7 @@ use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq};
 use larder_extract::{Extractor, IndexConfig, IndexDocument};
-use larder_index::SegmentBuffer;
+use larder_index::{FullWordMerge, SegmentBuffer};
 use rusqlite::OptionalExtension as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,12 +56,34 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn merge_words(&mut self, budget_bytes: i64) -> Result<bool> {
+        self.step_words(&mut |tx| merge_words_step(tx, budget_bytes))
+    }
+
+    /// Rewrites the index of words and its dictionary without the words of removed messages, in
+    /// steps that let other writers in between. The pages that had them are free then, but not
+    /// overwritten.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn erase_removed_words(&mut self) -> Result<()> {
+        let mut merge = FullWordMerge::default();
+        while self
+            .step_words(&mut |tx| erase_removed_words_step(tx, &mut merge, MERGE_STEP_BYTES))?
+        {
+        }
+        Ok(())
+    }
+
+    fn step_words(
+        &mut self,
+        step: &mut dyn FnMut(&WriteTransaction<'_>) -> DatabaseResult<bool>,
+    ) -> Result<bool> {
         self.ensure_writable()?;
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
-        let merge = || -> DatabaseResult<bool> {
+        let mut merge = || -> DatabaseResult<bool> {
             let tx = self.conn.begin_write()?;
-            let has_more = merge_words_step(&tx, budget_bytes)?;
+            let has_more = step(&tx)?;
             tx.commit()?;
             Ok(has_more)
         };

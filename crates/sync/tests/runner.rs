@@ -21,6 +21,7 @@ mod import_table;
 mod interruption;
 mod item_folders;
 mod limits;
+mod mail_erasure;
 mod mail_headers;
 mod mail_labels;
 mod mail_rules;

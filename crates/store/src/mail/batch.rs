@@ -4,7 +4,9 @@
 //! a segment, its row chosen from a range that the writer reserved. Under the lock only rows are
 //! written. Separate from `apply::batch_writer`, whose items have their bytes in the store.
 
-use crate::error::DatabaseResult;
+use super::columns::{MailColumn, block_of, read_values};
+use super::{BLOCK_WORDS, BlockRows};
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTableWriter;
 use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
 use crate::row_ids::CollectionRow;
@@ -12,8 +14,12 @@ use crate::write_transaction::WriteTransaction;
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::{MessageDocument, MessageExtractor, MessageTermField};
 use larder_format::maildir_name::MaildirFlags;
-use larder_index::{EncodedSegment, WordBuffer};
+use larder_index::{
+    EncodedSegment, FullWordMerge, ReadSegments as _, Segment, WordBuffer, WordIndex,
+};
 use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -202,10 +208,98 @@ pub(crate) fn merge_words_step(
     budget_bytes: i64,
 ) -> DatabaseResult<bool> {
     let pages = IndexTableWriter::new(tx);
-    let has_more_words = larder_index::merge_words_step(&pages, WORD_INDEX, budget_bytes)?;
+    let mut rows = MessageRows::new(tx)?;
+    let mut is_gone = |row| rows.is_gone(row);
+    let has_more_words =
+        larder_index::merge_words_step(&pages, WORD_INDEX, budget_bytes, &mut is_gone)?;
+    rows.finish()?;
     let has_more_dictionary =
         larder_index::merge_dictionary_step(&pages, WORD_DICTIONARY, budget_bytes)?;
     Ok(has_more_words || has_more_dictionary)
+}
+
+/// Moves about `budget_bytes` towards words of current messages only, and then the dictionary of
+/// them. Returns whether there is more to do.
+pub(crate) fn erase_removed_words_step(
+    tx: &WriteTransaction<'_>,
+    merge: &mut FullWordMerge,
+    budget_bytes: i64,
+) -> DatabaseResult<bool> {
+    let pages = IndexTableWriter::new(tx);
+    let mut rows = MessageRows::new(tx)?;
+    let has_more = merge.step(&pages, WORD_INDEX, budget_bytes, &mut |row| rows.is_gone(row))?;
+    rows.finish()?;
+    if !has_more {
+        larder_index::rebuild_dictionary(
+            &pages,
+            WORD_INDEX,
+            WORD_DICTIONARY,
+            MessageTermField::Text as u8,
+        )?;
+    }
+    Ok(has_more)
+}
+
+/// Tells rows of messages from those of removed ones, and of files that are copies.
+struct MessageRows<'t> {
+    tx: &'t WriteTransaction<'t>,
+    /// The rows with a date, by block.
+    blocks: HashMap<u32, BlockRows>,
+    /// While a merge is under way, the rows that have the term of all messages, as bits. A merge
+    /// moves that term first, so it tells a live view that a row has all of its words: a message
+    /// that was removed during a merge keeps them.
+    marked: Vec<u64>,
+    error: Option<DatabaseError>,
+}
+
+impl<'t> MessageRows<'t> {
+    fn new(tx: &'t WriteTransaction<'t>) -> DatabaseResult<MessageRows<'t>> {
+        let pages = IndexTableWriter::new(tx);
+        let mut marked = Vec::new();
+        let is_begun = |segment: &Segment| !segment.from_term.is_empty();
+        if pages.segments(WORD_INDEX)?.iter().any(is_begun) {
+            let index = WordIndex::open(&pages, WORD_INDEX)?;
+            index.rows_with_term(&[MessageTermField::Message as u8], &mut marked)?;
+        }
+        Ok(MessageRows { tx, blocks: HashMap::new(), marked, error: None })
+    }
+
+    /// Returns whether a merge drops a row: it has no message.
+    fn is_gone(&mut self, row: u32) -> bool {
+        let marked = self.marked.get(row as usize / 64);
+        if marked.is_some_and(|word| word >> (row % 64) & 1 == 1) {
+            return false;
+        }
+        let (block, place) = block_of(row);
+        let rows = match self.blocks.entry(block) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => match read_message_rows(self.tx, block) {
+                Ok(rows) => entry.insert(rows),
+                Err(error) => {
+                    self.error.get_or_insert(error);
+                    return false;
+                }
+            },
+        };
+        rows.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 0)
+    }
+
+    /// Fails if a block could not be read: then its rows were taken for messages.
+    fn finish(self) -> DatabaseResult<()> {
+        self.error.map_or(Ok(()), Err)
+    }
+}
+
+/// Returns the rows of a block that have a message.
+fn read_message_rows(tx: &WriteTransaction<'_>, block: u32) -> DatabaseResult<BlockRows> {
+    let (mut dates, mut rows) = (Vec::new(), [0; BLOCK_WORDS]);
+    read_values(tx, MailColumn::Date, block, &mut dates)?;
+    for (word, dates) in rows.iter_mut().zip(dates.chunks(64)) {
+        for (bit, date) in dates.iter().enumerate() {
+            *word |= u64::from(*date > 0) << bit;
+        }
+    }
+    Ok(rows)
 }
 
 /// A batch with more bytes of words does not merge.

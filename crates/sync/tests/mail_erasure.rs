@@ -1,0 +1,68 @@
+//! Words of removed messages leave the index.
+
+use crate::mailbox::Mailbox;
+use larder_store::WordPart;
+use std::fs;
+
+/// Returns whether a word of text is in the index of words, and whether it is in the dictionary.
+fn has_word(mailbox: &Mailbox, word: &str) -> (bool, bool) {
+    let reader = mailbox.store.open_reader().unwrap();
+    let mail = reader.mail().unwrap();
+    let words = mail.words();
+    let words = words.open().unwrap();
+    let term = format!("w{word}");
+    let (mut has_term, mut is_listed) = (false, false);
+    words
+        .for_each_term(term.as_bytes(), &mut |found, _| {
+            has_term |= found == term.as_bytes();
+            false
+        })
+        .unwrap();
+    let visit = &mut |found: &[u8]| is_listed |= found == word.as_bytes();
+    words.for_each_text_word(WordPart::Any, visit).unwrap();
+    (has_term, is_listed)
+}
+
+#[test]
+fn words_of_removed_messages_are_erased() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..30);
+    mailbox.sync();
+    fs::remove_file(mailbox.root().join("cur/1000007.host:2,")).unwrap();
+    mailbox.sync();
+    assert_eq!(mailbox.find("word7"), Vec::<String>::new());
+    assert_eq!(has_word(&mailbox, "word7"), (true, true));
+    mailbox.store.erase_removed_words().unwrap();
+    assert_eq!(has_word(&mailbox, "word7"), (false, false));
+    assert_eq!(has_word(&mailbox, "word8"), (true, true));
+    assert_eq!(mailbox.find("common").len(), 29);
+    assert_eq!(mailbox.find("*ord8*"), ["m8"]);
+    // A message that comes afterwards is found beside the others.
+    mailbox.write_numbered("cur", 40..41);
+    mailbox.sync();
+    assert_eq!(mailbox.find("*ord40"), ["m40"]);
+    assert_eq!(mailbox.find("common").len(), 30);
+    for number in 0..41 {
+        let _absent =
+            fs::remove_file(mailbox.root().join(format!("cur/{}.host:2,", 1_000_000 + number)));
+    }
+    mailbox.sync();
+    mailbox.store.erase_removed_words().unwrap();
+    assert_eq!(has_word(&mailbox, "common"), (false, false));
+}
+
+/// Merges drop the words of removed messages on their way.
+#[test]
+fn merges_drop_words_of_removed_messages() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..20);
+    mailbox.sync();
+    fs::remove_file(mailbox.root().join("cur/1000007.host:2,")).unwrap();
+    for number in 100..120 {
+        mailbox.write_numbered("cur", number..number + 1);
+        mailbox.sync();
+    }
+    while mailbox.store.merge_words(1 << 20).unwrap() {}
+    assert!(!has_word(&mailbox, "word7").0);
+    assert_eq!(mailbox.find("common").len(), 39);
+}

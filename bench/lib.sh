@@ -5,13 +5,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build() { # builds the release programs; sets $bin and the name of each
 	local target=${CARGO_TARGET_DIR:-$PWD/target}
-	cargo build --quiet --release -p larder -p larder-floor -p larder-contacts-bench -p larder-calendar-bench -p larder-views-bench
+	cargo build --quiet --release -p larder -p larder-floor -p larder-contacts-bench -p larder-calendar-bench -p larder-views-bench -p larder-mail-bench
 	bin=$target/release
 	larder=$bin/larder
 	floor=$bin/larder-floor
 	contacts=$bin/larder-contacts-bench
 	calendar=$bin/larder-calendar-bench
 	views=$bin/larder-views-bench
+	mail=$bin/larder-mail-bench
 }
 
 workplace() { # sets $work to an empty directory in LARDER_BENCH_DIR, by default in target/

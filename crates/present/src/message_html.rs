@@ -7,9 +7,10 @@
 use larder_format::message::{Message, MessagePart, PartContent, PartRole};
 use larder_format::safe_html::{escape_html, sanitize_html};
 
-/// The start of a page. The policy comes before anything of a message.
+/// The start of a page. The policy comes before anything of a message. It allows the style below,
+/// by the SHA-256 of its text.
 const PAGE_START: &str = "<!doctype html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n\
-    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-LXZaFMpUZq0QreCwq/QWUEqgvPUP1dM3S4bwD10R0Jg='; \
     base-uri 'none'; form-action 'none'\">\n<meta name=\"referrer\" content=\"no-referrer\">\n";
 /// The style of a page.
 const PAGE_STYLE: &str = "<style>body { font-family: sans-serif; max-width: 50em; margin: 1em auto }\n\

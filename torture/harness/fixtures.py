@@ -79,6 +79,7 @@ KNOWN_INPUTS = {
     "secret-2.vcf": secret_card(2, 12_000),
     "anna-2.vcf": card("anna", "Anna Changed", "EMAIL:anna@y.example"),
     "bruno-2.vcf": card("bruno", "Bruno Changed", "EMAIL:bruno@y.example"),
+    "notmuch.dump": b"#notmuch-dump batch-tag:3 config,tags\n#@ query.new tag%3anew\n+new -- id:a@x\n+old -- id:b@x\n",
     "new.vcf": card("new", "New Person", "EMAIL:new@x.example"),
     "broken.vcf": card("good", "Good Person") + b"BEGIN:VCARD\r\nthis is no card\r\n" + card("after", "After Person") + b"junk\r\n",
 }

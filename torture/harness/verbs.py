@@ -83,6 +83,7 @@ VERBS = [
     # Labels of messages, which wait for the messages
     Verb("labels-import", "labels import {inputs}/labels.dump", Effect.WHOLE),
     # Collections
+    Verb("adopt", "adopt notmuch --from {inputs}/notmuch.dump", Effect.STEPS),
     Verb("searches-add", 'searches add friends --kind contact "anna or bruno"', Effect.WHOLE),
     Verb("collections-create", "collections create work --type calendar"),
     Verb("collections-index", "collections index contacts --index email:exact"),

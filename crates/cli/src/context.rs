@@ -21,7 +21,7 @@ use larder_time::zone::{Zone, ZoneDatabase};
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant as Timer;
 
@@ -269,6 +269,23 @@ impl CommandContext {
                 FailureKind::Usage,
                 "cannot determine the home directory, so there is no cache directory",
             )
+        })
+    }
+
+    /// Returns the directory of mu that the environment names.
+    pub(crate) fn mu_home(&self) -> Option<PathBuf> {
+        non_empty_env("MUHOME").map(PathBuf::from)
+    }
+
+    /// Returns the file with the bookmarks of mu.
+    pub(crate) fn mu_bookmarks(&self, home: Option<&Path>) -> Result<PathBuf, CommandFailure> {
+        if let Some(home) = home {
+            return Ok(home.join("bookmarks"));
+        }
+        let bases = etcetera::base_strategy::Xdg::new();
+        bases.map(|xdg| xdg.config_dir().join("mu/bookmarks")).map_err(|_| {
+            CommandFailure::new(FailureKind::Usage, "cannot determine the home directory")
+                .with_hint("name the directory of mu with --muhome DIR")
         })
     }
 

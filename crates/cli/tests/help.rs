@@ -40,6 +40,7 @@ const COMMANDS: &[&str] = &[
     "labels import",
     "labels rename",
     "labels remove",
+    "adopt",
     "fields",
     "check",
     "backup",
@@ -87,6 +88,7 @@ fn the_help_lists_the_commands() {
       sync         Bring the index of registered maildirs up to date
       searches     List saved searches with their counts, define or remove them
       labels       List the labels of messages, export and import them, rename and remove labels
+      adopt        Take over labels and saved searches from mu or notmuch (`larder undo` reverts it)
       fields       List the fields for searching, sorting and printing
       check        Check the store for damage
       backup       Copy the store, even while it is in use, into one file, and verify the copy

@@ -207,7 +207,8 @@ impl Generator {
     }
 }
 
-fn write_maildir(root: &Path) {
+/// Writes a maildir of generated messages.
+pub fn write_maildir(root: &Path) {
     let mut generator = Generator(Random(SEED));
     for number in 0..MESSAGE_COUNT {
         let message = generator.message(number);
@@ -450,7 +451,8 @@ fn find_with_mu(home: &Home, query: &str) -> BTreeSet<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(ToString::to_string).collect()
 }
 
-fn find_with_larder(home: &Home, query: &str) -> BTreeSet<String> {
+/// Returns the Message-IDs that larder finds.
+pub fn find_with_larder(home: &Home, query: &str) -> BTreeSet<String> {
     let run =
         home.run(&["find", "--kind", "message", "--format", "json", "-n", "1000", "--", query]);
     assert!(!run.stderr().contains("error"), "{query}: {}", run.stderr());

@@ -15,7 +15,8 @@
 //! | `robustness`, `crash_recovery`, `full_disk`, `concurrency` | failing stores, oversized input, crashes, several processes |
 //! | `unusual_input`, `safe_display` | input against the letter of the RFCs, or made to deceive |
 //! | `corpora` | address books and calendars of other programs, byte for byte |
-//! | `mail_against_mu` | messages that queries find, in comparison with mu |
+//! | `mail_against_mu`, `mail_against_notmuch` | messages that queries find, in comparison with mu and with notmuch |
+//! | `adoption` | labels and saved searches of mu and notmuch |
 //! | `mail_lists` | lists of messages and threads |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
 //! | `source_tree` | no test: the sources as syntax trees |
@@ -32,6 +33,7 @@
     reason = "the helpers of tests are tests too"
 )]
 
+mod adoption;
 mod agenda;
 mod argument_fuzzing;
 mod calendar_changes;
@@ -54,6 +56,7 @@ mod item_changes;
 mod kind_places;
 mod labels;
 mod mail_against_mu;
+mod mail_against_notmuch;
 mod mail_lists;
 mod maintenance;
 mod measure_browse;

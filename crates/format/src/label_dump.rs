@@ -169,7 +169,10 @@ fn unquote(term: &str) -> Option<String> {
     (!text.contains('"')).then(|| inner.replace("\"\"", "\""))
 }
 
-fn decode_hex(text: &str) -> Option<String> {
+/// Decodes the encoding of notmuch: `%` and two hexadecimal digits for a byte. `None`: it is not
+/// encoded so.
+#[must_use]
+pub fn decode_hex(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

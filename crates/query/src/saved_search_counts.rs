@@ -51,6 +51,15 @@ impl SavedQuery {
         let query = Query::parse_with(line, context)?;
         Ok(SavedQuery::Items(of_kind(kind, query)))
     }
+
+    /// Leaves out the messages with labels that hide them, as a list of messages does.
+    #[must_use]
+    pub fn without_labels(self, labels: &[String]) -> SavedQuery {
+        match self {
+            SavedQuery::Mail(query) => SavedQuery::Mail(query.without_labels(labels)),
+            query @ SavedQuery::Items(_) => query,
+        }
+    }
 }
 
 fn of_kind(kind: Kind, query: Query) -> Query {

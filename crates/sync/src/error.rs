@@ -26,6 +26,31 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A saved search could not be written.
+    #[error(transparent)]
+    SavedSearch(larder_edit::SavedSearchError),
+    /// Another program could not be run, or reported a failure.
+    #[error("cannot run {program}: {reason}")]
+    Program {
+        /// Its name.
+        program: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A file of another program could not be read.
+    #[error("cannot read {path}: {source}")]
+    ForeignFile {
+        /// Its path.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A file has no labels of this program.
+    #[error("the file has no labels of {program}")]
+    NoLabelDump {
+        /// The name of the program.
+        program: &'static str,
+    },
     /// A maildir could not be listed.
     #[error("cannot read {path}: {source}")]
     Maildir {

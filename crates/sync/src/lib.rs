@@ -12,6 +12,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `adoption` | labels and saved searches of other mail programs |
 //! | `compression` | recognition of compressed files |
 //! | `error` | errors that end an import or an export |
 //! | `export` | export of a collection |
@@ -23,6 +24,7 @@
 //! | `mail_sync` | bringing the index of a maildir up to date |
 //! | `sources` | the registered maildirs |
 
+mod adoption;
 mod compression;
 mod error;
 mod export;
@@ -34,6 +36,9 @@ mod mail_sync;
 pub mod maildir;
 mod sources;
 
+pub use crate::adoption::{
+    AdoptionReport, ForeignMail, RefusedSearch, adopt_mail, read_mu, read_notmuch,
+};
 pub use crate::compression::{Compression, detect_compression};
 pub use crate::error::Error;
 pub use crate::export::{ExportReport, export};

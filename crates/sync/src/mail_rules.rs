@@ -121,6 +121,8 @@ pub fn run_mail_rules(
     at: i64,
 ) -> Result<MailRuleReport, Error> {
     let mut report = MailRuleReport::default();
+    // Other programs may have changed labels since.
+    follow_labels(&data.open_reader()?, index, at)?;
     let searches = SavedSearches::read(&data.open_reader()?)?;
     let context = QueryContext { saved_searches: searches.into(), ..context.clone() };
     let mut rules: Vec<MailRule> =

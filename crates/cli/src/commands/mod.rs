@@ -2,6 +2,7 @@
 //! and a function that runs it. Parts of a subcommand are in a folder of its name.
 
 mod add;
+mod adopt;
 mod agenda;
 mod backup;
 mod check;
@@ -110,6 +111,7 @@ pub(crate) enum Command {
     Sync(sync::SyncArgs),
     Searches(searches::SearchesArgs),
     Labels(labels::LabelsArgs),
+    Adopt(adopt::AdoptArgs),
     Fields(fields::FieldsArgs),
     Check(check::CheckArgs),
     Backup(backup::BackupArgs),
@@ -180,6 +182,7 @@ impl Command {
             Command::Sync(args) => args.run(context),
             Command::Searches(args) => args.run(context),
             Command::Labels(args) => args.run(context),
+            Command::Adopt(args) => args.run(context),
             Command::Fields(args) => args.run(context),
             Command::Check(args) => args.run(context),
             Command::Backup(args) => args.run(context),

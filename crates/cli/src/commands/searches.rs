@@ -5,7 +5,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::open_mail_reader;
+use crate::mail_store::open_labelled_mail;
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::table::format_columns;
 use larder_edit::{SearchDefinition, put_saved_searches, remove_saved_search};
@@ -82,7 +82,7 @@ fn count_queries(
     queries: Vec<Result<SavedQuery, SyntaxError>>,
 ) -> Result<Vec<Result<SavedSearchCount, SyntaxError>>, CommandFailure> {
     let reader = context.open_reader()?;
-    let mail = open_mail_reader(context)?;
+    let mail = open_labelled_mail(context)?;
     let sound: Vec<SavedQuery> = queries.iter().flatten().cloned().collect();
     if let Ok(counts) = count_saved_queries(&reader, mail.as_ref(), &sound) {
         let mut counts = counts.into_iter();
@@ -113,7 +113,10 @@ fn print_searches(context: &mut CommandContext) -> Result<CommandStatus, Command
         }
         return Ok(CommandStatus::NothingFound);
     }
-    let parse = |search| SavedQuery::parse(search, &context.settings);
+    let parse = |search| {
+        SavedQuery::parse(search, &context.settings)
+            .map(|query| query.without_labels(&context.excluded_labels))
+    };
     let counts = count_queries(context, searches.iter().map(parse).collect())?;
     let mut status = CommandStatus::Done;
     let mut rows = Vec::new();
@@ -207,7 +210,8 @@ fn add_search(
     let mut searches = read_searches(context)?;
     searches.insert(search.clone());
     context.settings.saved_searches = Arc::new(searches);
-    let query = SavedQuery::parse(search, &context.settings)?;
+    let query =
+        SavedQuery::parse(search, &context.settings)?.without_labels(&context.excluded_labels);
     let mut store = context.open_or_create_store()?;
     let count =
         count_queries(context, vec![Ok(query)])?.pop().unwrap_or_else(|| Ok(Default::default()))?;

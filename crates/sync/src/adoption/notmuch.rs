@@ -1,0 +1,140 @@
+//! What notmuch has: tags, named queries, and settings.
+//!
+//! The tags are those of `notmuch dump`. Named queries are in the configuration (`query.NAME`), of
+//! which a dump has the part that is in the database.
+
+use super::ForeignMail;
+use super::program_output::run_program;
+use crate::error::Error;
+use larder_format::label_dump::{LabelDump, LabelDumpFormat, decode_hex};
+use std::path::PathBuf;
+
+/// Reads what notmuch has: from the program, as its configuration says, or from a dump that it
+/// wrote.
+///
+/// # Errors
+/// notmuch cannot be run, or the dump is none.
+pub fn read_notmuch(dump: Option<&[u8]>) -> Result<ForeignMail, Error> {
+    let mut foreign = ForeignMail::default();
+    let ran;
+    let bytes = match dump {
+        Some(bytes) => {
+            read_dumped_queries(bytes, &mut foreign);
+            bytes
+        }
+        None => {
+            let config = run_program("notmuch", &["config", "list"])?;
+            read_config(&String::from_utf8_lossy(&config), &mut foreign);
+            ran = run_program("notmuch", &["dump"])?;
+            &ran
+        }
+    };
+    let labels = LabelDump::parse(bytes);
+    if dump.is_some() && labels.as_ref().is_none_or(|one| one.format != LabelDumpFormat::Notmuch) {
+        return Err(Error::NoLabelDump { program: "notmuch" });
+    }
+    foreign.labels = labels;
+    Ok(foreign)
+}
+
+/// Reads the lines of `notmuch config list`.
+fn read_config(text: &str, foreign: &mut ForeignMail) {
+    for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
+        match key {
+            "search.exclude_tags" => {
+                let tags = value.split(';').filter(|tag| !tag.is_empty());
+                foreign.excluded_labels = tags.map(str::to_string).collect();
+            }
+            "database.mail_root" => foreign.maildir = Some(PathBuf::from(value)),
+            "database.path" if foreign.maildir.is_none() => {
+                foreign.maildir = Some(PathBuf::from(value));
+            }
+            _ => add_query(key, value, foreign),
+        }
+    }
+}
+
+/// Reads the lines `#@ query.NAME QUERY` of a dump.
+fn read_dumped_queries(bytes: &[u8], foreign: &mut ForeignMail) {
+    for line in String::from_utf8_lossy(bytes).lines() {
+        let Some((key, value)) = line.strip_prefix("#@ ").and_then(|rest| rest.split_once(' '))
+        else {
+            continue;
+        };
+        if let (Some(key), Some(value)) = (decode_hex(key), decode_hex(value)) {
+            add_query(&key, &value, foreign);
+        }
+    }
+}
+
+fn add_query(key: &str, value: &str, foreign: &mut ForeignMail) {
+    if let Some(name) = key.strip_prefix("query.") {
+        foreign.searches.push((name.to_string(), replace_references(value)));
+    } else if let Some(name) = key.strip_prefix("squery.") {
+        foreign.notices.push(format!("the query {name:?} is an S-expression of notmuch: left out"));
+    }
+}
+
+/// Replaces the terms `query:NAME` by `@NAME`. Quoted text stays as it is.
+fn replace_references(line: &str) -> String {
+    let mut replaced = String::with_capacity(line.len());
+    let mut is_quoted = false;
+    let mut is_start = true;
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        if is_start
+            && !is_quoted
+            && let Some(after) = rest.strip_prefix("query:")
+        {
+            replaced.push('@');
+            rest = after;
+            is_start = false;
+            continue;
+        }
+        is_quoted ^= c == '"';
+        is_start = c.is_whitespace() || "(-".contains(c);
+        replaced.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_become_names() {
+        for (line, expect) in [
+            ("query:work", "@work"),
+            ("(query:a or -query:b) \"query:c\"", "(@a or -@b) \"query:c\""),
+            ("xquery:a subject:query:b", "xquery:a subject:query:b"),
+            ("", ""),
+            ("größe query:größe", "größe @größe"),
+        ] {
+            assert_eq!(replace_references(line), expect);
+        }
+    }
+
+    #[test]
+    fn a_configuration_is_read() {
+        let mut foreign = ForeignMail::default();
+        let text = "database.path=/x\ndatabase.mail_root=/mail\nquery.work=a = b\n\
+                    search.exclude_tags=deleted;spam\nsquery.s=(and)\nuser.name=A\n";
+        read_config(text, &mut foreign);
+        assert_eq!(foreign.maildir, Some(PathBuf::from("/mail")));
+        assert_eq!(foreign.excluded_labels, ["deleted", "spam"]);
+        assert_eq!(foreign.searches, [("work".to_string(), "a = b".to_string())]);
+        assert_eq!(foreign.notices.len(), 1);
+    }
+
+    #[test]
+    fn a_dump_has_queries() {
+        let dump = b"#notmuch-dump batch-tag:3 config,properties,tags\n\
+                     #@ query.db subject%3awalrus%20%22a%20b%22\n#= m1@x a=b\n+inbox -- id:m1@x\n";
+        let foreign = read_notmuch(Some(dump)).expect("dump");
+        assert_eq!(foreign.searches, [("db".into(), "subject:walrus \"a b\"".into())]);
+        assert_eq!(foreign.labels.expect("labels").messages.len(), 1);
+        assert!(read_notmuch(Some(b"no dump")).is_err());
+    }
+}

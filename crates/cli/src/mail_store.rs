@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The paths of the maildirs, by the names of their collections.
 pub(crate) type MailRoots = BTreeMap<String, PathBuf>;
 
-fn mail_directory(context: &CommandContext) -> DataDirectory {
+pub(crate) fn mail_directory(context: &CommandContext) -> DataDirectory {
     DataDirectory::new(&context.dir).with_store_file(StoreFile::Index)
 }
 

@@ -1,6 +1,7 @@
 //! `larder watch` in a pipe and on a terminal, while other processes write.
 
 use crate::test_home::{ANNA, BRUNO, Home, left_out};
+use insta::assert_snapshot;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStdout};
@@ -532,4 +533,82 @@ END
         let said = run.stdout();
         assert!(said.starts_with("silent\n") && said.ends_with("restored\n"), "{said}");
     }
+}
+
+/// Returns the next changes of messages, as many as these at least, by Message-ID. A run of `sync`
+/// may have several batches.
+fn message_changes(watch: &mut Watch, count: usize) -> Vec<String> {
+    let mark = |object: &Value| match object["change"].as_str().unwrap() {
+        "reset" => "=".to_string(),
+        change => format!("{change} {}", object["message_id"].as_str().unwrap()),
+    };
+    let mut changes: Vec<String> = Vec::new();
+    while changes.len() < count {
+        changes.extend(watch.objects().iter().map(mark));
+    }
+    changes.sort();
+    changes
+}
+
+#[test]
+fn changes_of_messages_are_printed() {
+    let home = Home::new();
+    let write = |path: &str, id: &str, body: &str| {
+        let text = format!(
+            "Message-ID: <{id}>\nFrom: Anna <anna@b.example>\nSubject: note {id}\n\
+             Date: Mon, 02 Mar 2026 10:00:00 +0000\n\n{body}\n"
+        );
+        home.write(&format!("mail/{path}"), text);
+    };
+    for folder in ["mail/cur", "mail/new", "mail/a/cur", "mail/a/new"] {
+        std::fs::create_dir_all(home.work(folder)).unwrap();
+    }
+    let rename = |from: &str, to: &str| {
+        std::fs::rename(home.work("mail").join(from), home.work("mail").join(to)).unwrap();
+    };
+    write("cur/1:2,S", "m1", "a walrus");
+    write("cur/2:2,S", "m2", "a seal");
+    home.ok(&["sources", "add", home.work("mail").to_str().unwrap()]);
+    home.ok(&["sync"]);
+    let query = ["--kind", "message", "walrus", "maildir:/"];
+    assert_snapshot!(home.ok(&[&["watch", "--changes", "0"], &query[..]].concat()), @"+ 574gsmtn  2026-03-02 10:00  Anna  note m1");
+    let run = home.code(&["watch", "--kind", "message", "--sort", "date", "walrus"], 2);
+    assert_snapshot!(run.masked_output(), @"
+    ! error: --sort cannot be used for messages
+    exit 2
+    ");
+
+    let mut watch = Watch::json(&home, &query);
+    let first = watch.object();
+    assert_eq!((&first["change"], &first["subject"]), (&"added".into(), &"note m1".into()));
+    assert_eq!(watch.object()["change"], "complete");
+    let mut text = Watch::start(&home, &query);
+    let line = text.line();
+    let id = line.split(' ').nth(1).unwrap().to_string();
+
+    write("new/3", "m3", "another walrus");
+    write("new/4", "m4", "another seal");
+    home.ok(&["sync"]);
+    assert_eq!(message_changes(&mut watch, 1), ["added m3"]);
+    assert!(text.line().ends_with("note m3"));
+    rename("cur/1:2,S", "cur/1:2,FS");
+    rename("new/4", "cur/4:2,S");
+    home.ok(&["sync"]);
+    assert_eq!(message_changes(&mut watch, 1), ["modified m1"]);
+    assert_eq!(text.line().split("  ").next(), Some(&*format!("~ {id}")));
+    rename("cur/1:2,FS", "a/cur/1:2,FS");
+    std::fs::remove_file(home.work("mail").join("new/3")).unwrap();
+    home.ok(&["sync"]);
+    assert_eq!(message_changes(&mut watch, 2), ["removed m1", "removed m3"]);
+    assert!(text.line().starts_with("- ") && text.line().starts_with("- "));
+    rename("a/cur/1:2,FS", "cur/1:2,F");
+    home.ok(&["sync"]);
+    assert_eq!(message_changes(&mut watch, 1), ["added m1"]);
+
+    for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        let _missing = std::fs::remove_file(home.data().join(name));
+    }
+    assert_eq!(message_changes(&mut watch, 1), ["="]);
+    home.ok(&["sync"]);
+    assert_eq!(message_changes(&mut watch, 1), ["added m1"]);
 }

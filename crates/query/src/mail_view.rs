@@ -170,7 +170,11 @@ impl MailView {
         }
         if self.directory.has_store() {
             let zones = Arc::clone(&self.options.zones);
-            self.reader = Some(Reader::open_with_zones(&self.directory, zones)?);
+            self.reader = match Reader::open_with_zones(&self.directory, zones) {
+                // The store is being made.
+                Err(larder_store::Error::NoStore { .. }) => None,
+                reader => Some(reader?),
+            };
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 mod correspondent_list;
 mod duplicate_groups;
 pub(super) mod field_list;
-mod message_fields;
+pub(super) mod message_fields;
 pub(super) mod message_list;
-mod message_rows;
+pub(super) mod message_rows;
 pub(super) mod occurrence_list;
 pub(super) mod query_args;
 mod snippets;

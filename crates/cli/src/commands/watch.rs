@@ -1,5 +1,6 @@
 //! `larder watch`.
 
+mod message_stream;
 mod screen;
 mod stream;
 
@@ -38,7 +39,8 @@ use std::time::{Duration, Instant};
 ///
 ///   larder watch when:today --expand --format json | program
 ///
-/// QUERY is the same as for `larder find`.
+/// QUERY is the same as for `larder find`. Messages are watched with --kind message:
+/// a line for each change, on a terminal, too.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct WatchArgs {
@@ -104,6 +106,9 @@ enum WatchOutput {
 impl WatchArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         context.read_saved_searches(&self.query_args.query_text())?;
+        if self.query_args.is_about_messages() {
+            return message_stream::watch_messages(&self, context);
+        }
         let is_list = context.format == OutputFormat::Text && OutputStream::is_terminal_screen();
         let watch_options = self.watch_options(context, is_list)?;
         // A store of an older version is migrated.
@@ -130,6 +135,18 @@ impl WatchArgs {
         let _silence = silence;
         WatchSession { views, view, output, signals, deadline: end, max_changes: self.changes }
             .run(context)
+    }
+
+    /// Returns an option that views over messages do not have.
+    fn unsupported_message_option(&self) -> Option<&'static str> {
+        let options = [
+            (self.sort.is_some(), "--sort"),
+            (!self.fields.is_empty(), "--fields"),
+            (self.expand, "--expand"),
+            (self.query_args.sexp, "--sexp"),
+            (self.query_args.collection.is_some(), "--in"),
+        ];
+        options.into_iter().find(|(is_used, _)| *is_used).map(|(_, option)| option)
     }
 
     fn watch_options(

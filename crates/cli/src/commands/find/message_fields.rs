@@ -69,7 +69,7 @@ pub(in crate::commands) fn message_paths(
 }
 
 /// Returns all values of a message.
-pub(super) fn message_json(
+pub(in crate::commands) fn message_json(
     reader: &Reader,
     roots: &MailRoots,
     one: &ListedMessage,

@@ -13,7 +13,7 @@ use larder_store::Reader;
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 
 /// A line of a list.
-pub(super) struct MessageLine {
+pub(in crate::commands) struct MessageLine {
     /// ID, date, sender, flags, and subject with labels.
     cells: [String; 5],
     /// The labels at the end of the last cell.
@@ -21,7 +21,7 @@ pub(super) struct MessageLine {
 }
 
 /// Returns the line of a message, whose subject is indented.
-pub(super) fn list_cells(
+pub(in crate::commands) fn list_cells(
     context: &CommandContext,
     reader: &Reader,
     one: &ListedMessage,
@@ -52,22 +52,18 @@ pub(super) fn subject_text(subject: &str) -> String {
     }
 }
 
-/// Prints the lines of messages as a table, each with its snippet below.
-pub(super) fn print_rows(
-    context: &mut CommandContext,
+/// Returns lines as a table of this width. Unread messages stand out.
+pub(in crate::commands) fn format_lines(
     lines: &[MessageLine],
-    snippets: &[Option<Snippet>],
-) -> Result<(), CommandFailure> {
-    let width = context.out.line_width();
-    let mut snippets = snippets.iter();
+    width: Option<usize>,
+) -> Vec<String> {
     let rows: Vec<[String; 5]> = lines.iter().map(|line| line.cells.clone()).collect();
-    let padded = pad_cells(&rows, [13, 16, 22, 6, 0], width);
-    for ([handle, date, from, flags, last], line) in padded.into_iter().zip(lines) {
+    let padded = pad_cells(&rows, [13, 16, 22, 6, 0], width).into_iter().zip(lines);
+    let format_line = |([handle, date, from, flags, last], line): ([String; 5], &MessageLine)| {
         // A cell that was shortened has lost its end.
         let labels = if last.ends_with(&line.labels) { line.labels.as_str() } else { "" };
         let subject = last.strip_suffix(labels).unwrap_or(&last);
-        let is_unread = flags.contains('u');
-        let title = if is_unread { STRONG_STYLE } else { Style::new() };
+        let title = if flags.contains('u') { STRONG_STYLE } else { Style::new() };
         let cells = [
             (FAINT_STYLE, handle.as_str()),
             (Style::new(), date.as_str()),
@@ -76,7 +72,21 @@ pub(super) fn print_rows(
             (title, subject),
             (FAINT_STYLE, labels),
         ];
-        context.out.print_line(style_cells(&cells))?;
+        style_cells(&cells)
+    };
+    padded.map(format_line).collect()
+}
+
+/// Prints the lines of messages as a table, each with its snippet below.
+pub(super) fn print_rows(
+    context: &mut CommandContext,
+    lines: &[MessageLine],
+    snippets: &[Option<Snippet>],
+) -> Result<(), CommandFailure> {
+    let width = context.out.line_width();
+    let mut snippets = snippets.iter();
+    for line in format_lines(lines, width) {
+        context.out.print_line(line)?;
         if let Some(Some(snippet)) = snippets.next()
             && !snippet.text.is_empty()
         {

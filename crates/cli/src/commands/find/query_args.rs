@@ -2,6 +2,7 @@
 
 use crate::failure::CommandFailure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use larder_format::kind::SourceLocation;
 use larder_query::views::{QuerySyntax, ViewQuery};
 use larder_query::{Query, QueryContext};
 use larder_store::Kind;
@@ -24,6 +25,11 @@ pub(crate) struct QueryArgs {
 }
 
 impl QueryArgs {
+    /// Returns whether the query is for messages, which are in a store of their own.
+    pub(crate) fn is_about_messages(&self) -> bool {
+        self.kind.is_some_and(|kind| kind.source_location() == SourceLocation::Locator)
+    }
+
     /// Returns the query as typed.
     pub(crate) fn query_text(&self) -> String {
         self.query.join(" ")

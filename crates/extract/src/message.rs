@@ -159,8 +159,8 @@ impl MessageExtractor {
             .with_priority(headers.priority)
     }
 
-    /// Calls `visit` with each term of a message, as the byte of its field and the word, and with its position
-    /// if it is a word. The positions of one term ascend.
+    /// Calls `visit` with each term of a message, as the byte of its field and the word, and with
+    /// its position if it is a word. The positions of one term ascend.
     pub fn for_each_term(
         &mut self,
         document: &MessageDocument,

@@ -85,7 +85,8 @@
 //!
 //! [`merge_words_step`] merges segments in steps, as the inverted index does, but entry by entry:
 //! most of a frequent word is copied as it is. Merges drop the rows that the caller has no item for
-//! any more, and a [`FullWordMerge`] leaves none of them. Rows of two segments may interleave, but no row is in both.
+//! any more, and a [`FullWordMerge`] leaves none of them. Rows of two segments may interleave, but
+//! no row is in both.
 //!
 //! A [`TermDictionary`] has the words once more, without rows, in segments of its own. A search for
 //! a part of a word reads it whole, and then the rows of the words that it found.

@@ -27,8 +27,8 @@ const MIN_FREED_BLOCKS: i64 = 16;
 /// The mean size of an encoded row, for the size of entries to be joined.
 const ROW_BYTES: usize = 2;
 
-/// Moves about `budget_bytes` of a word index towards at most 8 segments, without the rows for which
-/// `drop_row` is true. Returns whether more is left to merge.
+/// Moves about `budget_bytes` of a word index towards at most 8 segments, without the rows for
+/// which `drop_row` is true. Returns whether more is left to merge.
 ///
 /// # Errors
 /// Errors of the storage, and malformed blocks.

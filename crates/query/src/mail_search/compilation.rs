@@ -5,7 +5,7 @@
 
 use super::MailSearch;
 use super::block_test::{BlockTest, PositionTest, WordAlternatives, WordRelation};
-use super::expansion::WordExpansion;
+use super::expansion::{WordExpansion, word_term};
 use super::row_values::RowValues;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{FolderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest};
@@ -192,7 +192,7 @@ impl MailSearch<'_> {
     pub(super) fn compile_id_pattern(&self, header: &str, text: &str) -> Result<BlockTest, Error> {
         let pattern = compile_pattern(text)?;
         if header != "message-id" {
-            let words = WordExpansion::matching(text, pattern);
+            let words = WordExpansion::from_pattern(text, pattern);
             return self.compile_expansion(MessageTermField::Reference, None, &[], &words);
         }
         let mut rows = Vec::new();
@@ -292,7 +292,7 @@ impl MailSearch<'_> {
             }
             TextMatch::Suffix(text) => {
                 let end = fold(text);
-                let words = WordExpansion::ending(&end);
+                let words = WordExpansion::with_end(&end);
                 self.compile_expansion(field, range.as_ref(), &[], &words)
             }
             TextMatch::Infix(text) => {
@@ -301,7 +301,7 @@ impl MailSearch<'_> {
                 self.compile_expansion(field, range.as_ref(), &[], &words)
             }
             TextMatch::Pattern(text) => {
-                let words = WordExpansion::matching(text, compile_pattern(text)?);
+                let words = WordExpansion::from_pattern(text, compile_pattern(text)?);
                 self.compile_expansion(field, range.as_ref(), &[], &words)
             }
             TextMatch::Near { left, right, distance, is_ordered } => {
@@ -347,7 +347,7 @@ impl MailSearch<'_> {
             self.words.rows_with_prefix(&word_term(field, start), &mut rows)?;
             return Ok(BlockTest::Rows(rows));
         }
-        self.compile_expansion(field, range, words, &WordExpansion::beginning(start))
+        self.compile_expansion(field, range, words, &WordExpansion::with_start(start))
     }
 }
 
@@ -433,12 +433,6 @@ fn parse_single_word(text: &str) -> Result<Option<String>, Error> {
 fn is_single_unspaced(word: &str) -> bool {
     let mut characters = word.chars();
     characters.next().is_some_and(is_cjk) && characters.next().is_none()
-}
-
-pub(super) fn word_term(field: MessageTermField, word: &str) -> Vec<u8> {
-    let mut term = Vec::with_capacity(word.len() + 1);
-    write_message_term(&mut term, field, word);
-    term
 }
 
 fn flag_test(flag: MailFlag) -> BlockTest {

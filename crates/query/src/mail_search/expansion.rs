@@ -5,10 +5,9 @@
 
 use super::MailSearch;
 use super::block_test::{BlockTest, PositionTest, WordAlternatives, WordRelation};
-use super::compilation::word_term;
 use crate::error::{Error, SyntaxError};
 use crate::pattern::RegexPattern;
-use larder_store::{MessageTermField, WordPart};
+use larder_store::{MessageTermField, WordPart, write_message_term};
 use std::ops::Range;
 
 /// The most words of which one may be a part that is searched.
@@ -38,7 +37,7 @@ enum ExpandedPart<'e> {
 
 impl<'e> WordExpansion<'e> {
     /// Words that begin with a folded text.
-    pub(super) fn beginning(start: &'e str) -> WordExpansion<'e> {
+    pub(super) fn with_start(start: &'e str) -> WordExpansion<'e> {
         WordExpansion { text: format!("{start}*"), part: ExpandedPart::Start(start) }
     }
 
@@ -48,12 +47,12 @@ impl<'e> WordExpansion<'e> {
     }
 
     /// Words that end with a folded text.
-    pub(super) fn ending(end: &'e str) -> WordExpansion<'e> {
+    pub(super) fn with_end(end: &'e str) -> WordExpansion<'e> {
         WordExpansion { text: format!("*{end}"), part: ExpandedPart::End(end) }
     }
 
     /// Words that match a pattern with this text.
-    pub(super) fn matching(text: &str, pattern: RegexPattern) -> WordExpansion<'e> {
+    pub(super) fn from_pattern(text: &str, pattern: RegexPattern) -> WordExpansion<'e> {
         WordExpansion { text: format!("/{text}/"), part: ExpandedPart::Pattern(pattern) }
     }
 
@@ -193,4 +192,11 @@ impl MailSearch<'_> {
         }
         Ok(BlockTest::Rows(found))
     }
+}
+
+/// Returns the term of a folded word in a field.
+pub(super) fn word_term(field: MessageTermField, word: &str) -> Vec<u8> {
+    let mut term = Vec::with_capacity(word.len() + 1);
+    write_message_term(&mut term, field, word);
+    term
 }

@@ -5,7 +5,8 @@
 
 use super::MailSearch;
 use super::block_test::BlockTest;
-use super::compilation::{compile_pattern, query_words, word_term};
+use super::compilation::{compile_pattern, query_words};
+use super::expansion::word_term;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{HeaderTest, MailQuery, MailTextFields, TextMatch, TextTest};
 use crate::pattern::RegexPattern;

@@ -40,6 +40,7 @@ pub(crate) fn time_batches(store: &str, maildir: &Path, count: usize) -> Result<
             name: name.into_bytes(),
             inode: number as u64,
             flags,
+            state: larder_store::MailFileState::default(),
         };
         let add = MailChange::AddFile { file, message: Box::new(message) };
         let batch = MailBatch {

@@ -8,15 +8,12 @@ use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
 use larder_edit::labels::are_labels_outdated;
+pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
 use larder_store::{CheckReport, DataDirectory, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::MailSource;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The paths of the maildirs, by the names of their collections.
-pub(crate) type MailRoots = BTreeMap<String, PathBuf>;
 
 pub(crate) fn mail_directory(context: &CommandContext) -> DataDirectory {
     DataDirectory::new(&context.dir).with_store_file(StoreFile::Index)
@@ -125,6 +122,25 @@ pub(crate) fn list_sources(context: &CommandContext) -> Result<Vec<MailSource>, 
 pub(crate) fn mail_roots(context: &CommandContext) -> Result<MailRoots, CommandFailure> {
     let sources = list_sources(context)?.into_iter();
     Ok(sources.map(|source| (source.name, source.path)).collect())
+}
+
+/// Returns the paths of the maildirs that a query needs: none, unless it names a file.
+pub(crate) fn query_roots(
+    context: &CommandContext,
+    query: &MailQuery,
+) -> Result<MailRoots, CommandFailure> {
+    if query.has_file_path() { mail_roots(context) } else { Ok(MailRoots::new()) }
+}
+
+/// Says that messages of the index were read with other rules than those of now.
+pub(crate) fn print_outdated_note(
+    context: &mut CommandContext,
+    reader: &Reader,
+) -> Result<(), CommandFailure> {
+    if larder_sync::is_mail_outdated(reader, &context.mail_addresses)? {
+        context.print_note("the index of mail is out of date; run: larder sync");
+    }
+    Ok(())
 }
 
 /// Returns the path of a file of a message.

@@ -252,6 +252,13 @@ fn queries() -> Vec<String> {
     queries
 }
 
+/// Returns queries for single files.
+fn path_queries(maildir: &Path) -> Vec<String> {
+    let directory = maildir.join(FOLDERS[0]).join("cur");
+    let files = std::fs::read_dir(directory).unwrap().take(3);
+    files.map(|entry| format!("path:\"{}\"", entry.unwrap().path().display())).collect()
+}
+
 /// Queries, one on each line.
 const QUERIES: &str = r#"
 
@@ -438,6 +445,13 @@ tag:WORK
 tag:work and tag:todo
 tag:none
 tag:tod*
+changed:1h..
+k:2d..
+changed:..2020
+changed:1990..1999
+not changed:1d..
+changed:1h.. walrus
+path:/none
 unheard
 http://nowhere.example/x
 "#;
@@ -496,7 +510,8 @@ fn queries_find_what_mu_finds() {
     home.ok(&["sources", "add", maildir.to_str().unwrap(), "--into", "mail"]);
     home.ok(&["sync"]);
 
-    let queries = queries();
+    let mut queries = queries();
+    queries.extend(path_queries(&maildir));
     assert!(queries.len() >= 200 && DIFFERENCES.len() <= 20);
     // The programs mostly wait for the disk.
     let results: Vec<_> = std::thread::scope(|scope| {

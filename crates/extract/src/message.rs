@@ -130,6 +130,7 @@ impl MessageExtractor {
             date: headers.date.map_or(fallback_date, |date| date.seconds),
             size: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
             text_hash,
+            file_hash: hash_file(bytes),
             subject: headers.subject.clone().unwrap_or_default(),
             list_id: headers.list_id.clone().unwrap_or_default(),
             from: headers.from.clone(),
@@ -277,6 +278,12 @@ fn hash_text(message: &Message) -> u64 {
         add(part.bytes().unwrap_or_default());
     }
     hash.digest()
+}
+
+/// Returns a hash of all bytes of a file.
+fn hash_file(bytes: &[u8]) -> u32 {
+    // The low half of the hash.
+    (xxh3_64(bytes) & u64::from(u32::MAX)) as u32
 }
 
 /// Passes the terms of one message to a visitor.

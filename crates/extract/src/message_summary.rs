@@ -6,6 +6,7 @@
 //! | date | seconds since 1970, eight bytes, little-endian |
 //! | size of the file | four bytes, little-endian |
 //! | hash of the text | eight bytes |
+//! | hash of the file | four bytes |
 //! | subject, list | a text each |
 //! | From, To, Cc | a list each: its length, and a name and an address for each person |
 //! | references | a list: its length, and a text for each Message-ID |
@@ -38,6 +39,8 @@ pub struct MessageSummary {
     /// A hash of the text and of the header values that are searched: files with the same hash and
     /// the same Message-ID are one message.
     pub text_hash: u64,
+    /// A hash of all bytes of the file.
+    pub file_hash: u32,
     /// Subject.
     pub subject: String,
     /// The mailing list.
@@ -66,6 +69,7 @@ impl MessageSummary {
         bytes.extend(self.date.to_le_bytes());
         bytes.extend(self.size.to_le_bytes());
         bytes.extend(self.text_hash.to_le_bytes());
+        bytes.extend(self.file_hash.to_le_bytes());
         write_text(&mut bytes, &self.subject);
         write_text(&mut bytes, &self.list_id);
         for addresses in [&self.from, &self.to, &self.cc] {
@@ -92,6 +96,7 @@ impl MessageSummary {
         let date = i64::from_le_bytes(read_array(rest)?);
         let size = u32::from_le_bytes(read_array(rest)?);
         let text_hash = u64::from_le_bytes(read_array(rest)?);
+        let file_hash = u32::from_le_bytes(read_array(rest)?);
         let (subject, list_id) = (read_text(rest)?, read_text(rest)?);
         let (from, to, cc) = (read_addresses(rest)?, read_addresses(rest)?, read_addresses(rest)?);
         let references = read_texts(rest)?;
@@ -101,6 +106,7 @@ impl MessageSummary {
             date,
             size,
             text_hash,
+            file_hash,
             subject,
             list_id,
             from,
@@ -118,6 +124,26 @@ impl MessageSummary {
     pub fn text_hash_of(bytes: &[u8]) -> Option<u64> {
         bytes.get(12..20).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
     }
+
+    /// Returns the rank of the file among the files of its message. A message has the values of the
+    /// file with the least rank: the one with the earliest date, and among equal dates the one with
+    /// the least hash. So the values do not depend on the order in which the files came.
+    #[must_use]
+    pub fn copy_rank(&self) -> i64 {
+        copy_rank(self.date, self.file_hash)
+    }
+
+    /// Reads the rank of the file from packed values, as [`MessageSummary::copy_rank`].
+    #[must_use]
+    pub fn copy_rank_of(bytes: &[u8]) -> Option<i64> {
+        let date = bytes.get(..8).and_then(|bytes| bytes.try_into().ok()).map(i64::from_le_bytes);
+        let hash = bytes.get(20..24).and_then(|bytes| bytes.try_into().ok());
+        Some(copy_rank(date?, hash.map(u32::from_le_bytes)?))
+    }
+}
+
+fn copy_rank(date: i64, file_hash: u32) -> i64 {
+    date.clamp(0, i64::from(u32::MAX)) << 31 | i64::from(file_hash >> 1)
 }
 
 fn write_text(bytes: &mut Vec<u8>, text: &str) {

@@ -363,6 +363,18 @@ impl MailQuery {
     pub fn parse(line: &str, context: &MailQueryContext) -> Result<MailQuery, SyntaxError> {
         parser::parse_line(line, context)
     }
+
+    /// Returns whether the query names a file by its absolute path.
+    #[must_use]
+    pub fn has_file_path(&self) -> bool {
+        match self {
+            MailQuery::Path(_) => true,
+            MailQuery::And(all) | MailQuery::Or(all) => all.iter().any(MailQuery::has_file_path),
+            MailQuery::Xor(left, right) => left.has_file_path() || right.has_file_path(),
+            MailQuery::Not(query) | MailQuery::ThreadOf(query) => query.has_file_path(),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for MailQuery {

@@ -46,6 +46,8 @@ use crate::mail_query::MailQuery;
 use crate::step_counter::StepCounter;
 use block_test::{BlockState, BlockTest, for_each_row};
 use larder_store::{BLOCK_ROWS, MailColumn, MailReader, OpenMailWords};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// A message that matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,10 +58,17 @@ pub struct MailHit {
     pub row: u32,
 }
 
+/// The absolute paths of the maildirs, by the names of their collections.
+pub type MailRoots = BTreeMap<String, PathBuf>;
+
+/// No maildirs.
+static NO_ROOTS: MailRoots = BTreeMap::new();
+
 /// Searches the mail of one state of the store.
 pub struct MailSearch<'m> {
     mail: &'m MailReader<'m>,
     words: OpenMailWords<'m>,
+    roots: &'m MailRoots,
     /// The steps that are left for the current query.
     steps: StepCounter,
 }
@@ -73,13 +82,20 @@ impl<'m> MailSearch<'m> {
         mail: &'m MailReader<'m>,
         words: &'m larder_store::MailWords<'m>,
     ) -> Result<MailSearch<'m>, Error> {
-        Ok(MailSearch { mail, words: words.open()?, steps: StepCounter::default() })
+        let steps = StepCounter::default();
+        Ok(MailSearch { mail, words: words.open()?, roots: &NO_ROOTS, steps })
     }
 
     /// Sets the number of steps that a query may take, each about a nanosecond.
     #[must_use]
     pub fn with_max_steps(self, max_steps: u64) -> MailSearch<'m> {
         MailSearch { steps: StepCounter::new(max_steps), ..self }
+    }
+
+    /// Finds files by the paths of their maildirs, too.
+    #[must_use]
+    pub fn with_roots(self, roots: &'m MailRoots) -> MailSearch<'m> {
+        MailSearch { roots, ..self }
     }
 
     /// Returns the newest messages that match, at most `limit`, the newest first. Of messages with

@@ -165,12 +165,15 @@ pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
 pub use crate::label_feed::LabelChanges;
 pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
-pub use crate::mail::batch::{MailBatch, MailBatchBuilder, MailChange, MailFile, PreparedMessage};
+pub use crate::mail::batch::{
+    MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState, PreparedMessage,
+};
 pub use crate::mail::columns::{BlockValues, MailColumn, MailSet, block_of, date_value};
 pub use crate::mail::former_states::FormerMailStates;
 pub use crate::mail::labels::{LabelBatch, ListedLabels};
 pub use crate::mail::reader::{
-    MailDirectoryRecord, MailReader, MailWords, MessageRow, OpenMailWords, RemovedMessage,
+    MailDirectoryRecord, MailFileRecord, MailReader, MailWords, MessageRow, OpenMailWords,
+    ReadingRules, RemovedMessage,
 };
 pub use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
 pub use crate::mail_sync_lock::MailSyncLock;

@@ -2,7 +2,12 @@
 //!
 //! * `mail_directory`: a directory `cur` or `new` of a maildir, with the state in which it was last
 //!   listed. `mail_folder`: the folder that it belongs to.
-//! * `mail_file(directory, name, inode, item)`: the files. A message has one or more.
+//! * `mail_file(directory, name, inode, item, size, modified, changed, rank)`: the files. A message
+//!   has one or more. `size`, `modified` and `changed` are those of the file when it was read:
+//!   bytes, and the times of the last change of its content and of its state, in nanoseconds since
+//!   1970; `modified` is 0 if the file may have changed right after it was read. `rank`: the place
+//!   of the file among those of its message, which has the values of the file with the least rank,
+//!   see `MessageSummary::copy_rank`; NULL: the file must be read again.
 //! * `mail_column(id, data)`: one value for each row, in pages of [`crate::mail::BLOCK_ROWS`] rows:
 //!   `id` is the number of the column times 2^32 plus the number of the block. See `mail::columns`.
 //! * `mail_set(id, rows)`: the rows of a folder or of a label, as a bitmap for each block. `id` is
@@ -15,13 +20,17 @@
 //! * The value `rule_row:C` in `meta`: the first row of the collection C whose message the rules
 //!   for new mail have not been run on; 0: not known.
 //! * `mail_block(id, newest)`: the newest date of each block, in whose order a search reads blocks.
-//! * `mail_thread(thread, item)`: the members of each thread. `mail_thread_id(id, thread)`: the
-//!   thread of each Message-ID, by its hash, also of messages that only others name.
+//! * `mail_thread(thread, item, ids)`: the members of each thread, with the hashes of the
+//!   Message-IDs that each has and names, its own first. `mail_thread_id(id, thread)`: the thread
+//!   of each Message-ID, by its hash, also of messages that only others name.
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
 //! * `mail_before_image(id, seq, previous, first_new_row, data)`: the former states of the messages
 //!   that the batch `seq` changed; `previous`: the batch of the record before it; `first_new_row`:
 //!   the first row that is new in the batch; `data`: NULL if the former states are not known. See
 //!   `mail::before_image`.
+//! * In `meta`: `mail_fingerprint`: the rules with which messages are read.
+//!   `mail_outdated_end`: the row before which messages were read with other rules; their files are
+//!   to be read again. It is missing if there are none.
 //!
 //! The words of messages are segments of `idx_segment`, as `derived_index` 4, and the dictionary of
 //! these words, in which parts of words are looked up, as `derived_index` 5; see `larder-index`.
@@ -36,6 +45,11 @@ pub(crate) const WORD_INDEX: IndexId = IndexId(4);
 
 /// The dictionary of the words of text in [`WORD_INDEX`].
 pub(crate) const WORD_DICTIONARY: IndexId = IndexId(5);
+
+/// The key of the fingerprint of the rules in `meta`.
+pub(crate) const FINGERPRINT_KEY: &str = "mail_fingerprint";
+/// The key of the row before which messages were read with other rules.
+pub(crate) const OUTDATED_END_KEY: &str = "mail_outdated_end";
 
 /// The script that makes the tables.
 pub(crate) const MAIL_SCHEMA_SQL: &str = "
@@ -59,9 +73,14 @@ CREATE TABLE mail_file(
   name BLOB NOT NULL,
   inode INTEGER NOT NULL,
   item INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  modified INTEGER NOT NULL,
+  changed INTEGER NOT NULL,
+  rank INTEGER,
   PRIMARY KEY(directory, name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mail_file_item ON mail_file(item);
+CREATE INDEX mail_file_unread ON mail_file(directory) WHERE rank IS NULL;
 CREATE TABLE mail_column(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE mail_set(id INTEGER PRIMARY KEY, rows BLOB NOT NULL) STRICT;
 CREATE TABLE mail_label(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
@@ -71,6 +90,7 @@ CREATE INDEX mail_block_newest ON mail_block(newest);
 CREATE TABLE mail_thread(
   thread INTEGER NOT NULL,
   item INTEGER NOT NULL,
+  ids BLOB NOT NULL,
   PRIMARY KEY(thread, item)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE mail_thread_id(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL) STRICT;

@@ -226,7 +226,13 @@ fn index(
             let (message, _) = builder.prepare(row, bytes.as_bytes(), 1_500_000_000);
             let name = row.to_string().into_bytes();
             let (inode, flags) = (row.into(), larder_format::maildir_name::MaildirFlags::default());
-            let file = MailFile { directory: b"cur".to_vec(), name, inode, flags };
+            let file = MailFile {
+                directory: b"cur".to_vec(),
+                name,
+                inode,
+                flags,
+                state: larder_store::MailFileState::default(),
+            };
             if row % 5 == 0 {
                 let (directory, name) = (file.directory.clone(), file.name.clone());
                 removed.push(MailChange::RemoveFile { directory, name });

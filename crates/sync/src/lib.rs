@@ -55,7 +55,7 @@ pub use crate::mail_rules::{
 };
 pub use crate::mail_sync::{
     DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncProblem, MailSyncProgress, MailSyncReport,
-    sync_maildir,
+    is_mail_outdated, sync_maildir,
 };
 pub use crate::sources::{
     MailSource, add_mail_source, list_mail_sources, remove_indexed_mail, remove_mail_source,

@@ -18,7 +18,8 @@ use larder_query::{
     MailQuery, MailSearch, QueryContext, SavedQuery, SavedSearches, SyntaxError, TextMatch,
 };
 use larder_store::{
-    BatchChange, MailBatch, MailChange, MailReader, Operation, OperationId, Reader, Store,
+    BatchChange, MailBatch, MailChange, MailReader, MailSet, Operation, OperationId, Reader, Store,
+    block_of,
 };
 use std::collections::BTreeMap;
 
@@ -156,6 +157,8 @@ struct RuleMatches {
 struct NewMail<'c> {
     collection: &'c str,
     first: u32,
+    /// Whether messages that were read again are left out.
+    is_new_only: bool,
 }
 
 fn find_matches(
@@ -175,7 +178,8 @@ fn find_matches(
             RuleScope::All => Some(0),
             RuleScope::New => known,
         };
-        new_mail.extend(first.map(|first| NewMail { collection, first }));
+        let is_new_only = scope == RuleScope::New;
+        new_mail.extend(first.map(|first| NewMail { collection, first, is_new_only }));
         if known != Some(end) {
             matches.rule_rows.push((collection.clone(), end));
         }
@@ -208,7 +212,12 @@ fn add_matches(
 ) -> Result<(), Error> {
     for &row in rows {
         let Some(collection) = mail.collection_of(row)? else { continue };
-        let is_new = |one: &NewMail<'_>| one.collection == collection && one.first <= row;
+        let (block, place) = block_of(row);
+        let reread = mail.set(MailSet::Reread, block)?;
+        let is_reread = reread.get(place / 64).is_some_and(|word| word & 1 << (place % 64) != 0);
+        let is_new = |one: &NewMail<'_>| {
+            one.collection == collection && one.first <= row && !(one.is_new_only && is_reread)
+        };
         if !new_mail.iter().any(is_new) {
             continue;
         }

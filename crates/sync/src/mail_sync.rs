@@ -6,7 +6,10 @@
 //! 3. Renames are written first, then new files, the newest mail first: threads read and parse them
 //!    (`message_pipeline`) while this one writes. Files that went away are removed at the end, so
 //!    that a message which a mail program copied and deleted keeps its row.
-//! 4. The new state of a directory is written last. After an interruption it is listed again.
+//! 4. The new state of a directory is written. After an interruption it is listed again.
+//! 5. Files that the store marks are read again: those that were edited in place, those whose
+//!    message lost the file that it had its values from, and after a change of the rules by which
+//!    messages are read, all. The marks are in the store, so an interruption loses none.
 //!
 //! Nothing in the maildir is changed. Separate from `import`, which copies items into the store.
 
@@ -15,9 +18,12 @@ mod message_pipeline;
 
 use crate::error::Error;
 use crate::maildir::{DirectoryState, MaildirDirectory, MaildirProblem, scan_maildir};
-use file_changes::{DirectoryListing, FileChanges, KnownDirectory};
-use larder_store::{BatchChange, MailBatch, MailChange, Operation, Store};
+use file_changes::{DirectoryListing, FileChanges, KnownDirectory, sort_newest_first};
+use larder_store::{
+    BatchChange, MailBatch, MailBatchBuilder, MailChange, Operation, Reader, Store,
+};
 use message_pipeline::{MessagePipeline, PreparedBatch};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -37,7 +43,7 @@ const MAX_READERS: usize = 8;
 /// The settings of a synchronisation.
 #[derive(Debug, Clone)]
 pub struct MailSyncOptions {
-    /// List all directories, also those whose state did not change.
+    /// List all directories, also those whose state did not change, and look at each file.
     pub is_full: bool,
     /// The number of messages of a batch.
     pub batch_messages: usize,
@@ -64,8 +70,10 @@ impl Default for MailSyncOptions {
 /// The result of a synchronisation.
 #[derive(Debug, Default)]
 pub struct MailSyncReport {
-    /// The number of files that were read.
+    /// The number of new files.
     pub added_files: usize,
+    /// The number of known files that were read again.
+    pub reread_files: usize,
     /// The number of files that were renamed or moved.
     pub renamed_files: usize,
     /// The number of files that went away.
@@ -139,6 +147,17 @@ pub fn sync_maildir(
     Ok(sync.report)
 }
 
+/// Returns whether messages of the index were read with other rules than those of this program and
+/// these addresses of the user. The next synchronisation reads them again.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn is_mail_outdated(reader: &Reader, personal_addresses: &[String]) -> Result<bool, Error> {
+    let rules = reader.mail()?.reading_rules()?;
+    let fingerprint = MailBatchBuilder::new(personal_addresses).fingerprint_text();
+    Ok(rules.has_outdated_messages || rules.fingerprint.is_some_and(|known| known != fingerprint))
+}
+
 fn now_milliseconds() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
@@ -183,7 +202,7 @@ impl MailSync<'_> {
                 && !is_unreadable(record)
         };
         let gone: Vec<KnownDirectory> = known.iter().filter(is_gone).cloned().collect();
-        let changes = FileChanges::compare(&listings, &gone);
+        let changes = FileChanges::compare(self.root, &listings, &gone, self.options.is_full);
         self.write_changes(
             &scan.directories,
             &listings,
@@ -265,18 +284,26 @@ impl MailSync<'_> {
             is_new: listing.is_new,
             state: state.to_vec(),
         };
-        let files = {
+        let rules = MailBatchBuilder::new(&self.options.personal_addresses).fingerprint_text();
+        let (files, known_rules) = {
             let reader = self.store.open_reader()?;
-            compare.resolve(&reader.mail()?)?
+            let mail = reader.mail()?;
+            (compare.resolve(&mail)?, mail.reading_rules()?)
         };
+        if known_rules.fingerprint.as_ref() != Some(&rules) {
+            self.apply(vec![MailChange::SetReadingRules(rules)], None, 0)?;
+        }
         // While files are missing in the index, the directory counts as not listed.
         let opened = listings.iter().filter(|listing| listing.known.is_none() || !files.is_empty());
         let mut first: Vec<MailChange> = opened.map(|listing| put(listing, &[])).collect();
         self.report.renamed_files = files.renamed.len();
         self.report.removed_files = files.removed.len();
         first.extend(files.renamed);
+        first.extend(files.edited);
         self.apply_all(first)?;
-        let unread = self.add_messages(files.added, first_row, report_progress)?;
+        let count = u32::try_from(files.added.len()).unwrap_or(u32::MAX);
+        let (added, unread) = self.add_messages(files.added, first_row, report_progress)?;
+        self.report.added_files = added;
         if self.report.is_interrupted {
             return Ok(());
         }
@@ -300,22 +327,54 @@ impl MailSync<'_> {
                 last.push(put(listing, state));
             }
         }
-        self.apply_all(last)
+        self.apply_all(last)?;
+        self.reread_messages(first_row.saturating_add(count), report_progress)
     }
 
-    /// Reads, parses and writes new files. Returns the directories with a file that could not be
-    /// read.
+    /// Reads the files that are marked in the store. Each is tried once.
+    fn reread_messages(
+        &mut self,
+        mut first_row: u32,
+        report_progress: &mut dyn FnMut(MailSyncProgress),
+    ) -> Result<(), Error> {
+        let mut tried = HashSet::new();
+        loop {
+            let (mut files, rules) = {
+                let reader = self.store.open_reader()?;
+                let mail = reader.mail()?;
+                (mail.expired_files(self.collection)?, mail.reading_rules()?)
+            };
+            files.retain(|file| tried.insert((file.directory.clone(), file.name.clone())));
+            if files.is_empty() {
+                return match rules.has_outdated_messages {
+                    true => self.apply(vec![MailChange::FinishReadingRules], None, 0),
+                    false => Ok(()),
+                };
+            }
+            sort_newest_first(&mut files);
+            let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+            let (read, _) = self.add_messages(files, first_row, report_progress)?;
+            first_row = first_row.saturating_add(count);
+            self.report.reread_files += read;
+            if self.report.is_interrupted {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads, parses and writes files. Returns the number of those that were read, and the
+    /// directories with a file that could not be read.
     fn add_messages(
         &mut self,
         files: Vec<larder_store::MailFile>,
         first_row: u32,
         report_progress: &mut dyn FnMut(MailSyncProgress),
-    ) -> Result<Vec<Vec<u8>>, Error> {
+    ) -> Result<(usize, Vec<Vec<u8>>), Error> {
         let total = files.len();
         if total == 0 {
-            return Ok(Vec::new());
+            return Ok((0, Vec::new()));
         }
-        let mut done = 0;
+        let (mut done, mut read) = (0, 0);
         let mut unread = Vec::new();
         let pipeline = MessagePipeline::start(self.root, files, first_row, self.options)?;
         for PreparedBatch { changes, words, end_row, problems, unread_directories, count } in
@@ -326,7 +385,7 @@ impl MailSync<'_> {
                 break;
             }
             done += count;
-            self.report.added_files += changes.len();
+            read += changes.len();
             self.report.problems.extend(problems);
             unread.extend(unread_directories);
             self.apply(changes, Some(words), end_row)?;
@@ -337,7 +396,7 @@ impl MailSync<'_> {
             return Err(Error::ThreadDied);
         }
         while !(self.is_cancelled)() && self.store.merge_words(MERGED_BYTES_PER_STEP)? {}
-        Ok(unread)
+        Ok((read, unread))
     }
 
     /// Writes changes without new messages, in batches.

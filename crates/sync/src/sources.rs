@@ -77,10 +77,10 @@ pub fn remove_indexed_mail(index: &mut Store, name: &str, at: i64) -> Result<usi
         let reader = index.open_reader()?;
         let mail = reader.mail()?;
         for directory in mail.directories(name)? {
-            for (file, _) in mail.files_in(directory.id)? {
+            for file in mail.files_in(directory.id)? {
                 count += 1;
                 let directory = directory.path.clone();
-                changes.push(MailChange::RemoveFile { directory, name: file });
+                changes.push(MailChange::RemoveFile { directory, name: file.name });
             }
             changes.push(MailChange::RemoveDirectory(directory.path));
         }

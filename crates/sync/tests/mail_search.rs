@@ -351,6 +351,7 @@ fn index(
                 directory: directory.as_bytes().to_vec(),
                 name: name.as_bytes().to_vec(),
                 inode: number as u64,
+                state: larder_store::MailFileState::default(),
                 flags: MaildirName::parse(name.as_bytes()).flags(is_new),
             };
             let (prepared, document) =

@@ -6,7 +6,9 @@ use crate::mailbox::{
 };
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 use larder_store::{MailColumn, Store};
-use larder_sync::{Error, MailSyncOptions, MailSyncReport, remove_indexed_mail, sync_maildir};
+use larder_sync::{
+    Error, MailSyncOptions, MailSyncReport, is_mail_outdated, remove_indexed_mail, sync_maildir,
+};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,6 +19,16 @@ use std::path::{Path, PathBuf};
 
 pub(crate) fn small_batches(batch_messages: usize) -> MailSyncOptions {
     MailSyncOptions { batch_messages, readers: 2, ..MailSyncOptions::default() }
+}
+
+fn full_sync() -> MailSyncOptions {
+    MailSyncOptions { is_full: true, ..small_batches(64) }
+}
+
+/// Gives a file an old time.
+fn set_old(path: &Path) {
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(2_000_000);
+    fs::File::open(path).unwrap().set_modified(old).unwrap();
 }
 
 fn counts(report: &MailSyncReport) -> (usize, usize, usize) {
@@ -34,6 +46,7 @@ fn a_second_synchronisation_writes_nothing() {
     let mut mailbox = Mailbox::new();
     mailbox.write_numbered("cur", 0..3);
     mailbox.write_numbered("a/new", 3..5);
+    mailbox.settle_files();
     // While the state of the directories is not final, they are listed again.
     let report = mailbox.sync();
     assert_eq!((counts(&report), report.listed_directories), ((5, 0, 0), 3));
@@ -43,8 +56,9 @@ fn a_second_synchronisation_writes_nothing() {
     let last = mailbox.store.last_seq().unwrap();
     let report = mailbox.sync();
     assert_eq!((counts(&report), report.listed_directories), ((0, 0, 0), 0));
-    let report = mailbox.sync_with(&MailSyncOptions { is_full: true, ..small_batches(64) });
+    let report = mailbox.sync_with(&full_sync());
     assert_eq!((counts(&report), report.listed_directories), ((0, 0, 0), 3));
+    assert_eq!(report.reread_files, 0);
     assert_eq!(mailbox.store.last_seq().unwrap(), last);
     check(&mailbox.store);
 }
@@ -54,12 +68,18 @@ fn a_changed_flag_or_folder_reads_no_file() {
     let mut mailbox = Mailbox::new();
     mailbox.write("new/1.host", message("m1", "note", "walrus"));
     mailbox.write("a/cur/2.host:2,S", message("m2", "note", "walrus"));
+    for path in ["new/1.host", "a/cur/2.host:2,S"] {
+        set_old(&mailbox.root().join(path));
+    }
     mailbox.sync();
     assert_eq!(mailbox.find("flag:new"), ["m1"]);
     let root = mailbox.root();
-    // The same inode with other bytes: the index would see them only if it read the file.
+    // The same inode, size and time with other bytes: the index would see them only if it read the
+    // file.
     for path in ["new/1.host", "a/cur/2.host:2,S"] {
-        fs::write(root.join(path), message("m3", "note", "seal")).unwrap();
+        let path = root.join(path);
+        fs::write(&path, message("m3", "note", "_seal_")).unwrap();
+        set_old(&path);
     }
     fs::rename(root.join("new/1.host"), root.join("cur/1.host:2,FS")).unwrap();
     fs::rename(root.join("a/cur/2.host:2,S"), root.join("cur/2.host:2,")).unwrap();
@@ -118,7 +138,7 @@ fn a_rebuild_of_other_indexes_keeps_messages() {
     mailbox.store.rebuild().unwrap();
     assert_eq!(indexed_messages(&mailbox.store), before);
     check(&mailbox.store);
-    assert_same_as_fresh(&mailbox, false);
+    assert_same_as_fresh(&mailbox);
 }
 
 #[test]
@@ -139,7 +159,7 @@ fn folders_are_left_out_on_request() {
         (1, 0, 0)
     );
     assert_eq!(mailbox.find("").len(), 4);
-    assert_same_as_fresh(&mailbox, false);
+    assert_same_as_fresh(&mailbox);
 }
 
 /// Two messages with one Message-ID are two: both are found by it, whichever goes first.
@@ -312,7 +332,7 @@ fn files_may_vanish_during_a_synchronisation() {
     assert_eq!(mailbox.find("flag:seen"), ["m1"]);
     assert_eq!(mailbox.find("flag:new"), ["m2"]);
     assert_eq!(mailbox.find("common").len(), 38);
-    assert_same_as_fresh(&mailbox, false);
+    assert_same_as_fresh(&mailbox);
 }
 
 /// A file that a mail program moves while the directories are listed may be in no list.
@@ -335,7 +355,7 @@ fn a_file_that_moves_during_a_synchronisation_stays() {
     assert_eq!(mailbox.find("walrus"), ["m1"]);
     assert_eq!(counts(&mailbox.sync()), (0, 1, 0));
     assert_eq!(mailbox.find("flag:new"), ["m1"]);
-    assert_same_as_fresh(&mailbox, false);
+    assert_same_as_fresh(&mailbox);
 }
 
 /// `index.db` may be deleted at any time, without the files beside it.
@@ -433,7 +453,7 @@ fn what_was_written_before_an_interruption_is_found() {
     assert_eq!(counts(&mailbox.sync()), (9, 0, 0));
     assert_eq!(mailbox.find("common").len(), 10);
     assert_eq!(counts(&mailbox.sync()), (0, 0, 0));
-    assert_same_as_fresh(&mailbox, false);
+    assert_same_as_fresh(&mailbox);
 }
 
 #[test]
@@ -517,6 +537,144 @@ fn threads_are_the_same_in_any_order() {
         assert_eq!(mailbox.find("ref:missing"), ["c", "d"]);
         check(&mailbox.store);
     }
+}
+
+/// A draft is saved in its file: it keeps its name and its inode.
+#[test]
+fn a_file_that_was_edited_in_place_is_read_again() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("cur/1.host:2,S", message("m1", "note", "walrus"));
+    mailbox.write("a/cur/2.host:2,F", message("m1", "note", "walrus"));
+    mailbox.write("cur/3.host:2,", message("m3", "note", "otter"));
+    mailbox.settle_files();
+    mailbox.sync();
+    mailbox.write("cur/1.host:2,S", message("m1", "note", "seal"));
+    mailbox.write("cur/3.host:2,", message("m3", "note", "otters"));
+    assert_eq!(mailbox.sync().reread_files, 0);
+    let report = mailbox.sync_with(&full_sync());
+    assert_eq!((counts(&report), report.reread_files), ((0, 0, 0), 2));
+    // The copy that was not edited is a message of its own.
+    assert_eq!(mailbox.find("msgid:m1").len(), 2);
+    assert_eq!(mailbox.find("walrus flag:flagged not flag:seen").len(), 1);
+    assert_eq!(mailbox.find("seal flag:seen not flag:flagged").len(), 1);
+    assert_eq!((mailbox.find("otter").len(), mailbox.find("otters").len()), (0, 1));
+    assert_same_as_fresh(&mailbox);
+    check(&mailbox.store);
+}
+
+/// A message has the values of the copy with the earliest date, in whatever order copies come and
+/// go.
+#[test]
+fn a_message_has_the_values_of_the_copy_with_the_earliest_date() {
+    let copy = |list: &str, year: &str| {
+        let text = message("m1", "note", "walrus").replace("2020", year);
+        text.replacen('\n', &format!("\nList-Id: <{list}.example>\n"), 1)
+    };
+    let texts = [copy("one", "2019"), copy("two", "2018"), copy("three", "2020")];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut mailbox = Mailbox::new();
+        for place in order {
+            mailbox.write(format!("cur/{place}:2,"), &texts[place]);
+            mailbox.sync();
+        }
+        assert_eq!(mailbox.find("date:2018 list:two.example not list:one.example"), ["m1"]);
+        assert_eq!(indexed_messages(&mailbox.store).len(), 1);
+        // The copy in another file is read when this one goes.
+        fs::remove_file(mailbox.root().join("cur/1:2,")).unwrap();
+        let report = mailbox.sync();
+        assert_eq!((counts(&report), report.reread_files), ((0, 0, 1), 1));
+        assert_eq!(mailbox.find("date:2019 list:one.example not list:two.example"), ["m1"]);
+        assert_eq!(mailbox.sync().reread_files, 0);
+        assert_same_as_fresh(&mailbox);
+        check(&mailbox.store);
+    }
+}
+
+/// The addresses of the user are one of the rules by which messages are read.
+#[test]
+fn other_rules_read_all_files_again() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..5);
+    for name in ["cur/1:2,", "a/cur/2:2,S"] {
+        mailbox.write(name, message("copy", "note", "seal").replacen("From", "To", 1));
+    }
+    let own = |readers| MailSyncOptions {
+        personal_addresses: vec!["anna@example.org".into()],
+        readers,
+        ..small_batches(2)
+    };
+    mailbox.sync();
+    let is_outdated = |mailbox: &Mailbox, addresses: &[String]| {
+        is_mail_outdated(&mailbox.store.open_reader().unwrap(), addresses).unwrap()
+    };
+    assert!(!is_outdated(&mailbox, &[]) && is_outdated(&mailbox, &own(1).personal_addresses));
+    assert_eq!(mailbox.find("flag:personal"), [""; 0]);
+    // The old index answers until it is complete, also after an interruption.
+    let (root, asked) = (mailbox.root(), Cell::new(0));
+    let is_cancelled = || asked.replace(asked.get() + 1) > 0;
+    let store = &mut mailbox.store;
+    let report = sync_maildir(store, &root, COLLECTION, &own(1), &mut |_| {}, &is_cancelled);
+    assert!(report.unwrap().is_interrupted);
+    assert_eq!(mailbox.find("").len(), 6);
+    assert!(is_outdated(&mailbox, &own(1).personal_addresses));
+    let report = mailbox.sync_with(&own(2));
+    assert_eq!((counts(&report), report.reread_files), ((0, 0, 0), 5));
+    assert_eq!(mailbox.find("flag:personal flag:seen flag:unread"), [""; 0]);
+    assert_eq!(mailbox.find("flag:personal flag:seen"), ["copy"]);
+    assert_eq!(mailbox.find("").len(), 6);
+    assert!(!is_outdated(&mailbox, &own(1).personal_addresses));
+    let report = mailbox.sync_with(&own(2));
+    assert_eq!((counts(&report), report.reread_files), ((0, 0, 0), 0));
+    // And back.
+    assert_eq!(mailbox.sync().reread_files, 7);
+    assert_same_as_fresh(&mailbox);
+    check(&mailbox.store);
+}
+
+#[test]
+fn a_thread_that_a_removed_message_joined_is_divided() {
+    let mut mailbox = Mailbox::new();
+    let reply = |id: &str, references: &str| {
+        message(id, "note", id).replacen('\n', &format!("\nReferences: {references}\n"), 1)
+    };
+    mailbox.write("cur/a:2,", message("a", "note", "a"));
+    mailbox.write("cur/b:2,", reply("b", "<a>"));
+    mailbox.write("cur/c:2,", reply("c", "<missing>"));
+    mailbox.sync();
+    mailbox.write("cur/d:2,", reply("d", "<b> <missing>"));
+    mailbox.sync();
+    assert_eq!(mailbox.find("thread:c"), ["a", "b", "c", "d"]);
+    fs::remove_file(mailbox.root().join("cur/d:2,")).unwrap();
+    mailbox.sync();
+    assert_eq!(mailbox.find("thread:c"), ["c"]);
+    assert_eq!(mailbox.find("thread:b"), ["a", "b"]);
+    // It comes back, and the thread is joined again.
+    mailbox.write("cur/d:2,", reply("d", "<b> <missing>"));
+    mailbox.sync();
+    assert_eq!(mailbox.find("thread:a"), ["a", "b", "c", "d"]);
+    // Without the others, an ID that only they named is that of no thread.
+    for name in ["a", "b", "d"] {
+        fs::remove_file(mailbox.root().join(format!("cur/{name}:2,"))).unwrap();
+    }
+    mailbox.write("cur/e:2,", reply("e", "<b>"));
+    mailbox.sync();
+    assert_eq!(mailbox.find("thread:e"), ["e"]);
+    assert_same_as_fresh(&mailbox);
+    check(&mailbox.store);
+}
+
+#[test]
+fn messages_are_found_by_their_files() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("a/cur/1.host:2,S", message("m1", "note", "walrus"));
+    mailbox.write("cur/2.host:2,", message("m2", "note", "walrus"));
+    mailbox.sync();
+    assert_eq!(mailbox.find("path:/m/a/cur/1.host:2,S"), ["m1"]);
+    assert_eq!(mailbox.find("path:/m/cur/2.host:2, or path:/m/cur/none"), ["m2"]);
+    assert_eq!(mailbox.find("path:/elsewhere/cur/2.host:2,"), [""; 0]);
+    assert_eq!(mailbox.find("path:/m"), [""; 0]);
+    assert_eq!(mailbox.find("changed:1h.."), ["m1", "m2"]);
+    assert_eq!(mailbox.find("changed:..2020"), [""; 0]);
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub(crate) struct IndexedMessage {
     pub(crate) dates: [u32; 2],
     pub(crate) subject: String,
     pub(crate) references: Vec<String>,
+    pub(crate) list_id: String,
 }
 
 impl Mailbox {
@@ -82,6 +83,18 @@ impl Mailbox {
         }
     }
 
+    /// Gives all files an old time, so that a change of one gives it another time.
+    pub(crate) fn settle_files(&self) {
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(2_000_000);
+        for directory in directories(&self.root()) {
+            for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_file() {
+                    fs::File::open(entry.path()).unwrap().set_modified(old).unwrap();
+                }
+            }
+        }
+    }
+
     /// Returns the Message-IDs of the messages that match, sorted.
     pub(crate) fn find(&self, line: &str) -> Vec<String> {
         let reader = self.store.open_reader().unwrap();
@@ -128,7 +141,9 @@ pub(crate) fn find_rows(reader: &Reader, line: &str) -> Vec<u32> {
     let query = MailQuery::parse(line, &context()).unwrap();
     let mail = reader.mail().unwrap();
     let words = mail.words();
-    let search = MailSearch::open(&mail, &words).unwrap();
+    let roots = mail.folders().unwrap().into_iter().map(|(name, ..)| (name, PathBuf::from("/m")));
+    let roots = roots.collect();
+    let search = MailSearch::open(&mail, &words).unwrap().with_roots(&roots);
     let mut rows = Vec::new();
     search.for_each_match(&query, &mut |row| rows.push(row)).unwrap();
     assert_eq!(search.count(&query).unwrap(), rows.len() as u64, "{line}");
@@ -160,7 +175,13 @@ pub(crate) fn indexed_messages(store: &Store) -> BTreeMap<u32, IndexedMessage> {
         let folders = found.map(|(name, path, _)| (name.clone(), path.clone())).collect();
         let Some(message) = mail.message(row).unwrap() else {
             assert_eq!(folders, BTreeSet::new(), "a row without a message is in a folder");
-            for column in [MailColumn::Date, MailColumn::Flags, MailColumn::Thread] {
+            for column in [
+                MailColumn::Date,
+                MailColumn::Flags,
+                MailColumn::Thread,
+                MailColumn::Size,
+                MailColumn::Changed,
+            ] {
                 assert_eq!(column_value(&reader, column, row), 0);
             }
             assert_eq!(mail.message_files(row).unwrap(), []);
@@ -178,6 +199,7 @@ pub(crate) fn indexed_messages(store: &Store) -> BTreeMap<u32, IndexedMessage> {
             dates: [MailColumn::Date, MailColumn::Size].map(|one| column_value(&reader, one, row)),
             subject: message.summary.subject,
             references: message.summary.references,
+            list_id: message.summary.list_id,
         };
         messages.insert(row, found);
     }

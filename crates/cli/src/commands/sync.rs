@@ -22,7 +22,7 @@ pub(crate) struct SyncArgs {
     /// The sources [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// List all folders, also those that did not change
+    /// List all folders, also those that did not change, and read files again that were edited
     #[arg(long)]
     full: bool,
     /// Run the rules on all messages, not only on new ones
@@ -168,7 +168,8 @@ fn print_report(
         };
         context.out.print_json(&json!({
             "name": name,
-            "added_files": report.added_files, "renamed_files": report.renamed_files,
+            "added_files": report.added_files, "reread_files": report.reread_files,
+            "renamed_files": report.renamed_files,
             "removed_files": report.removed_files, "directories": report.directories,
             "listed_directories": report.listed_directories,
             "is_interrupted": report.is_interrupted,
@@ -178,6 +179,7 @@ fn print_report(
     }
     let counts = [
         (report.added_files, "added"),
+        (report.reread_files, "read again"),
         (report.renamed_files, "renamed or moved"),
         (report.removed_files, "removed"),
         (left_out.count(), "left out"),

@@ -88,7 +88,7 @@ pub(super) struct BlockState<'s> {
     forgotten: BlockRows,
     /// Whether a test that cannot be decided passes.
     is_lenient: bool,
-    columns: [(MailColumn, bool, BlockValues); 4],
+    columns: [(MailColumn, bool, BlockValues); 5],
 }
 
 impl<'s> BlockState<'s> {
@@ -97,7 +97,13 @@ impl<'s> BlockState<'s> {
         words: &'s OpenMailWords<'s>,
         steps: &'s StepCounter,
     ) -> BlockState<'s> {
-        let columns = [MailColumn::Date, MailColumn::Flags, MailColumn::Thread, MailColumn::Size];
+        let columns = [
+            MailColumn::Date,
+            MailColumn::Flags,
+            MailColumn::Thread,
+            MailColumn::Size,
+            MailColumn::Changed,
+        ];
         BlockState {
             mail,
             words,

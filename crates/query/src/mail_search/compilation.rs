@@ -17,6 +17,7 @@ use larder_store::tokenizer::Tokenizer;
 use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
 use larder_store::{MailColumn, date_value};
 use std::ops::{Range, RangeInclusive};
+use std::path::Path;
 
 /// Counting stops at this many messages: a word with more is as common as any.
 const MAX_COUNTED_POSTINGS: u64 = 20_000;
@@ -43,7 +44,8 @@ impl MailSearch<'_> {
                 MessagePriority::Normal => |flags| flags.priority() == MessagePriority::Normal,
                 MessagePriority::High => |flags| flags.priority() == MessagePriority::High,
             }),
-            MailQuery::Date(range) => date_test(range),
+            MailQuery::Date(range) => date_test(MailColumn::Date, range),
+            MailQuery::Changed(range) => date_test(MailColumn::Changed, range),
             MailQuery::Size(range) => BlockTest::Values(MailColumn::Size, clamp_size(range)),
             MailQuery::MessageId(id) => self.rows_test(&self.mail.rows_with_uid(id)?),
             MailQuery::Reference(id) => {
@@ -64,8 +66,7 @@ impl MailSearch<'_> {
                 self.for_each_row(&mut self.compile(query)?, &mut |row| rows.push(row))?;
                 self.rows_test(&self.with_threads(&rows)?)
             }
-            MailQuery::Changed(_) => return Err(unsupported_error("changed:")),
-            MailQuery::Path(_) => return Err(unsupported_error("path: of a file")),
+            MailQuery::Path(path) => self.rows_test(&self.find_path(path)?),
             MailQuery::Label(text) => self.compile_label(text)?,
             MailQuery::Header { name, test } => self.compile_header(name, test)?,
         })
@@ -103,6 +104,20 @@ impl MailSearch<'_> {
             MailQuery::Not(_) | MailQuery::Xor(..) => MAX_COUNTED_POSTINGS + 2,
             _ => MAX_COUNTED_POSTINGS + 1,
         })
+    }
+
+    /// Returns the messages with the file of this absolute path, in all maildirs.
+    fn find_path(&self, path: &str) -> Result<Vec<u32>, Error> {
+        let mut found = Vec::new();
+        for (collection, root) in self.roots {
+            let Ok(below) = Path::new(path).strip_prefix(root) else { continue };
+            let (Some(directory), Some(name)) = (below.parent(), below.file_name()) else {
+                continue;
+            };
+            let directory = directory.as_os_str().as_encoded_bytes();
+            found.extend(self.mail.find_file(collection, directory, name.as_encoded_bytes())?);
+        }
+        Ok(found)
     }
 
     pub(super) fn rows_test(&self, rows: &[u32]) -> BlockTest {
@@ -455,11 +470,11 @@ fn flag_test(flag: MailFlag) -> BlockTest {
     BlockTest::FlagBit(flag as u16)
 }
 
-fn date_test(range: &RangeInclusive<i64>) -> BlockTest {
+fn date_test(column: MailColumn, range: &RangeInclusive<i64>) -> BlockTest {
     if range.start() > range.end() {
         return BlockTest::Nothing;
     }
-    BlockTest::Values(MailColumn::Date, date_value(*range.start())..=date_value(*range.end()))
+    BlockTest::Values(column, date_value(*range.start())..=date_value(*range.end()))
 }
 
 fn clamp_size(range: &RangeInclusive<u64>) -> RangeInclusive<u32> {

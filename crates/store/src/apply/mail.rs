@@ -1,7 +1,8 @@
 //! Writing the mail of a batch: messages, their files, states and threads.
 //!
 //! It takes no lock and begins no transaction. Separate from `batch_writer`, whose items have bytes
-//! in the store and versions in the history: the versions of a message are files.
+//! in the store and versions in the history: the versions of a message are files; and from
+//! `mail_copies`, which chooses the file that a message has its values from.
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
@@ -12,13 +13,15 @@ use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::mail::batch::{
-    MailBatch, MailChange, MailFile, PreparedMessage, name_other_text, rule_row_key, write_words,
+    MailBatch, MailChange, MailFile, MailFileState, PreparedMessage, name_other_text, rule_row_key,
+    write_words,
 };
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
 use crate::mail::labels::LabelWriter;
-use crate::mail::threads::{find_thread, join_thread, leave_thread};
-use crate::meta::write_meta;
+use crate::mail::threads::{ThreadDepartures, find_thread, join_thread};
+use crate::mail_schema::OUTDATED_END_KEY;
+use crate::meta::{find_meta_number, write_meta};
 use crate::row_checksum::{VersionColumns, history_place_checksum, write_item_place};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidLookup, allocate_handle, delete_collision};
@@ -29,11 +32,21 @@ use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
 
+/// The nanoseconds of a second.
+const NANOSECONDS: i64 = 1_000_000_000;
+
 /// A directory of the collection.
 #[derive(Debug, Clone, Copy)]
-struct DirectoryRow {
-    id: i64,
+pub(super) struct DirectoryRow {
+    pub(super) id: i64,
     folder: i64,
+}
+
+/// A file as the store knows it.
+#[derive(Debug, Clone, Copy)]
+struct KnownFile {
+    item: ItemRow,
+    rank: Option<i64>,
 }
 
 /// The message that a new file may be a copy of.
@@ -47,12 +60,15 @@ enum FoundMessage {
 }
 
 /// The state of mail that is being written.
-struct MailWriter<'w, 'a> {
-    batch: &'w mut BatchWriter<'a>,
-    collection: CollectionKey,
-    columns: ColumnWriter,
+pub(super) struct MailWriter<'w, 'a> {
+    pub(super) batch: &'w mut BatchWriter<'a>,
+    pub(super) collection: CollectionKey,
+    pub(super) columns: ColumnWriter,
     labels: LabelWriter,
     directories: HashMap<Vec<u8>, DirectoryRow>,
+    departures: ThreadDepartures,
+    /// The row before which messages were read with other rules.
+    pub(super) outdated_end: i64,
 }
 
 impl BatchWriter<'_> {
@@ -66,11 +82,14 @@ impl BatchWriter<'_> {
             columns: ColumnWriter::default(),
             labels: LabelWriter::default(),
             directories: HashMap::new(),
+            departures: ThreadDepartures::default(),
+            outdated_end: find_meta_number(tx, OUTDATED_END_KEY)?.unwrap_or_default(),
         };
         for change in mail.changes {
             writer.apply_change(change)?;
         }
-        let MailWriter { columns, labels, .. } = writer;
+        let MailWriter { mut columns, labels, departures, .. } = writer;
+        departures.divide_threads(tx, &mut columns)?;
         let mut before = BeforeImageWriter::new(self.rows.last_row_number);
         columns.write(tx, &mut before)?;
         labels.write(tx, &mut before)?;
@@ -108,6 +127,12 @@ impl MailWriter<'_, '_> {
                 self.batch.has_unnumbered_changes = true;
                 Ok(())
             }
+            MailChange::ExpireFile { directory, name } => {
+                let directory = self.find_directory(&directory)?;
+                self.expire_file(directory.id, &name)
+            }
+            MailChange::SetReadingRules(fingerprint) => self.set_reading_rules(fingerprint),
+            MailChange::FinishReadingRules => self.finish_reading_rules(),
         }
     }
 
@@ -148,54 +173,74 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
-    /// Adds a file: to the message that it is a copy of, or as a new message.
+    /// Adds a file, or one that was read again: to the message that it is a copy of, or as a new
+    /// message.
     fn add_file(&mut self, file: &MailFile, message: &PreparedMessage) -> Result<(), ApplyError> {
         let directory = self.find_directory(&file.directory)?;
         let known = self.find_file(directory, &file.name)?;
-        if let Some((item, _)) = known {
-            // The file was replaced by another one of the same name.
-            self.delete_file(directory, &file.name, item)?;
+        let mut found = self.find_copy(message, known)?;
+        if let Some(known) = known {
+            if let FoundMessage::Copy(item) = found
+                && item == known.item
+            {
+                self.insert_file(directory, file, item, Some(message.rank))?;
+                self.batch.has_unnumbered_changes = true;
+                return self.settle_copy(item, directory, &file.name, message);
+            }
+            // The file was replaced by another one of the same name. Its former message may go.
+            self.delete_file(directory, &file.name, known.item)?;
+            found = self.find_copy(message, None)?;
         }
-        let (item, is_new) = match self.find_copy(message)? {
-            FoundMessage::Copy(item) => (item, false),
+        let item = match found {
+            FoundMessage::Copy(item) => {
+                self.insert_file(directory, file, item, Some(message.rank))?;
+                self.set_folder(directory, item)?;
+                return self.settle_copy(item, directory, &file.name, message);
+            }
             FoundMessage::OtherText => {
                 let name = name_other_text(message.text_hash, &message.uid);
                 let lookup = self.find_message(&name)?;
-                (self.insert_message(&name, 2, &lookup, message)?, true)
+                self.insert_message(&name, 2, &lookup, message)?
             }
             FoundMessage::None(lookup) => {
                 let origin = i64::from(!message.has_message_id);
-                (self.insert_message(&message.uid, origin, &lookup, message)?, true)
+                self.insert_message(&message.uid, origin, &lookup, message)?
             }
         };
-        self.insert_file(directory, file, item)?;
-        if is_new {
-            let flags = message.flags.with_file_flags(file.flags).bits().into();
-            self.columns.set_value(self.batch.tx, MailColumn::Flags, message.row, flags)?;
-        } else {
-            let flags = self.flags(item)?;
-            self.update_flags(item, flags)?;
+        if let Some(known) = known {
+            self.mark_reread(known.item, item)?;
         }
-        self.columns.set_member(
-            self.batch.tx,
-            MailSet::Folder(directory.folder),
-            row_number(item)?,
-            true,
-        )?;
-        Ok(())
+        self.insert_file(directory, file, item, Some(message.rank))?;
+        self.set_folder(directory, item)?;
+        let flags = message.flags.with_file_flags(file.flags).bits().into();
+        let tx = self.batch.tx;
+        self.columns.set_value(tx, MailColumn::Flags, message.row, flags)?;
+        let changed = date_value(file.state.changed / NANOSECONDS);
+        Ok(self.columns.set_value(tx, MailColumn::Changed, message.row, changed)?)
     }
 
-    fn find_message(&mut self, uid: &str) -> Result<UidLookup, ApplyError> {
+    fn set_folder(&mut self, directory: DirectoryRow, item: ItemRow) -> Result<(), ApplyError> {
+        let set = MailSet::Folder(directory.folder);
+        Ok(self.columns.set_member(self.batch.tx, set, row_number(item)?, true)?)
+    }
+
+    pub(super) fn find_message(&mut self, uid: &str) -> Result<UidLookup, ApplyError> {
         Ok(self.batch.finder.find(&self.collection, uid, "")?)
     }
 
-    /// Looks for a message with the same Message-ID and text.
-    fn find_copy(&mut self, message: &PreparedMessage) -> Result<FoundMessage, ApplyError> {
+    /// Looks for a message with the same Message-ID and text. The hash of a text that was made by
+    /// other rules cannot be compared: such a message is the one that the file belonged to.
+    fn find_copy(
+        &mut self,
+        message: &PreparedMessage,
+        known: Option<KnownFile>,
+    ) -> Result<FoundMessage, ApplyError> {
         let lookup = self.find_message(&message.uid)?;
-        if let UidLookup::Item(item) = lookup
-            && self.has_text(item, message.text_hash)?
-        {
-            return Ok(FoundMessage::Copy(item));
+        if let UidLookup::Item(item) = lookup {
+            let is_own = known.is_some_and(|known| known.item == item);
+            if self.has_text(item, message.text_hash)? || is_own && self.is_outdated(item) {
+                return Ok(FoundMessage::Copy(item));
+            }
         }
         // The text has another name if it came while another one had the Message-ID, which may be
         // gone. A Message-ID without a thread was never seen.
@@ -226,7 +271,7 @@ impl MailWriter<'_, '_> {
         Ok(MessageSummary::text_hash_of(summary) == Some(text_hash))
     }
 
-    fn insert_message(
+    pub(super) fn insert_message(
         &mut self,
         uid: &str,
         uid_origin: i64,
@@ -324,12 +369,14 @@ impl MailWriter<'_, '_> {
         &self,
         directory: DirectoryRow,
         name: &[u8],
-    ) -> Result<Option<(ItemRow, i64)>, ApplyError> {
+    ) -> Result<Option<KnownFile>, ApplyError> {
         Ok(self
             .batch
             .tx
-            .prepare_cached("SELECT item, inode FROM mail_file WHERE directory = ?1 AND name = ?2")?
-            .query_row((directory.id, name), |row| Ok((row.get(0)?, row.get(1)?)))
+            .prepare_cached("SELECT item, rank FROM mail_file WHERE directory = ?1 AND name = ?2")?
+            .query_row((directory.id, name), |row| {
+                Ok(KnownFile { item: row.get(0)?, rank: row.get(1)? })
+            })
             .optional()?)
     }
 
@@ -338,11 +385,16 @@ impl MailWriter<'_, '_> {
         directory: DirectoryRow,
         file: &MailFile,
         item: ItemRow,
+        rank: Option<i64>,
     ) -> Result<(), ApplyError> {
+        let (inode, size) = (file.inode.cast_signed(), file.state.size.cast_signed());
+        let MailFileState { modified, changed, .. } = file.state;
         self.batch
             .tx
-            .prepare_cached("INSERT OR REPLACE INTO mail_file VALUES(?1, ?2, ?3, ?4)")?
-            .execute((directory.id, &file.name, file.inode.cast_signed(), item))?;
+            .prepare_cached(
+                "INSERT OR REPLACE INTO mail_file VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute((directory.id, &file.name, inode, item, size, modified, changed, rank))?;
         Ok(())
     }
 
@@ -351,25 +403,34 @@ impl MailWriter<'_, '_> {
         Ok(MessageFlags::from_bits(u16::try_from(value).unwrap_or_default()))
     }
 
-    /// Gives a message the flags of its files, beside those of its content.
-    fn update_flags(&mut self, item: ItemRow, content: MessageFlags) -> Result<(), ApplyError> {
-        let tx = self.batch.tx;
-        let mut union = MessageFlags::default();
+    /// Gives a message the states of its files, and records the change.
+    pub(super) fn update_states(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        self.write_states(item)?;
+        self.touch_item(item)
+    }
+
+    /// Gives a message the flags of its files, beside those of its content, and the newest time of
+    /// a change.
+    pub(super) fn write_states(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        let (tx, row) = (self.batch.tx, row_number(item)?);
+        let (mut union, mut newest) = (MessageFlags::default(), 0);
         {
             let mut select = tx.prepare_cached(
-                "SELECT f.name, d.is_new FROM mail_file f JOIN mail_directory d ON d.id = f.directory
-                 WHERE f.item = ?1",
+                "SELECT f.name, d.is_new, f.changed FROM mail_file f
+                 JOIN mail_directory d ON d.id = f.directory WHERE f.item = ?1",
             )?;
             let mut rows = select.query([item])?;
             while let Some(row) = rows.next()? {
                 let name = MaildirName::parse(row.get_ref(0)?.as_blob().unwrap_or_default());
                 let flags: MaildirFlags = name.flags(row.get(1)?);
                 union = union.union(MessageFlags::default().with_file_flags(flags));
+                newest = newest.max(row.get::<_, i64>(2)?);
             }
         }
-        let flags = content.without_file_flags().union(union);
-        self.columns.set_value(tx, MailColumn::Flags, row_number(item)?, flags.bits().into())?;
-        self.touch_item(item)
+        let flags = self.flags(item)?.without_file_flags().union(union);
+        self.columns.set_value(tx, MailColumn::Flags, row, flags.bits().into())?;
+        let changed = date_value(newest / NANOSECONDS);
+        Ok(self.columns.set_value(tx, MailColumn::Changed, row, changed)?)
     }
 
     /// Records that the batch changed a message.
@@ -388,25 +449,26 @@ impl MailWriter<'_, '_> {
         file: &MailFile,
     ) -> Result<(), ApplyError> {
         let from = self.find_directory(from_directory)?;
-        let Some((item, _)) = self.find_file(from, from_name)? else { return Ok(()) };
+        let Some(KnownFile { item, rank }) = self.find_file(from, from_name)? else {
+            return Ok(());
+        };
         let to = self.find_directory(&file.directory)?;
         let tx = self.batch.tx;
         tx.prepare_cached("DELETE FROM mail_file WHERE directory = ?1 AND name = ?2")?
             .execute((from.id, from_name))?;
-        if let Some((other, _)) = self.find_file(to, &file.name)?
-            && other != item
+        if let Some(other) = self.find_file(to, &file.name)?
+            && other.item != item
         {
             // The file was moved over another one.
-            self.delete_file(to, &file.name, other)?;
+            self.delete_file(to, &file.name, other.item)?;
         }
-        self.insert_file(to, file, item)?;
+        self.insert_file(to, file, item, rank)?;
         if from.folder != to.folder {
             self.update_folder(item, from.folder)?;
-            let row = row_number(item)?;
-            self.columns.set_member(tx, MailSet::Folder(to.folder), row, true)?;
+            self.set_folder(to, item)?;
         }
-        let flags = self.flags(item)?;
-        self.update_flags(item, flags)
+        self.settle_rest(item)?;
+        self.update_states(item)
     }
 
     /// Removes a message from a folder if none of its files is there.
@@ -428,7 +490,7 @@ impl MailWriter<'_, '_> {
     fn remove_file(&mut self, directory: &[u8], name: &[u8]) -> Result<(), ApplyError> {
         let directory = self.find_directory(directory)?;
         match self.find_file(directory, name)? {
-            Some((item, _)) => self.delete_file(directory, name, item),
+            Some(known) => self.delete_file(directory, name, known.item),
             None => Ok(()),
         }
     }
@@ -448,20 +510,21 @@ impl MailWriter<'_, '_> {
             .prepare_cached("SELECT EXISTS(SELECT 1 FROM mail_file WHERE item = ?1)")?
             .query_row([item], |row| row.get(0))?;
         if has_files {
-            let flags = self.flags(item)?;
-            return self.update_flags(item, flags);
+            self.settle_rest(item)?;
+            return self.update_states(item);
         }
         self.delete_message(item)
     }
 
-    fn delete_message(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+    pub(super) fn delete_message(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, row) = (self.batch.tx, row_number(item)?);
         self.keep_labels(item, row)?;
         self.record_removal(item)?;
-        for column in [MailColumn::Date, MailColumn::Flags, MailColumn::Size] {
+        let columns = [MailColumn::Date, MailColumn::Flags, MailColumn::Size, MailColumn::Changed];
+        for column in columns {
             self.columns.set_value(tx, column, row, 0)?;
         }
-        leave_thread(tx, &mut self.columns, row)?;
+        self.departures.leave(tx, &mut self.columns, row)?;
         delete_collision(tx, item)?;
         tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item])?;
         self.batch.removed += 1;

@@ -74,6 +74,18 @@ pub enum MailChange {
     },
     /// A directory went away; its files must be removed before.
     RemoveDirectory(Vec<u8>),
+    /// The contents of a file may have changed: it must be read again.
+    ExpireFile {
+        /// The directory.
+        directory: Vec<u8>,
+        /// The name.
+        name: Vec<u8>,
+    },
+    /// From now on files are read with the rules of this fingerprint. If others were in use, all
+    /// files must be read again.
+    SetReadingRules(String),
+    /// Records that no message of other rules is left, if that is so.
+    FinishReadingRules,
     /// The rules have been run on the messages in the rows before this one; `None`: this is not
     /// known.
     SetRuleRow(Option<u32>),
@@ -95,6 +107,20 @@ pub struct MailFile {
     pub inode: u64,
     /// The flags in the name, and of the directory.
     pub flags: MaildirFlags,
+    /// The state of the file.
+    pub state: MailFileState,
+}
+
+/// The state of a file, by which a changed one is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MailFileState {
+    /// The number of bytes.
+    pub size: u64,
+    /// The time of the last change of the content, in nanoseconds since 1970; 0: unknown, or so
+    /// recent that a later change may have the same time.
+    pub modified: i64,
+    /// The time of the last change of the state, such as of the name, in nanoseconds since 1970.
+    pub changed: i64,
 }
 
 /// A message that is ready to be written.
@@ -106,6 +132,8 @@ pub struct PreparedMessage {
     pub(crate) uid: String,
     pub(crate) has_message_id: bool,
     pub(crate) text_hash: u64,
+    /// The place of the file among those of its message.
+    pub(crate) rank: i64,
     pub(crate) date: i64,
     pub(crate) size: u32,
     /// The flags of the content.
@@ -133,6 +161,12 @@ impl MailBatchBuilder {
         }
     }
 
+    /// Returns the text that identifies the rules by which messages are made ready.
+    #[must_use]
+    pub fn fingerprint_text(&self) -> String {
+        self.extractor.fingerprint_text()
+    }
+
     /// Parses a file and adds its words under a reserved row. The rows of a batch ascend.
     /// `fallback_date` is the date of a message that names none.
     pub fn prepare(
@@ -154,6 +188,7 @@ impl MailBatchBuilder {
             uid,
             has_message_id,
             text_hash: document.summary.text_hash,
+            rank: document.summary.copy_rank(),
             date: document.summary.date,
             size: document.summary.size,
             flags: document.flags,

@@ -37,7 +37,7 @@ const RECORD_OVERHEAD_BYTES: i64 = 16;
 pub(crate) enum ChangedPageKind {
     /// The values of a column, whose change a person sees.
     Column = 0,
-    /// The values of a column that changes when messages come, such as the number of the thread.
+    /// The values of a column that changes without a person, such as the number of the thread.
     HiddenColumn = 1,
     /// A folder or a label.
     Set = 2,

@@ -27,6 +27,8 @@ pub enum MailColumn {
     Thread = 3,
     /// The bytes of the file.
     Size = 4,
+    /// The newest time at which the state of a file of the message changed, as a date.
+    Changed = 5,
 }
 
 /// A set of messages.
@@ -36,12 +38,17 @@ pub enum MailSet {
     Folder(i64),
     /// The messages with a label, by its row.
     Label(u32),
+    /// The rows of messages that were known before under another row, because a file was read
+    /// again: they are no new mail.
+    Reread,
 }
 
 impl MailSet {
     pub(crate) fn page(self, block: u32) -> i64 {
         match self {
             MailSet::Folder(folder) => folder << 24 | i64::from(block),
+            // No folder has the row 0.
+            MailSet::Reread => i64::from(block),
             MailSet::Label(label) => FIRST_LABEL_PAGE | i64::from(block) << 24 | i64::from(label),
         }
     }
@@ -289,7 +296,7 @@ impl ColumnWriter {
             if before.has_known_rows(*block) {
                 read_values(tx, *column, *block, &mut former)?;
                 let kind = match column {
-                    MailColumn::Thread => ChangedPageKind::HiddenColumn,
+                    MailColumn::Thread | MailColumn::Changed => ChangedPageKind::HiddenColumn,
                     _ => ChangedPageKind::Column,
                 };
                 before.add_values(kind, column_page(*column, *block), *block, &former, values);

@@ -3,7 +3,7 @@
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
 //! rows, and their bytes are in files.
 
-use super::batch::{name_other_text, rule_row_key};
+use super::batch::{MailFile, MailFileState, name_other_text, rule_row_key};
 use super::columns::{BlockValues, MailColumn, MailSet, for_each_label_set, read_set, read_values};
 use super::former_states::FormerMailStates;
 use super::labels::{ListedLabels, read_label_cursor, read_label_names};
@@ -15,12 +15,13 @@ use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_tables::IndexTables;
-use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
-use crate::meta::find_meta_number;
+use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY, WORD_DICTIONARY, WORD_INDEX};
+use crate::meta::{find_meta_number, has_meta, read_meta_text};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
+use larder_format::maildir_name::MaildirName;
 use larder_index::{TermChoice, TermDictionary, WordCursor, WordIndex, WordPart};
 use rusqlite::OptionalExtension as _;
 use std::collections::{BTreeSet, HashMap};
@@ -40,6 +41,26 @@ pub struct MailDirectoryRecord {
     pub folder: Vec<u8>,
     /// Its state when it was listed; empty: it was not listed completely.
     pub state: Vec<u8>,
+}
+
+/// A file of a directory, as it was last read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailFileRecord {
+    /// The name.
+    pub name: Vec<u8>,
+    /// The inode.
+    pub inode: u64,
+    /// The state.
+    pub state: MailFileState,
+}
+
+/// The rules with which messages were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadingRules {
+    /// The fingerprint; `None`: no messages were read.
+    pub fingerprint: Option<String>,
+    /// Whether messages are left that were read with former rules.
+    pub has_outdated_messages: bool,
 }
 
 /// A message in a list.
@@ -338,15 +359,79 @@ impl<'r> MailReader<'r> {
         })
     }
 
-    /// Returns the files of a directory, by name: names and inodes.
-    pub fn files_in(&self, directory: i64) -> Result<Vec<(Vec<u8>, u64)>> {
+    /// Returns the files of a directory, by name.
+    pub fn files_in(&self, directory: i64) -> Result<Vec<MailFileRecord>> {
         self.run(|tx| {
-            let sql = "SELECT name, inode FROM mail_file WHERE directory = ?1 ORDER BY name";
+            let sql = "SELECT name, inode, size, modified, changed FROM mail_file
+                 WHERE directory = ?1 ORDER BY name";
             let mut select = tx.prepare_cached(sql)?;
             let rows = select.query_map([directory], |row| {
-                Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
+                Ok(MailFileRecord {
+                    name: row.get(0)?,
+                    inode: row.get::<_, i64>(1)?.cast_unsigned(),
+                    state: MailFileState {
+                        size: row.get::<_, i64>(2)?.cast_unsigned(),
+                        modified: row.get(3)?,
+                        changed: row.get(4)?,
+                    },
+                })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the files of a collection that must be read again.
+    pub fn expired_files(&self, collection: &str) -> Result<Vec<MailFile>> {
+        self.run(|tx| {
+            let outdated_end = find_meta_number(tx, OUTDATED_END_KEY)?.unwrap_or_default();
+            let mut select = tx.prepare_cached(
+                "SELECT d.path, f.name, f.inode, d.is_new
+                 FROM (SELECT directory, name, inode FROM mail_file WHERE rank IS NULL
+                       UNION SELECT directory, name, inode FROM mail_file WHERE item < ?2) f
+                 JOIN mail_directory d ON d.id = f.directory
+                 WHERE d.collection = (SELECT id FROM collection WHERE name = ?1 AND removed = 0)",
+            )?;
+            let rows = select.query_map((collection, outdated_end), |row| {
+                let name: Vec<u8> = row.get(1)?;
+                Ok(MailFile {
+                    directory: row.get(0)?,
+                    inode: row.get::<_, i64>(2)?.cast_unsigned(),
+                    flags: MaildirName::parse(&name).flags(row.get(3)?),
+                    state: MailFileState::default(),
+                    name,
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the message of a file; `None`: the file is not known. Directories are named by their
+    /// paths below the root of the maildir.
+    pub fn find_file(
+        &self,
+        collection: &str,
+        directory: &[u8],
+        name: &[u8],
+    ) -> Result<Option<u32>> {
+        self.run(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT f.item FROM mail_file f JOIN mail_directory d ON d.id = f.directory
+                 JOIN collection c ON c.id = d.collection
+                 WHERE c.name = ?1 AND c.removed = 0 AND d.path = ?2 AND f.name = ?3",
+            )?;
+            Ok(select.query_row((collection, directory, name), |row| row.get(0)).optional()?)
+        })
+    }
+
+    /// Returns the rules with which the messages were read.
+    pub fn reading_rules(&self) -> Result<ReadingRules> {
+        self.run(|tx| {
+            let fingerprint = match has_meta(tx, FINGERPRINT_KEY)? {
+                true => Some(read_meta_text(tx, FINGERPRINT_KEY)?),
+                false => None,
+            };
+            let has_outdated_messages = find_meta_number(tx, OUTDATED_END_KEY)?.is_some();
+            Ok(ReadingRules { fingerprint, has_outdated_messages })
         })
     }
 

@@ -1,12 +1,22 @@
 //! The difference between the files of a maildir and those that the store knows.
 //!
 //! A file keeps its inode and its base name when its flags or its folder change, so such a file is
-//! a rename. Pure but for the lists of known files, which are read from the store.
+//! a rename. A renamed file is looked at once, for its new times. Whether a file was edited in place
+//! is only known from a look at each: on request.
 
 use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
-use larder_store::{MailChange, MailFile, MailReader};
+use larder_store::{MailChange, MailFile, MailFileRecord, MailFileState, MailReader};
 use rustc_hash::FxHashMap;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A file that was changed less than this before it was read may change again without another time.
+const MIN_AGE_NANOSECONDS: i64 = 2_000_000_000;
 
 /// A directory as the store knows it.
 #[derive(Debug, Clone)]
@@ -31,14 +41,19 @@ pub(super) struct DirectoryListing {
 
 /// The directories to compare.
 pub(super) struct FileChanges<'l> {
+    root: &'l Path,
     listings: &'l [DirectoryListing],
     gone: &'l [KnownDirectory],
+    /// Whether each file is looked at, to find those that were edited.
+    finds_edits: bool,
 }
 
 /// The changes of files.
 #[derive(Debug, Default)]
 pub(super) struct ResolvedChanges {
     pub(super) renamed: Vec<MailChange>,
+    /// Files whose contents changed.
+    pub(super) edited: Vec<MailChange>,
     pub(super) removed: Vec<MailChange>,
     /// The newest first, by their names.
     pub(super) added: Vec<MailFile>,
@@ -56,82 +71,143 @@ impl ResolvedChanges {
 /// A known file that is not where it was.
 struct MissingFile<'k> {
     directory: &'k [u8],
-    name: Vec<u8>,
+    file: MailFileRecord,
 }
 
 impl<'l> FileChanges<'l> {
     /// Names the directories to compare.
     pub(super) fn compare(
+        root: &'l Path,
         listings: &'l [DirectoryListing],
         gone: &'l [KnownDirectory],
+        finds_edits: bool,
     ) -> FileChanges<'l> {
-        FileChanges { listings, gone }
+        FileChanges { root, listings, gone, finds_edits }
     }
 
     /// Compares the files.
     pub(super) fn resolve(&self, mail: &MailReader<'_>) -> Result<ResolvedChanges, Error> {
         // By inode and base name.
         let mut missing: FxHashMap<(u64, Vec<u8>), MissingFile<'_>> = FxHashMap::default();
-        let mut removed: Vec<MailChange> = Vec::new();
+        let mut changes = ResolvedChanges::default();
         let mut unknown: Vec<(&DirectoryListing, &(Vec<u8>, u64))> = Vec::new();
-        let mut add_missing = |directory: &'l [u8], name: Vec<u8>, inode: u64| {
-            let base = MaildirName::parse(&name).base.to_vec();
-            let file = MissingFile { directory, name };
-            if let Some(MissingFile { directory, name }) = missing.insert((inode, base), file) {
-                removed.push(MailChange::RemoveFile { directory: directory.to_vec(), name });
+        let mut add_missing = |directory: &'l [u8], file: MailFileRecord, removed: &mut Vec<_>| {
+            let key = (file.inode, MaildirName::parse(&file.name).base.to_vec());
+            if let Some(other) = missing.insert(key, MissingFile { directory, file }) {
+                removed.push(other.to_removal());
             }
         };
         for directory in self.gone {
-            for (name, inode) in mail.files_in(directory.id)? {
-                add_missing(&directory.path, name, inode);
+            for file in mail.files_in(directory.id)? {
+                add_missing(&directory.path, file, &mut changes.removed);
             }
         }
         for listing in self.listings {
             let Some(files) = &listing.files else { continue };
-            let mut known: FxHashMap<Vec<u8>, u64> = match &listing.known {
-                Some(directory) => mail.files_in(directory.id)?.into_iter().collect(),
-                None => FxHashMap::default(),
-            };
+            let mut known: FxHashMap<Vec<u8>, MailFileRecord> = FxHashMap::default();
+            if let Some(directory) = &listing.known {
+                let records = mail.files_in(directory.id)?.into_iter();
+                known.extend(records.map(|record| (record.name.clone(), record)));
+            }
             for file in files {
-                // A file that another one replaced under its name is read again.
-                if known.get(&file.0) == Some(&file.1) {
-                    known.remove(&file.0);
-                } else {
-                    known.remove(&file.0);
-                    unknown.push((listing, file));
+                match known.remove(&file.0) {
+                    Some(record) if record.inode == file.1 => {
+                        if self.finds_edits && self.is_edited(listing, &record) {
+                            changes.edited.push(expire_file(listing, &record.name));
+                        }
+                    }
+                    // A file that another one replaced under its name is read again.
+                    _ => unknown.push((listing, file)),
                 }
             }
-            for (name, inode) in known {
-                add_missing(&listing.path, name, inode);
+            for record in known.into_values() {
+                add_missing(&listing.path, record, &mut changes.removed);
             }
         }
-        let mut changes = ResolvedChanges { removed, ..ResolvedChanges::default() };
         for (listing, (name, inode)) in unknown {
             let parsed = MaildirName::parse(name);
-            let file = MailFile {
+            let mut file = MailFile {
                 directory: listing.path.clone(),
                 name: name.clone(),
                 inode: *inode,
                 flags: parsed.flags(listing.is_new),
+                state: MailFileState::default(),
             };
-            match missing.remove(&(*inode, parsed.base.to_vec())) {
-                Some(from) => changes.renamed.push(MailChange::RenameFile {
-                    from: (from.directory.to_vec(), from.name),
-                    file,
-                }),
-                None => changes.added.push(file),
+            let Some(from) = missing.remove(&(*inode, parsed.base.to_vec())) else {
+                changes.added.push(file);
+                continue;
+            };
+            let known = from.file.state;
+            file.state = self.state(listing, name).unwrap_or(known);
+            // The time changes with the name, but not that of the content.
+            let is_edited = match known.modified {
+                0 => self.finds_edits,
+                modified => (file.state.size, file.state.modified) != (known.size, modified),
+            };
+            if is_edited {
+                changes.edited.push(expire_file(listing, name));
+            } else {
+                file.state.modified = known.modified;
             }
+            let from = (from.directory.to_vec(), from.file.name);
+            changes.renamed.push(MailChange::RenameFile { from, file });
         }
-        changes.removed.extend(missing.into_values().map(|file| MailChange::RemoveFile {
-            directory: file.directory.to_vec(),
-            name: file.name,
-        }));
-        changes
-            .added
-            .sort_by_cached_key(|file| (std::cmp::Reverse(delivery_time(&file.name)), file.inode));
-        changes.is_unchanged =
-            changes.renamed.is_empty() && changes.removed.is_empty() && changes.added.is_empty();
+        changes.removed.extend(missing.into_values().map(MissingFile::to_removal));
+        sort_newest_first(&mut changes.added);
+        changes.is_unchanged = changes.renamed.is_empty()
+            && changes.edited.is_empty()
+            && changes.removed.is_empty()
+            && changes.added.is_empty();
         Ok(changes)
+    }
+
+    /// Returns the state of a file; `None`: it cannot be seen.
+    fn state(&self, listing: &DirectoryListing, name: &[u8]) -> Option<MailFileState> {
+        let path = file_path(self.root, &listing.path, name);
+        std::fs::metadata(path).ok().map(|metadata| file_state(&metadata))
+    }
+
+    /// Returns whether a file has another state than the known one, or may have. One that cannot be
+    /// seen was moved since its directory was listed.
+    fn is_edited(&self, listing: &DirectoryListing, known: &MailFileRecord) -> bool {
+        let is_same = |state| known.state.modified != 0 && state == known.state;
+        self.state(listing, &known.name).is_some_and(|state| !is_same(state))
+    }
+}
+
+impl MissingFile<'_> {
+    fn to_removal(self) -> MailChange {
+        MailChange::RemoveFile { directory: self.directory.to_vec(), name: self.file.name }
+    }
+}
+
+fn expire_file(listing: &DirectoryListing, name: &[u8]) -> MailChange {
+    MailChange::ExpireFile { directory: listing.path.clone(), name: name.to_vec() }
+}
+
+/// Sorts files by the times in their names, the newest first.
+pub(super) fn sort_newest_first(files: &mut [MailFile]) {
+    files.sort_by_cached_key(|file| {
+        (std::cmp::Reverse(delivery_time(&file.name)), file.inode, file.name.clone())
+    });
+}
+
+/// Returns the path of a file of a directory below the root.
+pub(super) fn file_path(root: &Path, directory: &[u8], name: &[u8]) -> PathBuf {
+    root.join(OsStr::from_bytes(directory)).join(OsStr::from_bytes(name))
+}
+
+/// Returns the state of a file that is being read or looked at.
+pub(super) fn file_state(metadata: &Metadata) -> MailFileState {
+    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000) + rest;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+    let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
+    let is_settled = now.saturating_sub(modified).saturating_abs() >= MIN_AGE_NANOSECONDS;
+    MailFileState {
+        size: metadata.len(),
+        modified: if is_settled { modified } else { 0 },
+        changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
     }
 }
 

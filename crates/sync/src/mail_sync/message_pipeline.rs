@@ -7,22 +7,21 @@
 //! bounds memory.
 //! Separate from `mail_sync` so that all code about threads is in one place.
 
-use super::file_changes::delivery_time;
+use super::file_changes::{delivery_time, file_path, file_state};
 use super::{MailSyncOptions, MailSyncProblem};
 use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
 use larder_format::message::MessageProblem;
-use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile};
+use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile, MailFileState};
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
-use std::time::UNIX_EPOCH;
 
 /// The first batch is small, so that the newest messages are found at once; the size doubles.
 const FIRST_BATCH_MESSAGES: usize = 128;
@@ -179,19 +178,16 @@ impl ReadWorker {
         let (mut bytes, mut count) = (0, 0);
         let (mut changes, mut problems, mut unread_directories) = (vec![], vec![], vec![]);
         while bytes < MAX_BATCH_BYTES
-            && let Some(file) = files.next()
+            && let Some(mut file) = files.next()
         {
             count += 1;
-            let path = self.path_of(&file);
-            let fallback_date = match self.read(&path) {
-                Ok(modified) => match delivery_time(&file.name) {
-                    0 => modified,
-                    delivered => delivered,
-                },
+            let path = file_path(&self.root, &file.directory, &file.name);
+            let (state, modified) = match self.read(&path) {
+                Ok(read) => read,
                 // The next synchronisation sees where the file went.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     match self.read_renamed(&file) {
-                        Some(modified) => modified,
+                        Some(read) => read,
                         None => {
                             unread_directories.push(file.directory);
                             continue;
@@ -204,6 +200,11 @@ impl ReadWorker {
                     unread_directories.push(file.directory);
                     continue;
                 }
+            };
+            file.state = state;
+            let fallback_date = match delivery_time(&file.name) {
+                0 => modified,
+                delivered => delivered,
             };
             bytes += self.bytes.len();
             let (message, document) = self.builder.prepare(*row, &self.bytes, fallback_date);
@@ -231,12 +232,9 @@ impl ReadWorker {
         }
     }
 
-    fn path_of(&self, file: &MailFile) -> PathBuf {
-        self.root.join(OsStr::from_bytes(&file.directory)).join(OsStr::from_bytes(&file.name))
-    }
-
-    /// Reads a file into the buffer. Returns the time of its last change.
-    fn read(&mut self, path: &Path) -> io::Result<i64> {
+    /// Reads a file into the buffer. Returns its state, and the time of its last change in seconds
+    /// since 1970.
+    fn read(&mut self, path: &Path) -> io::Result<(MailFileState, i64)> {
         self.bytes.clear();
         self.bytes.shrink_to(MAX_KEPT_BUFFER_BYTES);
         let file = File::open(path)?;
@@ -247,17 +245,16 @@ impl ReadWorker {
         if metadata.len() > MAX_MESSAGE_BYTES {
             return Err(io::Error::other("larger than 256 MiB"));
         }
+        let state = file_state(&metadata);
         file.take(MAX_MESSAGE_BYTES).read_to_end(&mut self.bytes)?;
-        let modified = metadata.modified().ok();
-        let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
-        Ok(since.and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or_default())
+        Ok((state, metadata.mtime().max(0)))
     }
 
     /// Reads a file that was renamed since its directory was listed: a mail reader changed its
     /// flags, or moved it from `new` to `cur`.
-    fn read_renamed(&mut self, file: &MailFile) -> Option<i64> {
+    fn read_renamed(&mut self, file: &MailFile) -> Option<(MailFileState, i64)> {
         let base = MaildirName::parse(&file.name).base;
-        let directory = self.root.join(OsStr::from_bytes(&file.directory));
+        let directory = file_path(&self.root, &file.directory, b"");
         for name in ["cur", "new"] {
             let Ok(entries) = fs::read_dir(directory.with_file_name(name)) else { continue };
             let is_same = |entry: &fs::DirEntry| {
@@ -265,8 +262,8 @@ impl ReadWorker {
                     && entry.file_type().is_ok_and(|file_type| file_type.is_file())
             };
             let found = entries.filter_map(Result::ok).find(is_same);
-            if let Some(modified) = found.and_then(|entry| self.read(&entry.path()).ok()) {
-                return Some(modified);
+            if let Some(read) = found.and_then(|entry| self.read(&entry.path()).ok()) {
+                return Some(read);
             }
         }
         None

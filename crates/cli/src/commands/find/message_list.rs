@@ -15,7 +15,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
     MailRoots, mail_roots, open_labelled_mail, open_message_row, parse_mail_query,
-    require_mail_reader,
+    print_outdated_note, query_roots, require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
@@ -96,8 +96,10 @@ pub(super) fn print_messages(
         folder.checked_path(&context.dir)?;
     }
     let reader = require_mail_reader(context)?;
+    print_outdated_note(context, &reader)?;
+    let roots = query_roots(context, &query)?;
     if options.is_count {
-        let count = with_search(&reader, |search| match options.is_threaded {
+        let count = with_search(&reader, &roots, |search| match options.is_threaded {
             true => search.count_threads(&query),
             false => search.count(&query),
         })?;
@@ -105,7 +107,7 @@ pub(super) fn print_messages(
         return Ok(if count > 0 { CommandStatus::Done } else { CommandStatus::NothingFound });
     }
     let count = if options.is_threaded && context.format != OutputFormat::Raw {
-        let threads = with_search(&reader, |search| search.list_threads(&request))?;
+        let threads = with_search(&reader, &roots, |search| search.list_threads(&request))?;
         match options.is_summary {
             true => thread_list::print_summaries(context, &threads)?,
             false => {
@@ -115,7 +117,7 @@ pub(super) fn print_messages(
         }
         threads.len()
     } else {
-        let listed = with_search(&reader, |search| search.list_messages(&request))?;
+        let listed = with_search(&reader, &roots, |search| search.list_messages(&request))?;
         if let Some(folder) = &options.links {
             make_links(context, &reader, &listed, folder, options.is_clearing_links)?;
         } else if context.format == OutputFormat::Raw {
@@ -144,11 +146,12 @@ pub(super) fn print_messages(
 /// Searches in one read transaction, which ends before anything is printed.
 fn with_search<T>(
     reader: &Reader,
+    roots: &MailRoots,
     search: impl FnOnce(&MailSearch<'_>) -> Result<T, larder_query::Error>,
 ) -> Result<T, CommandFailure> {
     let mail = reader.mail()?;
     let words = mail.words();
-    Ok(search(&MailSearch::open(&mail, &words)?)?)
+    Ok(search(&MailSearch::open(&mail, &words)?.with_roots(roots))?)
 }
 
 /// The messages that match, among items of other kinds: the newest ones.
@@ -178,7 +181,8 @@ impl MessageGroup {
             offset: 0,
             is_related: false,
         };
-        let found = with_search(&reader, |search| match options.is_count {
+        let roots = query_roots(context, &query)?;
+        let found = with_search(&reader, &roots, |search| match options.is_count {
             true => Ok((Vec::new(), search.count(&query)?)),
             false => {
                 let listed = search.list_messages(&request)?;

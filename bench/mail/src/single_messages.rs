@@ -24,7 +24,7 @@ pub(crate) fn time_batches(store: &str, maildir: &Path, count: usize) -> Result<
         is_new: false,
         state: Vec::new(),
     };
-    let first_row = store.lock_mail_sync()?.first_row;
+    let first_row = store.next_mail_row(&store.lock_mail_sync()?)?;
     let mut times = Vec::with_capacity(count);
     let entries = files.iter().cycle().take(count).enumerate();
     for (row, (number, entry)) in (first_row..).zip(entries) {

@@ -18,6 +18,20 @@ pub(crate) fn install_interrupt_flag() -> Arc<AtomicBool> {
     flag
 }
 
+/// Returns a flag that the first interrupt sets before it calls `wake`. The second ends the
+/// process, as with [`install_interrupt_flag`].
+pub(crate) fn install_interrupt_wake(wake: impl Fn() + Send + 'static) -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    let _default = ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        wake();
+    });
+    flag
+}
+
 /// Runs this at every interrupt and termination request instead of ending.
 pub(crate) fn on_interrupt(action: impl Fn() + Send + 'static) {
     let _default = ctrlc::set_handler(action);

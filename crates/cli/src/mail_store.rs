@@ -11,7 +11,7 @@ use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
 use larder_store::{CheckReport, DataDirectory, HandlePrefix, Reader, Store, StoreFile};
-use larder_sync::MailSource;
+use larder_sync::{MailSource, MailStores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -118,10 +118,22 @@ pub(crate) fn list_sources(context: &CommandContext) -> Result<Vec<MailSource>, 
     Ok(larder_sync::list_mail_sources(&context.open_reader()?)?)
 }
 
-/// Returns the paths of the registered maildirs.
+/// Returns the two stores of mail for a synchronisation.
+pub(crate) fn mail_stores(context: &CommandContext) -> MailStores {
+    MailStores {
+        data: DataDirectory::new(&context.dir),
+        index: mail_directory(context),
+        options: context.store_options(true),
+    }
+}
+
+/// Returns the paths of the registered maildirs, by the names of their collections in the index.
 pub(crate) fn mail_roots(context: &CommandContext) -> Result<MailRoots, CommandFailure> {
-    let sources = list_sources(context)?.into_iter();
-    Ok(sources.map(|source| (source.name, source.path)).collect())
+    let sources = list_sources(context)?;
+    match open_mail_reader(context)? {
+        Some(reader) => Ok(larder_sync::map_mail_roots(&reader, &sources)?),
+        None => Ok(sources.into_iter().map(|source| (source.name, source.path)).collect()),
+    }
 }
 
 /// Returns the paths of the maildirs that a query needs: none, unless it names a file.

@@ -2,8 +2,7 @@
 //!
 //! `batch_writer` applies changes to items, whose rows `item_rows` writes, `collections` those to
 //! collections, `mail` and `mail_copies` those of maildirs, and `labels` those of labels. This
-//! module is separate
-//! because only it holds the lock and the transaction.
+//! module is separate because only it holds the lock and the transaction.
 
 mod batch_writer;
 mod collections;

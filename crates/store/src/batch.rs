@@ -122,6 +122,16 @@ pub enum BatchChange {
     /// Creates a collection for items of a kind. A `Put` also creates the collection that it names.
     /// A removed collection with the name is restored, with its index configuration.
     CreateCollection(String, Kind),
+    /// Creates a collection with the key of a collection of another store, so that their items have
+    /// the same handles, or renames the one that has the key.
+    AdoptCollection {
+        /// The name.
+        name: String,
+        /// The kind of its items.
+        kind: Kind,
+        /// The key, see [`crate::CollectionProperties::handle_key`].
+        handle_key: Vec<u8>,
+    },
     /// Sets the index configuration of a collection. If it has items, [`crate::Store::refresh`]
     /// then refills the indexes in steps; until that is complete, queries scan.
     SetIndexConfig(String, IndexConfig),

@@ -34,6 +34,8 @@ pub struct CollectionProperties {
     pub row: CollectionRow,
     /// The name.
     pub name: String,
+    /// The key from which the handles of its items are made.
+    pub handle_key: Vec<u8>,
     /// The property lines as they came, see
     /// [`BatchChange::SetCollectionProperties`](crate::BatchChange::SetCollectionProperties).
     pub properties: Option<Vec<u8>>,
@@ -166,7 +168,7 @@ impl CollectionReader<'_> {
         collection_type: CollectionType,
     ) -> Result<Vec<CollectionProperties>> {
         self.reader.read_statement(|tx| {
-            let sql = "SELECT id, name, properties FROM collection
+            let sql = "SELECT id, name, properties, handle_key FROM collection
                        WHERE removed = 0 AND type = ?1 ORDER BY id";
             let mut select = tx.prepare_cached(sql)?;
             let rows = select.query_map([collection_type.number()], |row| {
@@ -174,6 +176,7 @@ impl CollectionReader<'_> {
                     row: row.get(0)?,
                     name: row.get(1)?,
                     properties: row.get(2)?,
+                    handle_key: row.get(3)?,
                 })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -21,6 +21,7 @@
 //! | `output_file` | files that a user names as outputs |
 //! | `disk_state`, `failure_cause` | whether the disk can be written, why SQLite failed |
 //! | `commit_notification` | watching for commits |
+//! | `directory_watch` | watching directories of other programs |
 //! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
@@ -86,6 +87,7 @@ mod damaged_reads;
 mod data_directory;
 mod database_copy;
 mod derived_index;
+mod directory_watch;
 mod disk_state;
 mod error;
 mod extractor_cache;
@@ -155,6 +157,7 @@ pub use crate::damaged_object::DamagedObject;
 pub use crate::damaged_reads::{ReadableItems, UnreadableItem};
 pub use crate::data_directory::{DataDirectory, StoreFile};
 pub use crate::derived_index::DerivedIndex;
+pub use crate::directory_watch::{DirectoryChange, DirectoryWatcher, WatchOutcome};
 pub use crate::error::{Error, OutputError, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationRecord, Version};

@@ -11,23 +11,27 @@ use crate::store::Store;
 #[derive(Debug)]
 pub struct MailSyncLock {
     _work: WorkLock,
-    /// The first row that is free for new messages.
-    pub first_row: u32,
 }
 
 impl Store {
     /// Waits until no other process synchronises mail.
     ///
     /// # Errors
-    /// The lock file or the store cannot be used.
+    /// The lock file cannot be used.
     pub fn lock_mail_sync(&self) -> Result<MailSyncLock> {
-        let work = self.lock_files.acquire_work_lock()?;
-        let first_row = || -> DatabaseResult<u32> {
+        Ok(MailSyncLock { _work: self.lock_files.acquire_work_lock()? })
+    }
+
+    /// Returns the first row that is free for new messages.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn next_mail_row(&self, _lock: &MailSyncLock) -> Result<u32> {
+        let next_row = || -> DatabaseResult<u32> {
             let last = read_meta_number(&self.autocommit_read(), "last_item")?;
             u32::try_from(last + 1)
                 .map_err(|_| DatabaseError::Damaged("the last row is too large".into()))
         };
-        let first_row = first_row().map_err(sqlite_error_at(&self.path))?;
-        Ok(MailSyncLock { _work: work, first_row })
+        next_row().map_err(sqlite_error_at(&self.path))
     }
 }

@@ -23,6 +23,8 @@
 //! | `mail_rules` | saved searches that label new mail |
 //! | `mail_sync` | bringing the index of a maildir up to date |
 //! | `sources` | the registered maildirs |
+//! | `sync_round` | one synchronisation of all sources |
+//! | `mail_watch` | keeping the index up to date |
 
 mod adoption;
 mod compression;
@@ -33,8 +35,10 @@ mod label_exchange;
 mod link_folder;
 mod mail_rules;
 mod mail_sync;
+mod mail_watch;
 pub mod maildir;
 mod sources;
+mod sync_round;
 
 pub use crate::adoption::{
     AdoptionReport, ForeignMail, RefusedSearch, adopt_mail, read_mu, read_notmuch,
@@ -55,8 +59,12 @@ pub use crate::mail_rules::{
 };
 pub use crate::mail_sync::{
     DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncProblem, MailSyncProgress, MailSyncReport,
-    is_mail_outdated, sync_maildir,
+    is_mail_outdated, sync_locked_maildir, sync_maildir,
 };
+pub use crate::mail_watch::{MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker};
 pub use crate::sources::{
-    MailSource, add_mail_source, list_mail_sources, remove_indexed_mail, remove_mail_source,
+    ForgottenSource, MailSource, add_mail_source, find_overlapping_source, list_mail_sources,
+    map_mail_roots, match_indexed_sources, remove_indexed_mail, remove_locked_mail,
+    remove_mail_source,
 };
+pub use crate::sync_round::{MailStores, SyncRound, SyncRoundEvent, sync_mail_sources};

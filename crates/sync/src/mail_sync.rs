@@ -17,13 +17,18 @@ mod file_changes;
 mod message_pipeline;
 
 use crate::error::Error;
-use crate::maildir::{DirectoryState, MaildirDirectory, MaildirProblem, scan_maildir};
-use file_changes::{DirectoryListing, FileChanges, KnownDirectory, sort_newest_first};
+use crate::maildir::{
+    DirectoryState, MaildirDirectory, MaildirProblem, MaildirProblemReason, find_absent_folder,
+    scan_maildir,
+};
+use file_changes::{
+    DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, sort_newest_first,
+};
 use larder_store::{
-    BatchChange, MailBatch, MailBatchBuilder, MailChange, Operation, Reader, Store,
+    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailSyncLock, Operation, Reader, Store,
 };
 use message_pipeline::{MessagePipeline, PreparedBatch};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -45,6 +50,9 @@ const MAX_READERS: usize = 8;
 pub struct MailSyncOptions {
     /// List all directories, also those whose state did not change, and look at each file.
     pub is_full: bool,
+    /// Directories whose files are looked at, as all are in a full synchronisation: files in them
+    /// were edited.
+    pub edited_directories: BTreeSet<PathBuf>,
     /// The number of messages of a batch.
     pub batch_messages: usize,
     /// The number of threads that read and parse.
@@ -59,6 +67,7 @@ impl Default for MailSyncOptions {
     fn default() -> MailSyncOptions {
         MailSyncOptions {
             is_full: false,
+            edited_directories: BTreeSet::new(),
             batch_messages: DEFAULT_MAIL_BATCH,
             readers: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS),
             sort_inodes: true,
@@ -82,6 +91,8 @@ pub struct MailSyncReport {
     pub directories: usize,
     /// The number of directories that were listed.
     pub listed_directories: usize,
+    /// The paths of all folders and directories that the scan found.
+    pub scanned_folders: Vec<PathBuf>,
     /// Folders and files that could not be read, and damaged messages.
     pub problems: Vec<MailSyncProblem>,
     /// Whether the user interrupted it. What was committed stays.
@@ -134,6 +145,24 @@ pub fn sync_maildir(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<MailSyncReport, Error> {
     let lock = store.lock_mail_sync()?;
+    sync_locked_maildir(store, &lock, root, collection, options, report_progress, is_cancelled)
+}
+
+/// Brings the index of the maildir at `root` up to date, as [`sync_maildir`], while the caller
+/// holds the lock.
+///
+/// # Errors
+/// As [`sync_maildir`].
+pub fn sync_locked_maildir(
+    store: &mut Store,
+    lock: &MailSyncLock,
+    root: &Path,
+    collection: &str,
+    options: &MailSyncOptions,
+    report_progress: &mut dyn FnMut(MailSyncProgress),
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<MailSyncReport, Error> {
+    let first_row = store.next_mail_row(lock)?;
     let mut sync = MailSync {
         store,
         root,
@@ -143,7 +172,7 @@ pub fn sync_maildir(
         report: MailSyncReport::default(),
         is_cancelled,
     };
-    sync.run(lock.first_row, report_progress)?;
+    sync.run(first_row, report_progress)?;
     Ok(sync.report)
 }
 
@@ -177,6 +206,9 @@ impl MailSync<'_> {
             return Err(Error::EmptyMaildir { path: self.root.to_path_buf() });
         }
         self.report.directories = scan.directories.len();
+        self.report.scanned_folders.clone_from(&scan.folders);
+        let paths = scan.directories.iter().map(|directory| directory.path.clone());
+        self.report.scanned_folders.extend(paths);
         self.report.problems.extend(scan.problems.iter().map(problem_of));
         let mut listings = Vec::new();
         for directory in &scan.directories {
@@ -186,7 +218,7 @@ impl MailSync<'_> {
             let is_unchanged = record.is_some_and(|record| record.state == state);
             let is_frozen =
                 directory.has_noupdate && record.is_some_and(|one| !one.state.is_empty());
-            if !self.options.is_full && (is_unchanged || is_frozen) {
+            if !self.finds_edits(directory) && (is_unchanged || is_frozen) {
                 continue;
             }
             listings.push(self.list(directory, path, state, scanned_at, record));
@@ -201,8 +233,16 @@ impl MailSync<'_> {
             scan.directories.iter().all(|directory| self.relative_path(directory) != record.path)
                 && !is_unreadable(record)
         };
-        let gone: Vec<KnownDirectory> = known.iter().filter(is_gone).cloned().collect();
-        let changes = FileChanges::compare(self.root, &listings, &gone, self.options.is_full);
+        let gone: Vec<GoneDirectory> = known
+            .iter()
+            .filter(is_gone)
+            .map(|record| {
+                let path = self.root.join(OsStr::from_bytes(&record.path));
+                let absent_folder = find_absent_folder(self.root, &path);
+                GoneDirectory { directory: record.clone(), absent_folder }
+            })
+            .collect();
+        let changes = FileChanges::compare(self.root, &listings, &gone);
         self.write_changes(
             &scan.directories,
             &listings,
@@ -224,6 +264,11 @@ impl MailSync<'_> {
         Ok(known)
     }
 
+    /// Returns whether the files of a directory are looked at, to find those that were edited.
+    fn finds_edits(&self, directory: &MaildirDirectory) -> bool {
+        self.options.is_full || self.options.edited_directories.contains(&directory.path)
+    }
+
     fn relative_path(&self, directory: &MaildirDirectory) -> Vec<u8> {
         let path = directory.path.strip_prefix(self.root).unwrap_or(&directory.path);
         path.as_os_str().as_bytes().to_vec()
@@ -242,6 +287,7 @@ impl MailSync<'_> {
             path,
             folder: directory.folder.as_os_str().as_bytes().to_vec(),
             is_new: directory.is_new,
+            finds_edits: self.finds_edits(directory),
             state: if directory.state.is_settled(scanned_at) { state } else { Vec::new() },
             known: known.cloned(),
             files: None,
@@ -273,7 +319,7 @@ impl MailSync<'_> {
         &mut self,
         scanned: &[MaildirDirectory],
         listings: &[DirectoryListing],
-        gone: &[KnownDirectory],
+        gone: &[GoneDirectory],
         compare: &FileChanges<'_>,
         first_row: u32,
         report_progress: &mut dyn FnMut(MailSyncProgress),
@@ -316,7 +362,16 @@ impl MailSync<'_> {
             self.report.removed_files = 0;
         } else {
             last = files.removed;
-            last.extend(gone.iter().map(|one| MailChange::RemoveDirectory(one.path.clone())));
+            for GoneDirectory { directory, absent_folder } in gone {
+                if !files.kept_directories.contains(&directory.path) {
+                    last.push(MailChange::RemoveDirectory(directory.path.clone()));
+                } else if let Some(path) = absent_folder
+                    && !self.report.problems.iter().any(|problem| problem.path == *path)
+                {
+                    let (path, reason) = (path.clone(), MaildirProblemReason::Absent);
+                    self.report.problems.push(problem_of(&MaildirProblem { path, reason }));
+                }
+            }
         }
         for listing in listings {
             let is_complete =

@@ -29,6 +29,9 @@ pub const MAX_MAILDIR_DEPTH: usize = 64;
 pub struct MaildirScan {
     /// The directories with messages, by path.
     pub directories: Vec<MaildirDirectory>,
+    /// The folders that were looked at for directories and other folders. A change of the mail
+    /// below the root is a change in one of these, or in one of the directories.
+    pub folders: Vec<PathBuf>,
     /// Folders that could not be listed, by path.
     pub problems: Vec<MaildirProblem>,
 }
@@ -116,6 +119,12 @@ pub enum MaildirProblemReason {
     /// It is a pipe, a socket or a device.
     #[error("not a file")]
     NotAFile,
+    /// It is empty or leads nowhere, and had messages before.
+    #[error(
+        "its messages are gone, and stay in the index: its disk may not be mounted; if it is not \
+         needed any more, remove it"
+    )]
+    Absent,
 }
 
 /// Finds the directories with messages below a root.
@@ -131,6 +140,30 @@ pub fn scan_maildir(root: &Path) -> io::Result<MaildirScan> {
     scanner.scan.directories.sort_by(|a, b| a.path.cmp(&b.path));
     scanner.scan.problems.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(scanner.scan)
+}
+
+/// Returns the folder at or above a directory, below the root, in which a disk may have been
+/// mounted: a link that leads nowhere, or an empty folder. `None`: the directory was removed, or is
+/// there.
+#[must_use]
+pub fn find_absent_folder(root: &Path, directory: &Path) -> Option<PathBuf> {
+    let is_empty = |path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    let mut path = directory;
+    while path != root && path.starts_with(root) {
+        let Ok(metadata) = fs::symlink_metadata(path) else {
+            path = path.parent()?;
+            continue;
+        };
+        let is_absent = match fs::metadata(path) {
+            Ok(target) if metadata.is_symlink() || path != directory => {
+                target.is_dir() && is_empty(path)
+            }
+            Ok(_) => false,
+            Err(_) => metadata.is_symlink(),
+        };
+        return is_absent.then(|| path.to_path_buf());
+    }
+    None
 }
 
 struct Scanner {
@@ -151,6 +184,7 @@ impl Scanner {
             Ok(entries) => entries,
             Err(error) => return self.report_error(path, error),
         };
+        self.scan.folders.push(path.to_path_buf());
         let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
         if has(".noindex") {
             return;

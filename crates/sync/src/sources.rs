@@ -2,13 +2,21 @@
 //!
 //! A source is a collection of messages in `data.db` whose properties name the path; so it has
 //! checksums, a history, and can be undone like any other change. The messages themselves are in
-//! `index.db`, under a collection of the same name.
+//! `index.db`, under a collection with the same key, so that their handles stay when the source is
+//! renamed, and come back when the index is made again. The registrations are read under the lock
+//! of a synchronisation, so that none writes what another one removes.
 
 use crate::error::Error;
-use larder_store::{BatchChange, CollectionType, Kind, MailChange, Operation, Reader, Store};
+use larder_store::{
+    BatchChange, CollectionProperties, CollectionType, Kind, MailChange, MailSyncLock, Operation,
+    Reader, Store,
+};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 /// The property line of the path.
 const MAILDIR_PROPERTY: &[u8] = b"X-LARDER-MAILDIR:";
@@ -22,6 +30,17 @@ pub struct MailSource {
     pub name: String,
     /// The absolute path.
     pub path: PathBuf,
+    /// The key of the handles of its messages.
+    pub handle_key: Vec<u8>,
+}
+
+/// A collection of the index that is no source any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgottenSource {
+    /// The name.
+    pub name: String,
+    /// The number of files that left the index.
+    pub files: usize,
 }
 
 /// Returns the registered maildirs, in the order of their registration.
@@ -34,22 +53,121 @@ pub fn list_mail_sources(reader: &Reader) -> Result<Vec<MailSource>, Error> {
         let properties = collection.properties?;
         let path = properties.strip_prefix(MAILDIR_PROPERTY)?;
         let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-        Some(MailSource { name: collection.name, path })
+        Some(MailSource { name: collection.name, path, handle_key: collection.handle_key })
     });
     Ok(sources.collect())
 }
 
-/// Registers a maildir under a name. A source of that name gets the new path.
+/// Returns the paths of the maildirs by the names that their collections have in the index, which
+/// may be former names, and by their own.
+///
+/// # Errors
+/// The index cannot be read.
+pub fn map_mail_roots(
+    index: &Reader,
+    sources: &[MailSource],
+) -> Result<BTreeMap<String, PathBuf>, Error> {
+    let mut roots: BTreeMap<String, PathBuf> =
+        sources.iter().map(|source| (source.name.clone(), source.path.clone())).collect();
+    for collection in list_indexed(index)? {
+        let source = sources.iter().find(|source| source.handle_key == collection.handle_key);
+        if let Some(source) = source {
+            roots.insert(collection.name, source.path.clone());
+        }
+    }
+    Ok(roots)
+}
+
+fn list_indexed(index: &Reader) -> Result<Vec<CollectionProperties>, Error> {
+    Ok(index.collections().list_properties(CollectionType::Mail)?)
+}
+
+/// Returns the source that has messages of a maildir, too: the same folder under another path, one
+/// inside it, or one around it.
+#[must_use]
+pub fn find_overlapping_source<'s>(
+    sources: &'s [MailSource],
+    maildir: &Path,
+) -> Option<&'s MailSource> {
+    sources
+        .iter()
+        .find(|source| is_within(maildir, &source.path) || is_within(&source.path, maildir))
+}
+
+/// Returns whether a folder is another one, or in it, by whatever path.
+fn is_within(inner: &Path, outer: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let (Ok(inner), Some(outer)) = (fs::canonicalize(inner), identity(outer)) else {
+        // A maildir whose disk is not mounted is known by its path only.
+        return inner.starts_with(outer);
+    };
+    inner.ancestors().any(|folder| identity(folder) == Some(outer))
+}
+
+/// Makes the collections of the index those of the sources: with the same keys and names. The index
+/// of a collection that is no source any more is removed.
+///
+/// # Errors
+/// The index cannot be written.
+pub fn match_indexed_sources(
+    index: &mut Store,
+    lock: &MailSyncLock,
+    sources: &[MailSource],
+    at: i64,
+) -> Result<Vec<ForgottenSource>, Error> {
+    let mut forgotten = Vec::new();
+    let mut operation = Operation::new("sync", "sources", at);
+    let mut changes = Vec::new();
+    let indexed = list_indexed(&index.open_reader()?)?;
+    for collection in &indexed {
+        let source = sources.iter().find(|source| source.handle_key == collection.handle_key);
+        match source {
+            None => {
+                let files = remove_locked_mail(index, lock, &collection.name, at)?;
+                changes.push(BatchChange::RemoveCollection(collection.name.clone()));
+                forgotten.push(ForgottenSource { name: collection.name.clone(), files });
+            }
+            // Names may be exchanged: each goes through one that no collection has.
+            Some(source) if source.name != collection.name => {
+                let handle_key = source.handle_key.clone();
+                let hex: String = handle_key.iter().map(|byte| format!("{byte:02x}")).collect();
+                let name = format!("{hex} renamed");
+                changes.push(BatchChange::AdoptCollection {
+                    name,
+                    kind: Kind::Message,
+                    handle_key,
+                });
+            }
+            Some(_) => {}
+        }
+    }
+    for source in sources {
+        let is_indexed = indexed.iter().any(|collection| {
+            collection.handle_key == source.handle_key && collection.name == source.name
+        });
+        if !is_indexed {
+            let (name, handle_key) = (source.name.clone(), source.handle_key.clone());
+            changes.push(BatchChange::AdoptCollection { name, kind: Kind::Message, handle_key });
+        }
+    }
+    if !changes.is_empty() {
+        index.apply(&mut operation, changes)?;
+    }
+    forgotten.retain(|one| one.files > 0);
+    Ok(forgotten)
+}
+
+/// Registers the maildir at an absolute path under a name. A source of that name gets the new path.
 ///
 /// # Errors
 /// A collection of another type has the name, or the store cannot be written.
-pub fn add_mail_source(store: &mut Store, source: &MailSource, at: i64) -> Result<(), Error> {
-    let detail = format!("{} {}", source.name, source.path.display());
+pub fn add_mail_source(store: &mut Store, name: &str, path: &Path, at: i64) -> Result<(), Error> {
+    let detail = format!("{name} {}", path.display());
     let mut operation = Operation::new("sources add", &detail, at);
-    let properties = [MAILDIR_PROPERTY, source.path.as_os_str().as_bytes()].concat();
+    let properties = [MAILDIR_PROPERTY, path.as_os_str().as_bytes()].concat();
     let changes = vec![
-        BatchChange::CreateCollection(source.name.clone(), Kind::Message),
-        BatchChange::SetCollectionProperties(source.name.clone(), Some(properties)),
+        BatchChange::CreateCollection(name.to_string(), Kind::Message),
+        BatchChange::SetCollectionProperties(name.to_string(), Some(properties)),
     ];
     store.apply(&mut operation, changes)?;
     Ok(())
@@ -70,7 +188,21 @@ pub fn remove_mail_source(store: &mut Store, name: &str, at: i64) -> Result<(), 
 /// # Errors
 /// The store cannot be written.
 pub fn remove_indexed_mail(index: &mut Store, name: &str, at: i64) -> Result<usize, Error> {
-    let _lock = index.lock_mail_sync()?;
+    let lock = index.lock_mail_sync()?;
+    remove_locked_mail(index, &lock, name, at)
+}
+
+/// Removes the messages of a collection from the index, as [`remove_indexed_mail`], while the
+/// caller holds the lock.
+///
+/// # Errors
+/// The store cannot be written.
+pub fn remove_locked_mail(
+    index: &mut Store,
+    _lock: &MailSyncLock,
+    name: &str,
+    at: i64,
+) -> Result<usize, Error> {
     let mut changes = Vec::new();
     let mut count = 0;
     {

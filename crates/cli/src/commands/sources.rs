@@ -7,7 +7,6 @@ use crate::machine_time::now_milliseconds;
 use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
 use crate::output::{format_count, sanitize_line};
 use crate::table::format_columns;
-use larder_sync::MailSource;
 use larder_sync::maildir::scan_maildir;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -46,7 +45,7 @@ impl SourcesArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         match self.verb.unwrap_or(SourcesCommand::List) {
             SourcesCommand::List => print_sources(context),
-            SourcesCommand::Add { maildir, into } => add_source(context, &maildir, into),
+            SourcesCommand::Add { maildir, into } => add_source(context, &maildir, &into),
             SourcesCommand::Remove { name } => remove_source(context, &name),
         }
     }
@@ -81,7 +80,7 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
 fn add_source(
     context: &mut CommandContext,
     maildir: &Path,
-    name: String,
+    name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
     let path = std::path::absolute(maildir)
         .map_err(|error| CommandFailure::from_file_error(maildir, &error))?;
@@ -93,25 +92,31 @@ fn add_source(
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("name the folder above your mail folders"));
     }
-    let known = list_sources(context)?.into_iter().find(|source| source.name == name);
+    let sources = list_sources(context)?;
+    let known = sources.iter().find(|source| source.name == name);
     if let Some(known) = known.filter(|known| known.path != path) {
         let known = sanitize_line(&known.path.display().to_string());
-        let message = format!("the name {} belongs to the maildir {known}", sanitize_line(&name));
+        let message = format!("the name {} belongs to the maildir {known}", sanitize_line(name));
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("choose another name with --into"));
     }
-    let source = MailSource { name, path };
-    larder_sync::add_mail_source(
-        &mut context.open_or_create_store()?,
-        &source,
-        now_milliseconds(),
-    )?;
+    if let Some(other) = larder_sync::find_overlapping_source(&sources, &path)
+        && other.name != name
+    {
+        let (other, known) =
+            (sanitize_line(&other.name), sanitize_line(&other.path.display().to_string()));
+        let message = format!("messages of {shown} belong to the source {other}, {known}");
+        return Err(CommandFailure::new(FailureKind::Usage, message)
+            .with_hint(format!("larder sources remove {other} makes room for it")));
+    }
+    let mut store = context.open_or_create_store()?;
+    larder_sync::add_mail_source(&mut store, name, &path, now_milliseconds())?;
     if context.format == OutputFormat::Json {
-        context.out.print_json(&json!({ "name": source.name, "path": shown }))?;
+        context.out.print_json(&json!({ "name": name, "path": shown }))?;
     } else {
         let folders = format_count(scan.directories.len() as u64, "directory");
         let folders = folders.replace("directorys", "directories");
-        let name = sanitize_line(&source.name);
+        let name = sanitize_line(name);
         context
             .out
             .print_line(format!("{name} is {shown} ({folders}); to index it: larder sync"))?;
@@ -123,20 +128,26 @@ fn remove_source(
     context: &mut CommandContext,
     name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
-    let Some(source) = list_sources(context)?.into_iter().find(|source| source.name == name) else {
+    // A synchronisation may be reading the maildir.
+    let mut index = match open_mail_reader(context)? {
+        Some(_) => Some(open_mail_store(context)?),
+        None => None,
+    };
+    let lock = index.as_ref().map(larder_store::Store::lock_mail_sync).transpose()?;
+    let sources = list_sources(context)?;
+    let Some(source) = sources.iter().find(|source| source.name == name) else {
         let message = format!("no source is named {:?}", sanitize_line(name));
         return Err(CommandFailure::new(FailureKind::NotFound, message)
             .with_hint("`larder sources` lists them"));
     };
-    larder_sync::remove_mail_source(&mut context.open_store()?, name, now_milliseconds())?;
-    let files = match open_mail_reader(context)? {
-        Some(_) => larder_sync::remove_indexed_mail(
-            &mut open_mail_store(context)?,
-            name,
-            now_milliseconds(),
-        )?,
-        None => 0,
-    };
+    let at = now_milliseconds();
+    larder_sync::remove_mail_source(&mut context.open_store()?, name, at)?;
+    let rest: Vec<_> = sources.iter().filter(|source| source.name != name).cloned().collect();
+    let mut files = 0;
+    if let (Some(index), Some(lock)) = (&mut index, &lock) {
+        let forgotten = larder_sync::match_indexed_sources(index, lock, &rest, at)?;
+        files = forgotten.iter().map(|one| one.files).sum();
+    }
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({ "name": name, "files": files }))?;
     } else {

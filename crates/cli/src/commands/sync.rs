@@ -3,14 +3,22 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::interrupt::{install_interrupt_flag, install_interrupt_wake};
 use crate::machine_time::now_milliseconds;
 use crate::mail_rules::run_rules;
-use crate::mail_store::{follow_labels, list_sources, open_mail_reader, open_mail_store};
+use crate::mail_store::{
+    follow_labels, list_sources, mail_stores, open_mail_reader, open_mail_store,
+};
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
-use larder_store::Store;
-use larder_sync::{MailSyncOptions, MailSyncReport, RuleScope};
+use larder_sync::{
+    MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch, MailWatchEvent, MailWatchOptions,
+    RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
+};
 use serde_json::json;
+use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Bring the index of registered maildirs up to date
 ///
@@ -28,6 +36,16 @@ pub(crate) struct SyncArgs {
     /// Run the rules on all messages, not only on new ones
     #[arg(long)]
     rules: bool,
+    /// Keep running, and note changes as they happen, until Control-C
+    ///
+    /// A line is printed for each set of changes. Needs a watch of the system for each folder; if
+    /// there are not enough, all folders are looked at every minute.
+    #[arg(long)]
+    watch: bool,
+    /// With --watch, look for changes in all folders every N minutes, too: file systems of other
+    /// machines report none (0: never)
+    #[arg(long, value_name = "N", default_value_t = 30, requires = "watch")]
+    interval: u32,
     /// Write at most N messages in a batch
     #[arg(long, value_name = "N", default_value_t = larder_sync::DEFAULT_MAIL_BATCH)]
     tune_batch: usize,
@@ -44,10 +62,7 @@ const MAX_PRINTED_PROBLEMS: usize = 100;
 
 impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        if self.names.is_empty() && open_mail_reader(context)?.is_some() {
-            remove_unregistered(context, &mut open_mail_store(context)?)?;
-        }
-        let mut sources = list_sources(context)?;
+        let sources = list_sources(context)?;
         for name in &self.names {
             if !sources.iter().any(|source| source.name == *name) {
                 let message = format!("no source is named {:?}", sanitize_line(name));
@@ -55,56 +70,62 @@ impl SyncArgs {
                     .with_hint("`larder sources` lists them"));
             }
         }
-        sources.retain(|source| self.names.is_empty() || self.names.contains(&source.name));
-        if sources.is_empty() {
-            return Err(CommandFailure::new(FailureKind::NotFound, "no sources are registered")
-                .with_hint("larder sources add MAILDIR"));
+        if sources.is_empty() && open_mail_reader(context)?.is_none() {
+            return Err(no_sources_failure());
         }
+        follow_labels(context, &mut open_mail_store(context)?)?;
+        if self.watch { self.watch_sources(context) } else { self.sync_once(context) }
+    }
+
+    fn sync_once(&self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let options = self.to_options(context);
-        let stop = crate::interrupt::install_interrupt_flag();
-        let mut store = open_mail_store(context)?;
-        follow_labels(context, &mut store)?;
-        let mut status = CommandStatus::Done;
-        let mut completed = Vec::new();
-        for source in sources {
-            let bar = crate::progress::count_progress(context.quiet);
-            let report = larder_sync::sync_maildir(
-                &mut store,
-                &source.path,
-                &source.name,
-                &options,
-                &mut |progress| {
-                    bar.set_length(progress.total as u64);
-                    bar.set_position(progress.done as u64);
-                },
-                &|| stop.load(Ordering::Relaxed),
-            );
-            bar.finish_and_clear();
-            let report = match report {
-                Err(larder_sync::Error::Store(error)) => return Err(error.into()),
-                Err(error) => {
-                    print_message("error", format!("{}: {error}", sanitize_line(&source.name)));
-                    status = CommandStatus::SourceMissing;
-                    continue;
-                }
-                Ok(report) => report,
-            };
-            print_report(context, &source.name, &report)?;
-            if report.is_interrupted {
-                return Ok(CommandStatus::Interrupted);
-            }
-            if status == CommandStatus::Done && report.problems.iter().any(|one| one.is_left_out) {
-                status = CommandStatus::Rejected;
-            }
-            completed.push(source.name);
-        }
+        let stop = install_interrupt_flag();
+        let round = SyncRound { names: &self.names, options: &options, at: now_milliseconds() };
+        let mut printer = RoundPrinter::new(context);
+        let (stores, is_stopped) = (mail_stores(printer.context), || stop.load(Ordering::Relaxed));
+        let completed =
+            sync_mail_sources(&stores, &round, &mut |event| printer.print(&event), &is_stopped)?;
         let scope = if self.rules { RuleScope::All } else { RuleScope::New };
-        if !run_rules(context, &mut store, &completed, scope)? && status == CommandStatus::Done {
-            status = CommandStatus::Rejected;
+        printer.run_rules(&completed, scope);
+        if printer.sources == 0 {
+            return Err(no_sources_failure());
         }
-        // Labels may have changed while the messages were read.
-        follow_labels(context, &mut store)?;
-        Ok(status)
+        printer.finish()
+    }
+
+    fn watch_sources(&self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let interval = Duration::from_secs(u64::from(self.interval) * 60);
+        let options = MailWatchOptions {
+            names: self.names.clone(),
+            sync: self.to_options(context),
+            interval: (self.interval > 0).then_some(interval),
+        };
+        let mut watch = MailWatch::begin()?;
+        let waker = watch.waker();
+        let stop = install_interrupt_wake(move || waker.wake());
+        let mut printer = RoundPrinter::new(context);
+        printer.is_watch = true;
+        let (stores, is_stopped) = (mail_stores(printer.context), || stop.load(Ordering::Relaxed));
+        let mut print = |event: MailWatchEvent<'_>| match event {
+            MailWatchEvent::Round(event) => printer.print(&event),
+            MailWatchEvent::RoundEnded(completed) => printer.run_rules(completed, RuleScope::New),
+            MailWatchEvent::Ready { folders } => {
+                let folders = format_count(folders as u64, "folder");
+                printer.context.print_note(format!("watching {folders}; Control-C ends"));
+            }
+            MailWatchEvent::Lost => printer
+                .context
+                .print_note("the system lost changes of folders; all folders are looked at"),
+            MailWatchEvent::LimitReached { folders } => {
+                let folders = format_count(folders as u64, "folder");
+                printer.context.print_warning(format!(
+                    "the system allows watches of {folders} only: all folders are looked at every \
+                     minute; a larger fs.inotify.max_user_watches prevents this"
+                ));
+            }
+        };
+        watch.run(&stores, &options, &mut print, &is_stopped)?;
+        printer.finish().map(|_| CommandStatus::Interrupted)
     }
 
     fn to_options(&self, context: &CommandContext) -> MailSyncOptions {
@@ -115,41 +136,142 @@ impl SyncArgs {
             readers: self.tune_readers.unwrap_or(defaults.readers),
             sort_inodes: self.tune_sort_inodes,
             personal_addresses: context.mail_addresses.clone(),
+            ..defaults
         }
     }
 }
 
-/// Removes the index of collections that are no sources any more: their registration was undone.
-fn remove_unregistered(
-    context: &mut CommandContext,
-    store: &mut Store,
-) -> Result<(), CommandFailure> {
-    let sources = list_sources(context)?;
-    let indexed = store.open_reader()?.collections().list()?;
-    for collection in indexed {
-        let is_registered = sources.iter().any(|source| source.name == collection.name);
-        if collection.item_count > 0 && !is_registered {
-            let files =
-                larder_sync::remove_indexed_mail(store, &collection.name, now_milliseconds())?;
-            let name = sanitize_line(&collection.name);
-            let files = format_count(files as u64, "file");
-            context.print_note(format!("{name} is no source any more; {files} left the index"));
+fn no_sources_failure() -> CommandFailure {
+    CommandFailure::new(FailureKind::NotFound, "no sources are registered")
+        .with_hint("larder sources add MAILDIR")
+}
+
+/// Prints the events of rounds.
+struct RoundPrinter<'c> {
+    context: &'c mut CommandContext,
+    bar: Option<indicatif::ProgressBar>,
+    /// Whether sources without changes are left out, and problems are printed once.
+    is_watch: bool,
+    printed: HashSet<(PathBuf, String)>,
+    /// The number of sources that were read, or could not be.
+    sources: usize,
+    status: CommandStatus,
+    failure: Option<CommandFailure>,
+}
+
+impl<'c> RoundPrinter<'c> {
+    fn new(context: &'c mut CommandContext) -> RoundPrinter<'c> {
+        RoundPrinter {
+            context,
+            bar: None,
+            is_watch: false,
+            printed: HashSet::new(),
+            sources: 0,
+            status: CommandStatus::Done,
+            failure: None,
         }
     }
-    Ok(())
+
+    fn print(&mut self, event: &SyncRoundEvent<'_>) {
+        match event {
+            SyncRoundEvent::Forgotten(forgotten) => {
+                let name = sanitize_line(&forgotten.name);
+                let files = format_count(forgotten.files as u64, "file");
+                let note = format!("{name} is no source any more; {files} left the index");
+                self.context.print_note(note);
+            }
+            SyncRoundEvent::Progress(progress) => {
+                let is_quiet = self.context.quiet;
+                let bar = self.bar.get_or_insert_with(|| crate::progress::count_progress(is_quiet));
+                bar.set_length(progress.total as u64);
+                bar.set_position(progress.done as u64);
+            }
+            SyncRoundEvent::Finished(source, result) => {
+                if let Some(bar) = self.bar.take() {
+                    bar.finish_and_clear();
+                }
+                self.sources += 1;
+                match result {
+                    Ok(report) => self.print_result(&source.name, report),
+                    Err(error) => {
+                        let name = sanitize_line(&source.name);
+                        let wait = if self.is_watch { "; waiting for it" } else { "" };
+                        print_message("error", format!("{name}: {error}{wait}"));
+                        self.status = CommandStatus::SourceMissing;
+                    }
+                }
+            }
+        }
+    }
+
+    fn print_result(&mut self, name: &str, report: &MailSyncReport) {
+        let mut problems: Vec<&MailSyncProblem> = report.problems.iter().collect();
+        if self.is_watch {
+            problems.retain(|one| self.printed.insert((one.path.clone(), one.reason.clone())));
+        }
+        let changes = [
+            report.added_files,
+            report.reread_files,
+            report.renamed_files,
+            report.removed_files,
+            problems.len(),
+        ];
+        if self.is_watch && (self.context.quiet || changes.iter().all(|count| *count == 0)) {
+            return;
+        }
+        if let Err(failure) = print_report(self.context, name, report, &problems) {
+            self.failure.get_or_insert(failure);
+        }
+        if report.is_interrupted {
+            self.status = CommandStatus::Interrupted;
+        } else if self.status == CommandStatus::Done && problems.iter().any(|one| one.is_left_out) {
+            self.status = CommandStatus::Rejected;
+        }
+    }
+
+    /// Runs the rules on the new messages of the sources that a round has completed.
+    fn run_rules(&mut self, completed: &[String], scope: RuleScope) {
+        if completed.is_empty() || self.status == CommandStatus::Interrupted {
+            return;
+        }
+        let result = open_mail_store(self.context).and_then(|mut store| {
+            let could_run = run_rules(self.context, &mut store, completed, scope)?;
+            // Labels may have changed while the messages were read.
+            follow_labels(self.context, &mut store)?;
+            Ok(could_run)
+        });
+        match result {
+            Ok(true) => {}
+            Ok(false) if self.status == CommandStatus::Done => {
+                self.status = CommandStatus::Rejected;
+            }
+            Ok(false) => {}
+            Err(failure) => {
+                self.failure.get_or_insert(failure);
+            }
+        }
+    }
+
+    fn finish(self) -> Result<CommandStatus, CommandFailure> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.status),
+        }
+    }
 }
 
 fn print_report(
     context: &mut CommandContext,
     name: &str,
     report: &MailSyncReport,
+    problems: &[&MailSyncProblem],
 ) -> Result<(), CommandFailure> {
-    let left_out = report.problems.iter().filter(|problem| problem.is_left_out);
+    let left_out = problems.iter().filter(|problem| problem.is_left_out);
     for problem in left_out.clone().take(MAX_PRINTED_PROBLEMS) {
         let path = sanitize_line(&problem.path.display().to_string());
         print_message("error", format!("{path}: {}", sanitize_line(&problem.reason)));
     }
-    let mut damaged: Vec<_> = report.problems.iter().filter(|one| !one.is_left_out).collect();
+    let mut damaged: Vec<_> = problems.iter().filter(|one| !one.is_left_out).collect();
     damaged.dedup_by(|a, b| a.path == b.path);
     for problem in damaged.iter().take(MAX_PRINTED_PROBLEMS) {
         let path = sanitize_line(&problem.path.display().to_string());
@@ -160,7 +282,7 @@ fn print_report(
         context.print_note(format!("{further} with damage not shown"));
     }
     if context.format == OutputFormat::Json {
-        let problem = |one: &larder_sync::MailSyncProblem| {
+        let problem = |one: &&MailSyncProblem| {
             json!({
                 "path": one.path.to_string_lossy(), "reason": one.reason,
                 "is_left_out": one.is_left_out,
@@ -173,7 +295,7 @@ fn print_report(
             "removed_files": report.removed_files, "directories": report.directories,
             "listed_directories": report.listed_directories,
             "is_interrupted": report.is_interrupted,
-            "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
+            "problems": problems.iter().map(problem).collect::<Vec<_>>(),
         }))?;
         return Ok(());
     }

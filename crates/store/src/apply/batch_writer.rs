@@ -143,6 +143,9 @@ impl<'a> BatchWriter<'a> {
             BatchChange::Internal(InternalChange::Purge(handle)) => self.purge_item(index, handle),
             BatchChange::Mail(mail) => self.apply_mail(*mail),
             BatchChange::Labels(labels) => self.apply_labels(&labels),
+            BatchChange::AdoptCollection { name, kind, handle_key } => {
+                self.adopt_collection(&name, kind, &handle_key)
+            }
             BatchChange::CreateCollection(name, kind) => self.create_new_collection(&name, kind),
             BatchChange::SetIndexConfig(name, config) => self.set_index_config(&name, &config),
             BatchChange::SetCollectionProperties(name, properties) => {

@@ -77,15 +77,9 @@ impl BatchWriter<'_> {
             self.restore_collection(id)?;
             return Ok(CollectionKey { id, handle_key: key });
         }
-        let key = self.unused_key(name)?;
-        self.tx.execute(
-            "INSERT INTO collection(handle_key, name, type, seq) VALUES(?1, ?2, ?3, ?4)",
-            (&key, name, kind.collection_type().number(), self.seq),
-        )?;
-        let id = CollectionRow::from_number(self.tx.last_insert_rowid());
-        COLLECTION.write_checksums(self.tx, "id = ?1", &[id.to_number().into()])?;
-        self.log_collection_version(id, None, false)?;
-        Ok(CollectionKey { id, handle_key: key })
+        let handle_key = self.unused_key(name)?;
+        let id = self.insert_collection(&handle_key, name, kind)?;
+        Ok(CollectionKey { id, handle_key })
     }
 
     /// Returns the key of a new collection. It is made from the name, so that the same address book
@@ -152,6 +146,59 @@ impl BatchWriter<'_> {
         }
         self.find_or_create_collection(name, kind)?;
         Ok(ChangeOutcome::Done)
+    }
+
+    /// Gives the collection with a key this name; creates or restores it.
+    pub(super) fn adopt_collection(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        handle_key: &[u8],
+    ) -> Result<ChangeOutcome, ApplyError> {
+        check_collection_name(name, Some(kind.collection_type()))?;
+        let known: Option<(CollectionRow, String, bool)> = self
+            .tx
+            .query_row(
+                "SELECT id, name, removed FROM collection WHERE handle_key = ?1",
+                [handle_key],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .optional()?;
+        if let Some((_, from, false)) = known {
+            return self.rename_collection(&from, name);
+        }
+        if self.find_collection(name)?.is_some() {
+            return Err(ApplyError::Store(Error::CollectionExists { name: name.to_string() }));
+        }
+        match known {
+            Some((id, from, _)) => {
+                self.log_collection_version(id, Some(&from), true)?;
+                let sql = "UPDATE collection SET name = ?2, removed = 0, seq = ?3 WHERE id = ?1";
+                self.update_row(id, sql, (id, name, self.seq))?;
+                self.collections.clear();
+                Ok(ChangeOutcome::Done)
+            }
+            None => {
+                self.insert_collection(handle_key, name, kind)?;
+                Ok(ChangeOutcome::Done)
+            }
+        }
+    }
+
+    fn insert_collection(
+        &mut self,
+        handle_key: &[u8],
+        name: &str,
+        kind: Kind,
+    ) -> rusqlite::Result<CollectionRow> {
+        self.tx.execute(
+            "INSERT INTO collection(handle_key, name, type, seq) VALUES(?1, ?2, ?3, ?4)",
+            (handle_key, name, kind.collection_type().number(), self.seq),
+        )?;
+        let id = CollectionRow::from_number(self.tx.last_insert_rowid());
+        COLLECTION.write_checksums(self.tx, "id = ?1", &[id.to_number().into()])?;
+        self.log_collection_version(id, None, false)?;
+        Ok(id)
     }
 
     fn require_collection(&self, name: &str) -> Result<CollectionRow, ApplyError> {

@@ -1,13 +1,13 @@
 //! The difference between the files of a maildir and those that the store knows.
 //!
 //! A file keeps its inode and its base name when its flags or its folder change, so such a file is
-//! a rename. A renamed file is looked at once, for its new times. Whether a file was edited in place
-//! is only known from a look at each: on request.
+//! a rename. A renamed file is looked at once, for its new times. Whether a file was edited in
+//! place is only known from a look at each: on request.
 
 use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
 use larder_store::{MailChange, MailFile, MailFileRecord, MailFileState, MailReader};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
@@ -26,12 +26,23 @@ pub(super) struct KnownDirectory {
     pub(super) state: Vec<u8>,
 }
 
+/// A directory that the store knows and the scan did not find.
+#[derive(Debug)]
+pub(super) struct GoneDirectory {
+    pub(super) directory: KnownDirectory,
+    /// The folder in which a disk may have been mounted that had the directory. Its files are not
+    /// removed, but may have been moved elsewhere.
+    pub(super) absent_folder: Option<PathBuf>,
+}
+
 /// A directory that was listed.
 #[derive(Debug)]
 pub(super) struct DirectoryListing {
     pub(super) path: Vec<u8>,
     pub(super) folder: Vec<u8>,
     pub(super) is_new: bool,
+    /// Whether each file is looked at, to find those that were edited.
+    pub(super) finds_edits: bool,
     /// Its state; empty: it must be listed again.
     pub(super) state: Vec<u8>,
     pub(super) known: Option<KnownDirectory>,
@@ -43,9 +54,7 @@ pub(super) struct DirectoryListing {
 pub(super) struct FileChanges<'l> {
     root: &'l Path,
     listings: &'l [DirectoryListing],
-    gone: &'l [KnownDirectory],
-    /// Whether each file is looked at, to find those that were edited.
-    finds_edits: bool,
+    gone: &'l [GoneDirectory],
 }
 
 /// The changes of files.
@@ -55,6 +64,8 @@ pub(super) struct ResolvedChanges {
     /// Files whose contents changed.
     pub(super) edited: Vec<MailChange>,
     pub(super) removed: Vec<MailChange>,
+    /// The directories of absent folders that have files.
+    pub(super) kept_directories: FxHashSet<Vec<u8>>,
     /// The newest first, by their names.
     pub(super) added: Vec<MailFile>,
     /// Whether no file changed.
@@ -66,12 +77,23 @@ impl ResolvedChanges {
     pub(super) fn is_empty(&self) -> bool {
         self.added.is_empty()
     }
+
+    fn add_removal(&mut self, file: MissingFile<'_>) {
+        let directory = file.directory.to_vec();
+        if file.is_kept {
+            self.kept_directories.insert(directory);
+        } else {
+            self.removed.push(MailChange::RemoveFile { directory, name: file.file.name });
+        }
+    }
 }
 
 /// A known file that is not where it was.
 struct MissingFile<'k> {
     directory: &'k [u8],
     file: MailFileRecord,
+    /// It stays in the index if it is nowhere else.
+    is_kept: bool,
 }
 
 impl<'l> FileChanges<'l> {
@@ -79,10 +101,9 @@ impl<'l> FileChanges<'l> {
     pub(super) fn compare(
         root: &'l Path,
         listings: &'l [DirectoryListing],
-        gone: &'l [KnownDirectory],
-        finds_edits: bool,
+        gone: &'l [GoneDirectory],
     ) -> FileChanges<'l> {
-        FileChanges { root, listings, gone, finds_edits }
+        FileChanges { root, listings, gone }
     }
 
     /// Compares the files.
@@ -91,15 +112,19 @@ impl<'l> FileChanges<'l> {
         let mut missing: FxHashMap<(u64, Vec<u8>), MissingFile<'_>> = FxHashMap::default();
         let mut changes = ResolvedChanges::default();
         let mut unknown: Vec<(&DirectoryListing, &(Vec<u8>, u64))> = Vec::new();
-        let mut add_missing = |directory: &'l [u8], file: MailFileRecord, removed: &mut Vec<_>| {
-            let key = (file.inode, MaildirName::parse(&file.name).base.to_vec());
-            if let Some(other) = missing.insert(key, MissingFile { directory, file }) {
-                removed.push(other.to_removal());
+        let mut add_missing = |one: MissingFile<'l>, changes: &mut ResolvedChanges| {
+            let base = MaildirName::parse(&one.file.name).base.to_vec();
+            if let Some(other) = missing.insert((one.file.inode, base), one) {
+                changes.add_removal(other);
             }
         };
-        for directory in self.gone {
+        for GoneDirectory { directory, absent_folder } in self.gone {
+            let is_kept = absent_folder.is_some();
             for file in mail.files_in(directory.id)? {
-                add_missing(&directory.path, file, &mut changes.removed);
+                add_missing(
+                    MissingFile { directory: &directory.path, file, is_kept },
+                    &mut changes,
+                );
             }
         }
         for listing in self.listings {
@@ -112,7 +137,7 @@ impl<'l> FileChanges<'l> {
             for file in files {
                 match known.remove(&file.0) {
                     Some(record) if record.inode == file.1 => {
-                        if self.finds_edits && self.is_edited(listing, &record) {
+                        if listing.finds_edits && self.is_edited(listing, &record) {
                             changes.edited.push(expire_file(listing, &record.name));
                         }
                     }
@@ -120,8 +145,9 @@ impl<'l> FileChanges<'l> {
                     _ => unknown.push((listing, file)),
                 }
             }
-            for record in known.into_values() {
-                add_missing(&listing.path, record, &mut changes.removed);
+            for file in known.into_values() {
+                let directory = &listing.path;
+                add_missing(MissingFile { directory, file, is_kept: false }, &mut changes);
             }
         }
         for (listing, (name, inode)) in unknown {
@@ -141,7 +167,7 @@ impl<'l> FileChanges<'l> {
             file.state = self.state(listing, name).unwrap_or(known);
             // The time changes with the name, but not that of the content.
             let is_edited = match known.modified {
-                0 => self.finds_edits,
+                0 => listing.finds_edits,
                 modified => (file.state.size, file.state.modified) != (known.size, modified),
             };
             if is_edited {
@@ -152,7 +178,7 @@ impl<'l> FileChanges<'l> {
             let from = (from.directory.to_vec(), from.file.name);
             changes.renamed.push(MailChange::RenameFile { from, file });
         }
-        changes.removed.extend(missing.into_values().map(MissingFile::to_removal));
+        missing.into_values().for_each(|file| changes.add_removal(file));
         sort_newest_first(&mut changes.added);
         changes.is_unchanged = changes.renamed.is_empty()
             && changes.edited.is_empty()
@@ -172,12 +198,6 @@ impl<'l> FileChanges<'l> {
     fn is_edited(&self, listing: &DirectoryListing, known: &MailFileRecord) -> bool {
         let is_same = |state| known.state.modified != 0 && state == known.state;
         self.state(listing, &known.name).is_some_and(|state| !is_same(state))
-    }
-}
-
-impl MissingFile<'_> {
-    fn to_removal(self) -> MailChange {
-        MailChange::RemoveFile { directory: self.directory.to_vec(), name: self.file.name }
     }
 }
 

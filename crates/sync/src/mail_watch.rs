@@ -1,0 +1,394 @@
+//! Keeping the index of the sources up to date while their folders change.
+//!
+//! 1. All sources are synchronised, and all their folders are watched. New watches are followed by
+//!    another round, because a file may have come before the watch.
+//! 2. A change starts a round of its source, when no further change comes for a moment.
+//! 3. Lost changes, and changed registrations, start a round of all sources, as does the interval:
+//!    file systems of other machines report no changes.
+//! 4. A maildir that is gone is waited for: the folder above it is watched, and it is looked for
+//!    every half minute, because a mounted disk reports no change.
+//!
+//! Separate from `sync_round`, which synchronises once. Between the rounds nothing is open and no
+//! lock is held.
+
+use crate::error::Error;
+use crate::mail_sync::MailSyncOptions;
+use crate::sources::MailSource;
+use crate::sync_round::{MailStores, SyncRound, SyncRoundEvent, sync_mail_sources};
+use larder_store::{CommitWatcher, DirectoryChange, DirectoryWatcher, WatchOutcome};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A round begins when no change came for this time.
+const QUIET_TIME: Duration = Duration::from_millis(200);
+/// A round begins at the latest this long after a change.
+const MAX_DELAY: Duration = Duration::from_secs(2);
+/// The time between two looks for a maildir that is gone.
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
+/// The longest time between two rounds of all sources while not all folders can be watched.
+const UNWATCHED_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The settings of a watch.
+#[derive(Debug, Clone)]
+pub struct MailWatchOptions {
+    /// The names of the sources; empty: all.
+    pub names: Vec<String>,
+    /// How they are read.
+    pub sync: MailSyncOptions,
+    /// The time between two rounds of all sources; `None`: they have no regular rounds.
+    pub interval: Option<Duration>,
+}
+
+/// A part of a watch.
+#[derive(Debug)]
+pub enum MailWatchEvent<'e> {
+    /// A part of a round. A failure of a source is reported when it is new.
+    Round(SyncRoundEvent<'e>),
+    /// A round has ended, in which these sources were read.
+    RoundEnded(&'e [String]),
+    /// All sources are up to date, and this many folders are watched.
+    Ready {
+        /// The number of folders.
+        folders: usize,
+    },
+    /// The system lost changes; all sources are read.
+    Lost,
+    /// The system allows no more watches: all sources are read every minute.
+    LimitReached {
+        /// The number of folders that are watched.
+        folders: usize,
+    },
+}
+
+/// A signal to a watch.
+#[derive(Debug)]
+enum WatchSignal {
+    Change(DirectoryChange),
+    /// A batch was committed to the store of the registrations.
+    Commit,
+    /// The caller wants an answer: it may have cancelled the watch.
+    Wake,
+}
+
+/// Wakes a watch, so that it notices that it is cancelled.
+#[derive(Debug, Clone)]
+pub struct MailWatchWaker(Sender<WatchSignal>);
+
+impl MailWatchWaker {
+    /// Wakes the watch.
+    pub fn wake(&self) {
+        // A watch that has ended needs no signal.
+        let _ended = self.0.send(WatchSignal::Wake);
+    }
+}
+
+/// A watch of all sources.
+#[derive(Debug)]
+pub struct MailWatch {
+    sender: Sender<WatchSignal>,
+    signals: Receiver<WatchSignal>,
+    watcher: DirectoryWatcher,
+    watched: BTreeSet<PathBuf>,
+    /// The folders of each source, at its last round.
+    folders: BTreeMap<String, BTreeSet<PathBuf>>,
+    /// The sources that could not be read, with the reason.
+    failures: BTreeMap<String, String>,
+    /// The maildirs that were lost in the last round.
+    lost_roots: Vec<PathBuf>,
+    sources: Vec<MailSource>,
+    is_limit_reached: bool,
+}
+
+/// The sources that a round is due for.
+#[derive(Debug, Default)]
+struct DueRound {
+    is_all: bool,
+    is_lost: bool,
+    names: BTreeSet<String>,
+    /// Directories with files that were edited in place.
+    edited_directories: BTreeSet<PathBuf>,
+    /// Files that appeared since the last round: writing to them is no edit.
+    added: BTreeSet<PathBuf>,
+}
+
+impl MailWatch {
+    /// Begins a watch; nothing is read before [`MailWatch::run`].
+    ///
+    /// # Errors
+    /// The system allows no watchers.
+    pub fn begin() -> Result<MailWatch, Error> {
+        let (sender, signals) = channel();
+        let changes = sender.clone();
+        let watcher = DirectoryWatcher::new(move |change| {
+            // The watch may have ended.
+            let _ended = changes.send(WatchSignal::Change(change));
+        })?;
+        Ok(MailWatch {
+            sender,
+            signals,
+            watcher,
+            watched: BTreeSet::new(),
+            folders: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            lost_roots: Vec::new(),
+            sources: Vec::new(),
+            is_limit_reached: false,
+        })
+    }
+
+    /// Returns a waker.
+    #[must_use]
+    pub fn waker(&self) -> MailWatchWaker {
+        MailWatchWaker(self.sender.clone())
+    }
+
+    /// Keeps the index up to date until `is_cancelled` returns true.
+    ///
+    /// # Errors
+    /// A store cannot be read or written.
+    pub fn run(
+        &mut self,
+        stores: &MailStores,
+        options: &MailWatchOptions,
+        report_event: &mut dyn FnMut(MailWatchEvent<'_>),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let commits = self.sender.clone();
+        let _commits = CommitWatcher::watch(stores.data.clone(), move || {
+            let _ended = commits.send(WatchSignal::Commit);
+        })?;
+        let mut due = DueRound { is_all: true, ..DueRound::default() };
+        let (mut last_scan, mut is_ready) = (Instant::now(), false);
+        while !is_cancelled() {
+            if due.is_all {
+                last_scan = Instant::now();
+            }
+            self.run_round(stores, options, &due, report_event, is_cancelled)?;
+            if is_cancelled() {
+                break;
+            }
+            if self.update_watches(report_event) {
+                due = DueRound { is_all: true, ..DueRound::default() };
+                continue;
+            }
+            if !std::mem::replace(&mut is_ready, true) {
+                report_event(MailWatchEvent::Ready { folders: self.watched.len() });
+            }
+            due = self.wait(stores, options, last_scan, is_cancelled)?;
+            if due.is_lost {
+                report_event(MailWatchEvent::Lost);
+            }
+        }
+        Ok(())
+    }
+
+    /// Synchronises the sources that are due.
+    fn run_round(
+        &mut self,
+        stores: &MailStores,
+        options: &MailWatchOptions,
+        due: &DueRound,
+        report_event: &mut dyn FnMut(MailWatchEvent<'_>),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let names = match due.is_all {
+            true => options.names.clone(),
+            false => due.names.iter().cloned().collect(),
+        };
+        self.sources = self.list_sources(stores, options)?;
+        let sync = MailSyncOptions {
+            edited_directories: due.edited_directories.clone(),
+            ..options.sync.clone()
+        };
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let at = i64::try_from(at).unwrap_or(i64::MAX);
+        let round = SyncRound { names: &names, options: &sync, at };
+        let (folders, failures) = (&mut self.folders, &mut self.failures);
+        let lost_roots = &mut self.lost_roots;
+        let completed = sync_mail_sources(
+            stores,
+            &round,
+            &mut |event| {
+                if let SyncRoundEvent::Finished(source, result) = &event {
+                    match result {
+                        Ok(report) => {
+                            failures.remove(&source.name);
+                            let scanned = report.scanned_folders.iter().cloned().collect();
+                            folders.insert(source.name.clone(), scanned);
+                        }
+                        Err(error) => {
+                            folders.remove(&source.name);
+                            let reason = error.to_string();
+                            let former = failures.insert(source.name.clone(), reason.clone());
+                            if former.is_none() {
+                                lost_roots.push(source.path.clone());
+                            }
+                            if former == Some(reason) {
+                                return;
+                            }
+                        }
+                    }
+                }
+                report_event(MailWatchEvent::Round(event));
+            },
+            is_cancelled,
+        )?;
+        report_event(MailWatchEvent::RoundEnded(&completed));
+        Ok(())
+    }
+
+    fn list_sources(
+        &self,
+        stores: &MailStores,
+        options: &MailWatchOptions,
+    ) -> Result<Vec<MailSource>, Error> {
+        let mut sources = stores.list_sources()?;
+        sources.retain(|source| options.names.is_empty() || options.names.contains(&source.name));
+        Ok(sources)
+    }
+
+    /// Watches the folders of the sources. Returns whether there are new ones.
+    fn update_watches(&mut self, report_event: &mut dyn FnMut(MailWatchEvent<'_>)) -> bool {
+        // A maildir that comes back at this moment has new folders under the same names.
+        for root in std::mem::take(&mut self.lost_roots) {
+            self.forget_watches(&root);
+        }
+        let mut wanted = BTreeSet::new();
+        self.folders.retain(|name, _| self.sources.iter().any(|source| source.name == *name));
+        for source in &self.sources {
+            match self.folders.get(&source.name) {
+                Some(folders) => wanted.extend(folders.iter().cloned()),
+                None => wanted.extend(nearest_folder(&source.path)),
+            }
+        }
+        for gone in self.watched.difference(&wanted) {
+            self.watcher.unwatch(gone);
+        }
+        self.watched.retain(|folder| wanted.contains(folder));
+        let mut has_new = false;
+        for folder in wanted {
+            if self.watched.contains(&folder) {
+                continue;
+            }
+            match self.watcher.watch(&folder) {
+                WatchOutcome::Watched => {
+                    has_new = true;
+                    self.watched.insert(folder);
+                }
+                WatchOutcome::Missing => {}
+                WatchOutcome::LimitReached => {
+                    if !std::mem::replace(&mut self.is_limit_reached, true) {
+                        let folders = self.watched.len();
+                        report_event(MailWatchEvent::LimitReached { folders });
+                    }
+                    break;
+                }
+            }
+        }
+        has_new
+    }
+
+    /// Ends the watches of a folder and of those below it.
+    fn forget_watches(&mut self, path: &Path) {
+        let gone: Vec<PathBuf> =
+            self.watched.iter().filter(|one| one.starts_with(path)).cloned().collect();
+        for folder in gone {
+            self.watcher.unwatch(&folder);
+            self.watched.remove(&folder);
+        }
+    }
+
+    /// Waits for changes, or until a regular round is due.
+    fn wait(
+        &mut self,
+        stores: &MailStores,
+        options: &MailWatchOptions,
+        last_scan: Instant,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<DueRound, Error> {
+        let mut due = DueRound::default();
+        let began = Instant::now();
+        let interval = match (options.interval, self.is_limit_reached) {
+            (Some(interval), true) => Some(interval.min(UNWATCHED_INTERVAL)),
+            (None, true) => Some(UNWATCHED_INTERVAL),
+            (interval, false) => interval,
+        };
+        let next_scan = interval.and_then(|interval| last_scan.checked_add(interval));
+        let next_retry =
+            if self.failures.is_empty() { None } else { began.checked_add(RETRY_INTERVAL) };
+        let mut first_change = None;
+        while !is_cancelled() {
+            let now = Instant::now();
+            let delay = first_change.map(|first| (now + QUIET_TIME).min(first + MAX_DELAY));
+            let deadline = [next_scan, next_retry, delay].into_iter().flatten().min();
+            let signal = match deadline {
+                Some(deadline) => {
+                    self.signals.recv_timeout(deadline.saturating_duration_since(now))
+                }
+                None => self.signals.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match signal {
+                Ok(WatchSignal::Change(change)) => self.add_change(change, &mut due),
+                Ok(WatchSignal::Commit) => {
+                    due.is_all |= self.list_sources(stores, options)? != self.sources;
+                }
+                Ok(WatchSignal::Wake) => {}
+                Err(_) => {
+                    let now = Instant::now();
+                    due.is_all |= next_scan.is_some_and(|next_scan| now >= next_scan);
+                    if next_retry.is_some_and(|next_retry| now >= next_retry) {
+                        due.names.extend(self.failures.keys().cloned());
+                    }
+                    if due.is_all || !due.names.is_empty() {
+                        return Ok(due);
+                    }
+                }
+            }
+            if first_change.is_none() && (due.is_all || !due.names.is_empty()) {
+                first_change = Some(Instant::now());
+            }
+            if first_change.is_some_and(|first| first.elapsed() >= MAX_DELAY) {
+                return Ok(due);
+            }
+        }
+        Ok(due)
+    }
+
+    /// Notes a change.
+    fn add_change(&mut self, change: DirectoryChange, due: &mut DueRound) {
+        let path = match change {
+            DirectoryChange::Lost => {
+                (due.is_all, due.is_lost) = (true, true);
+                return;
+            }
+            DirectoryChange::Added(path) => {
+                due.added.insert(path.clone());
+                path
+            }
+            DirectoryChange::Removed(path) => {
+                // A folder that comes back under this name needs another watch.
+                self.forget_watches(&path);
+                path
+            }
+            DirectoryChange::Edited(path) => {
+                if !due.added.contains(&path) {
+                    due.edited_directories.extend(path.parent().map(Path::to_path_buf));
+                }
+                path
+            }
+        };
+        let sources = self.sources.iter().filter(|source| {
+            path.starts_with(&source.path)
+                || source.path.starts_with(&path)
+                || self.failures.contains_key(&source.name)
+        });
+        due.names.extend(sources.map(|source| source.name.clone()));
+    }
+}
+
+/// Returns the nearest folder at or above a path that is there.
+fn nearest_folder(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find(|folder| folder.is_dir()).map(Path::to_path_buf)
+}

@@ -1,0 +1,103 @@
+//! One synchronisation of all registered sources, under one lock.
+//!
+//! Separate from `mail_sync`, which concerns one maildir, and from `mail_watch`, which decides when
+//! a round is due.
+
+use crate::error::Error;
+use crate::mail_sync::{MailSyncOptions, MailSyncProgress, MailSyncReport, sync_locked_maildir};
+use crate::sources::{ForgottenSource, MailSource, list_mail_sources, match_indexed_sources};
+use larder_store::{DataDirectory, Reader, Store, StoreOptions};
+use std::sync::Arc;
+
+/// The two stores of mail: that of the registrations, and the index.
+#[derive(Debug)]
+pub struct MailStores {
+    /// The store of the registrations.
+    pub data: DataDirectory,
+    /// The index.
+    pub index: DataDirectory,
+    /// How the index is opened, and created.
+    pub options: StoreOptions,
+}
+
+impl MailStores {
+    /// Returns the registered sources.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn list_sources(&self) -> Result<Vec<MailSource>, Error> {
+        if !self.data.has_store() {
+            return Ok(Vec::new());
+        }
+        let zones = Arc::clone(&self.options.zones);
+        list_mail_sources(&Reader::open_with_zones(self.data.clone(), zones)?)
+    }
+}
+
+/// The sources of a round and how they are read.
+#[derive(Debug, Clone, Copy)]
+pub struct SyncRound<'r> {
+    /// The names of the sources; empty: all.
+    pub names: &'r [String],
+    /// How they are read.
+    pub options: &'r MailSyncOptions,
+    /// The time, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// A part of a round.
+#[derive(Debug)]
+pub enum SyncRoundEvent<'e> {
+    /// A collection is no source any more, and left the index.
+    Forgotten(&'e ForgottenSource),
+    /// Messages of a source were written.
+    Progress(MailSyncProgress),
+    /// A source was read, or could not be.
+    Finished(&'e MailSource, &'e Result<MailSyncReport, Error>),
+}
+
+/// Brings the index of the sources up to date. A source that cannot be read does not end the round.
+/// Returns the names of the sources that were read.
+///
+/// # Errors
+/// A store cannot be read or written.
+pub fn sync_mail_sources(
+    stores: &MailStores,
+    round: &SyncRound<'_>,
+    report_event: &mut dyn FnMut(SyncRoundEvent<'_>),
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<String>, Error> {
+    let mut completed = Vec::new();
+    let mut index = Store::open(stores.index.clone(), &stores.options)?;
+    let lock = index.lock_mail_sync()?;
+    let sources = stores.list_sources()?;
+    for forgotten in match_indexed_sources(&mut index, &lock, &sources, round.at)? {
+        report_event(SyncRoundEvent::Forgotten(&forgotten));
+    }
+    for source in &sources {
+        if !round.names.is_empty() && !round.names.contains(&source.name) {
+            continue;
+        }
+        let report = sync_locked_maildir(
+            &mut index,
+            &lock,
+            &source.path,
+            &source.name,
+            round.options,
+            &mut |progress| report_event(SyncRoundEvent::Progress(progress)),
+            is_cancelled,
+        );
+        if let Err(error @ Error::Store(_)) = report {
+            return Err(error);
+        }
+        let is_interrupted = report.as_ref().is_ok_and(|report| report.is_interrupted);
+        if report.is_ok() && !is_interrupted {
+            completed.push(source.name.clone());
+        }
+        report_event(SyncRoundEvent::Finished(source, &report));
+        if is_interrupted || is_cancelled() {
+            break;
+        }
+    }
+    Ok(completed)
+}

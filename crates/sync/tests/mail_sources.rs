@@ -1,0 +1,175 @@
+//! The registered maildirs and their collections in the index.
+
+use crate::mail_sync::{set_old, small_batches};
+use crate::mailbox::{find_rows, message};
+use larder_store::{BatchChange, DataDirectory, Operation, Reader, Store, StoreFile, StoreOptions};
+use larder_sync::{
+    MailStores, SyncRound, SyncRoundEvent, add_mail_source, find_overlapping_source,
+    map_mail_roots, remove_mail_source, sync_mail_sources,
+};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Maildirs with the stores of their registrations and of their index.
+pub(crate) struct MailHome {
+    folder: TempDir,
+    pub(crate) stores: MailStores,
+}
+
+impl MailHome {
+    pub(crate) fn new() -> MailHome {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDirectory::new(folder.path().join("data"));
+        let index = data.clone().with_store_file(StoreFile::Index);
+        let options = StoreOptions { create: true, ..StoreOptions::default() };
+        drop(Store::open(data.clone(), &options).unwrap());
+        MailHome { folder, stores: MailStores { data, index, options } }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Creates a maildir with a message whose Message-ID is the name.
+    pub(crate) fn create_maildir(&self, name: &str) -> PathBuf {
+        let root = self.path(name);
+        fs::create_dir_all(root.join("cur")).unwrap();
+        let path = root.join("cur/1:2,S");
+        fs::write(&path, message(name, "note", "walrus")).unwrap();
+        set_old(&path);
+        root
+    }
+
+    pub(crate) fn change_data(&self, change: impl FnOnce(&mut Store)) {
+        change(&mut Store::open(self.stores.data.clone(), &self.stores.options).unwrap());
+    }
+
+    pub(crate) fn add(&self, name: &str, maildir: &Path) {
+        self.change_data(|store| add_mail_source(store, name, maildir, 0).unwrap());
+    }
+
+    fn rename(&self, names: &[(&str, &str)]) {
+        for (from, to) in names {
+            let change = BatchChange::RenameCollection((*from).into(), (*to).into());
+            self.change_data(|store| {
+                store.apply(&mut Operation::new("rename", "", 0), vec![change]).unwrap();
+            });
+        }
+    }
+
+    /// Synchronises; returns a line for each source.
+    fn sync(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let round = SyncRound { names: &[], options: &small_batches(64), at: 0 };
+        let mut add_line = |event: SyncRoundEvent<'_>| match event {
+            SyncRoundEvent::Forgotten(one) => lines.push(format!("-{} {}", one.name, one.files)),
+            SyncRoundEvent::Finished(source, Ok(report)) => {
+                lines.push(format!("{} +{}", source.name, report.added_files));
+            }
+            SyncRoundEvent::Finished(source, Err(error)) => {
+                lines.push(format!("{}: {error}", source.name));
+            }
+            SyncRoundEvent::Progress(_) => {}
+        };
+        sync_mail_sources(&self.stores, &round, &mut add_line, &|| false).unwrap();
+        lines
+    }
+
+    pub(crate) fn index(&self) -> Reader {
+        Reader::open(self.stores.index.clone()).unwrap()
+    }
+
+    /// Returns the collections, Message-IDs and handles of all messages.
+    fn messages(&self) -> Vec<String> {
+        let reader = self.index();
+        let mail = reader.mail().unwrap();
+        let describe = |row| {
+            let collection = mail.collection_of(row).unwrap().unwrap();
+            let message = mail.message(row).unwrap().unwrap();
+            format!("{collection} {} {}", message.uid, message.handle)
+        };
+        let mut found: Vec<String> = find_rows(&reader, "").into_iter().map(describe).collect();
+        found.sort();
+        found
+    }
+}
+
+/// The handles of messages hang on the key of their collection, which a rename does not change.
+#[test]
+fn a_renamed_source_keeps_its_messages_and_their_handles() {
+    let home = MailHome::new();
+    home.add("a", &home.create_maildir("one"));
+    home.add("b", &home.create_maildir("two"));
+    assert_eq!(home.sync(), ["a +1", "b +1"]);
+    let before = home.messages();
+    let with_names = |a: &str, b: &str| {
+        let mut lines: Vec<String> = before
+            .iter()
+            .map(|line| match line.strip_prefix("a ") {
+                Some(rest) => format!("{a} {rest}"),
+                None => format!("{b} {}", line.strip_prefix("b ").unwrap()),
+            })
+            .collect();
+        lines.sort();
+        lines
+    };
+    home.rename(&[("a", "c")]);
+    // Before the next synchronisation the files are found under the former name.
+    let roots = map_mail_roots(&home.index(), &home.stores.list_sources().unwrap()).unwrap();
+    assert_eq!((&roots["a"], &roots["c"]), (&home.path("one"), &home.path("one")));
+    assert_eq!(home.sync(), ["c +0", "b +0"]);
+    assert_eq!(home.messages(), with_names("c", "b"));
+    // The names are exchanged.
+    home.rename(&[("c", "x"), ("b", "c"), ("x", "b")]);
+    assert_eq!(home.sync(), ["b +0", "c +0"]);
+    assert_eq!(home.messages(), with_names("b", "c"));
+    // An index that is made again has the same handles.
+    fs::remove_file(home.path("data/index.db")).unwrap();
+    assert_eq!(home.sync(), ["b +1", "c +1"]);
+    assert_eq!(home.messages(), with_names("b", "c"));
+}
+
+#[test]
+fn the_index_of_a_removed_source_goes() {
+    let home = MailHome::new();
+    home.add("a", &home.create_maildir("one"));
+    home.add("b", &home.create_maildir("two"));
+    home.sync();
+    let before = home.messages();
+    home.change_data(|store| remove_mail_source(store, "a", 0).unwrap());
+    assert_eq!(home.sync(), ["-a 1", "b +0"]);
+    assert_eq!(home.sync(), ["b +0"]);
+    // It comes back as it was, also under the name of another one.
+    home.add("a", &home.path("one"));
+    assert_eq!(home.sync(), ["a +1", "b +0"]);
+    assert_eq!(home.messages(), before);
+    home.change_data(|store| remove_mail_source(store, "a", 0).unwrap());
+    home.rename(&[("b", "a")]);
+    assert_eq!(home.sync(), ["-a 1", "a +0"]);
+    assert_eq!(home.messages().len(), 1);
+    let report = Store::open(home.stores.index.clone(), &home.stores.options).unwrap().check();
+    assert!(report.unwrap().faults.is_empty());
+}
+
+#[test]
+fn a_maildir_is_registered_once() {
+    let home = MailHome::new();
+    let root = home.create_maildir("mail");
+    home.create_maildir("mail/inner");
+    home.create_maildir("mailbox");
+    symlink(&root, home.path("link")).unwrap();
+    symlink(home.path("mail/inner"), home.path("inner")).unwrap();
+    home.add("mail", &root);
+    let sources = home.stores.list_sources().unwrap();
+    let name = |path: &Path| find_overlapping_source(&sources, path).map(|one| one.name.clone());
+    for same in ["mail", "link", "mail/../link", "mail/inner", "inner", "mailbox/.."] {
+        assert_eq!(name(&home.path(same)).as_deref(), Some("mail"), "{same}");
+    }
+    assert_eq!(name(&home.path("mailbox")), None);
+    // A maildir that is not there is known by its path.
+    fs::rename(&root, home.path("away")).unwrap();
+    assert_eq!(name(&home.path("mail/inner")).as_deref(), Some("mail"));
+    assert_eq!(name(&home.path("mailbox")), None);
+}

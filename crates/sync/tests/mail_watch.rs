@@ -1,0 +1,140 @@
+//! Watches of maildirs: each change is in the index soon.
+
+use crate::mail_sources::MailHome;
+use crate::mail_sync::small_batches;
+use crate::mailbox::{find_rows, message};
+use larder_sync::{
+    MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker, SyncRoundEvent, remove_mail_source,
+};
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Waits for a line; lines of rounds without changes are left out.
+fn next(lines: &Receiver<String>) -> String {
+    lines.recv_timeout(Duration::from_secs(30)).expect("an event")
+}
+
+/// Ends a watch, also when a test fails.
+struct EndGuard<'e>(&'e AtomicBool, MailWatchWaker);
+
+impl Drop for EndGuard<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.wake();
+    }
+}
+
+/// Runs a watch while `act` changes the maildirs.
+fn watch(home: &MailHome, act: impl FnOnce(&Receiver<String>)) {
+    let mut watch = MailWatch::begin().unwrap();
+    let (waker, stop) = (watch.waker(), AtomicBool::new(false));
+    let options = MailWatchOptions { names: Vec::new(), sync: small_batches(64), interval: None };
+    let (sender, lines) = channel();
+    let mut send = |event: MailWatchEvent<'_>| {
+        let line = match event {
+            MailWatchEvent::Ready { .. } => "ready".to_string(),
+            MailWatchEvent::Lost => "lost".into(),
+            MailWatchEvent::LimitReached { .. } => "limit".into(),
+            MailWatchEvent::Round(SyncRoundEvent::Forgotten(one)) => format!("-{}", one.name),
+            MailWatchEvent::Round(SyncRoundEvent::Finished(source, Err(_))) => {
+                format!("{}: missing", source.name)
+            }
+            MailWatchEvent::Round(SyncRoundEvent::Finished(source, Ok(report))) => {
+                let counts = [
+                    report.added_files,
+                    report.reread_files,
+                    report.renamed_files,
+                    report.removed_files,
+                ];
+                if counts == [0; 4] {
+                    return;
+                }
+                format!("{} {counts:?}", source.name)
+            }
+            MailWatchEvent::Round(SyncRoundEvent::Progress(_)) | MailWatchEvent::RoundEnded(_) => {
+                return;
+            }
+        };
+        sender.send(line).unwrap();
+    };
+    thread::scope(|scope| {
+        let ended = scope.spawn(|| {
+            let is_stopped = || stop.load(Ordering::Relaxed);
+            watch.run(&home.stores, &options, &mut send, &is_stopped)
+        });
+        let end = EndGuard(&stop, waker);
+        act(&lines);
+        drop(end);
+        ended.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_watch_notes_changes_as_they_happen() {
+    let home = MailHome::new();
+    let root = home.create_maildir("mail");
+    fs::create_dir(root.join("new")).unwrap();
+    home.add("mail", &root);
+    watch(&home, |lines| {
+        assert_eq!((next(lines), next(lines)), ("mail [1, 0, 0, 0]".into(), "ready".into()));
+        let staged = home.path("staged");
+        fs::write(&staged, message("m2", "note", "seal")).unwrap();
+        fs::rename(&staged, root.join("new/2")).unwrap();
+        assert_eq!(next(lines), "mail [1, 0, 0, 0]");
+        fs::rename(root.join("new/2"), root.join("cur/2:2,S")).unwrap();
+        assert_eq!(next(lines), "mail [0, 0, 1, 0]");
+        // A draft is saved in its file.
+        fs::write(root.join("cur/2:2,S"), message("m2", "note", "otters")).unwrap();
+        assert_eq!(next(lines), "mail [0, 1, 0, 0]");
+        assert_eq!(find_rows(&home.index(), "otters").len(), 1);
+        // A folder is made in steps, and gets its message later.
+        fs::create_dir(root.join("a")).unwrap();
+        fs::create_dir(root.join("a/cur")).unwrap();
+        fs::rename(root.join("cur/2:2,S"), root.join("a/cur/2:2,S")).unwrap();
+        assert_eq!(next(lines), "mail [0, 0, 1, 0]");
+        fs::write(root.join("a/cur/3:2,"), message("m3", "note", "seal")).unwrap();
+        assert_eq!(next(lines), "mail [1, 0, 0, 0]");
+        // The folder is renamed, and its watches go on.
+        fs::rename(root.join("a"), root.join("b")).unwrap();
+        assert_eq!(next(lines), "mail [0, 0, 2, 0]");
+        fs::remove_file(root.join("b/cur/3:2,")).unwrap();
+        assert_eq!(next(lines), "mail [0, 0, 0, 1]");
+        assert_eq!(find_rows(&home.index(), "maildir:/b").len(), 1);
+    });
+}
+
+#[test]
+fn a_watch_waits_for_a_maildir_that_is_gone() {
+    let home = MailHome::new();
+    let root = home.create_maildir("deep/mail");
+    home.add("mail", &root);
+    watch(&home, |lines| {
+        assert_eq!((next(lines), next(lines)), ("mail [1, 0, 0, 0]".into(), "ready".into()));
+        fs::rename(home.path("deep"), home.path("away")).unwrap();
+        // The folder above it is not watched; any change of it would be noted.
+        fs::write(home.path("away/mail/cur/2:2,"), message("m2", "note", "seal")).unwrap();
+        assert_eq!(next(lines), "mail: missing");
+        assert_eq!(find_rows(&home.index(), "").len(), 1);
+        fs::rename(home.path("away"), home.path("deep")).unwrap();
+        assert_eq!(next(lines), "mail [1, 0, 0, 0]");
+    });
+}
+
+#[test]
+fn a_watch_follows_the_registrations() {
+    let home = MailHome::new();
+    home.add("one", &home.create_maildir("one"));
+    watch(&home, |lines| {
+        assert_eq!((next(lines), next(lines)), ("one [1, 0, 0, 0]".into(), "ready".into()));
+        home.add("two", &home.create_maildir("two"));
+        assert_eq!(next(lines), "two [1, 0, 0, 0]");
+        fs::remove_file(home.path("two/cur/1:2,S")).unwrap();
+        assert_eq!(next(lines), "two [0, 0, 0, 1]");
+        home.change_data(|store| remove_mail_source(store, "one", 0).unwrap());
+        assert_eq!(next(lines), "-one");
+    });
+    assert_eq!(find_rows(&home.index(), "").len(), 0);
+}

@@ -7,8 +7,8 @@
 //!
 //! Text never changes: a message whose file was edited is removed and added again, under another
 //! row. So no posting of the word index is ever stale, and a posting of a row that no longer exists
-//! is recognised by the date column: searches skip it, and merges drop it. States change often: they
-//! are in columns and sets.
+//! is recognised by the date column: searches skip it, and merges drop it. States change often:
+//! they are in columns and sets.
 //!
 //! See `mail_schema` for the tables.
 //!

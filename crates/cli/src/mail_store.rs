@@ -10,7 +10,7 @@ use crate::output::sanitize_line;
 use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
-use larder_store::{CheckReport, DataDirectory, HandlePrefix, Reader, Store, StoreFile};
+use larder_store::{CheckReport, DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::{MailSource, MailStores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,14 +19,18 @@ pub(crate) fn mail_directory(context: &CommandContext) -> DataDirectory {
     DataDirectory::new(&context.dir).with_store_file(StoreFile::Index)
 }
 
-/// Opens the index of mail for reading; `None`: there is none.
+/// Opens the index of mail for reading; `None`: there is none, or its creation was interrupted.
 pub(crate) fn open_mail_reader(context: &CommandContext) -> Result<Option<Reader>, CommandFailure> {
     let directory = mail_directory(context);
     if !directory.has_store() {
         return Ok(None);
     }
     let zones = Arc::clone(&context.settings.user_locale.zones);
-    Ok(Some(Reader::open_with_zones(directory, zones)?))
+    match Reader::open_with_zones(directory, zones) {
+        // The file has no tables: the next synchronisation makes them.
+        Err(Error::NoStore { .. }) => Ok(None),
+        reader => Ok(Some(reader?)),
+    }
 }
 
 /// Opens the index of mail for searches, with the labels that the messages have now; `None`: there
@@ -98,7 +102,7 @@ pub(crate) fn count_messages(
     Ok(reader.collections().find(collection)?.map_or(0, |found| found.item_count))
 }
 
-/// Checks the index of mail; `None`: there is none.
+/// Checks the index of mail; `None`: there is none. A note says if its creation was interrupted.
 pub(crate) fn check_mail_store(
     context: &CommandContext,
 ) -> Result<Option<CheckReport>, CommandFailure> {
@@ -106,8 +110,13 @@ pub(crate) fn check_mail_store(
     if !directory.has_store() {
         return Ok(None);
     }
-    let store = Store::open_to_copy(directory, &context.store_options(false))?;
-    Ok(Some(store.check()?))
+    match Store::open_to_copy(directory, &context.store_options(false)) {
+        Err(Error::NoStore { .. }) => {
+            context.print_note("the creation of index.db was interrupted; run: larder sync");
+            Ok(None)
+        }
+        store => Ok(Some(store?.check()?)),
+    }
 }
 
 /// Returns the registered maildirs.

@@ -246,3 +246,26 @@ fn one_question_is_about_all_kinds() {
     assert!(!home.ok(&["find", "lunch"]).contains("Events"));
     home.code(&["find", "anna", "--offset", "1"], 2);
 }
+
+/// A process that creates `index.db` may be killed before the file has tables.
+#[test]
+fn an_index_without_tables_is_made_by_the_next_synchronisation() {
+    let home = home_with_mail();
+    let before = lines(&home, &["walrus"]);
+    for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        drop(std::fs::remove_file(home.data().join(name)));
+    }
+    std::fs::write(home.data().join("index.db"), "").unwrap();
+    let check = home.code(&["check"], 0);
+    assert_eq!(
+        check.stderr(),
+        "note: the creation of index.db was interrupted; run: larder sync\n"
+    );
+    let find = home.code(&["find", "--kind", "message", "walrus"], 4);
+    assert!(find.stderr().starts_with("error: no mail is indexed\n"), "{}", find.stderr());
+    home.code(&["find", "walrus"], 1);
+    assert!(home.ok(&["sources"]).contains("post"));
+    home.ok(&["sync"]);
+    assert_eq!(lines(&home, &["walrus"]), before);
+    assert_eq!(home.code(&["check"], 0).stderr(), "");
+}

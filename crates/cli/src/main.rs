@@ -28,6 +28,7 @@
 //! | `time_display` | times and recurrence rules as text |
 //! | `screen` | lines redrawn in place on a terminal |
 //! | `terminal_echo` | the echo of keys, switched off beside such lines |
+//! | `program_output` | the output of another mail program |
 //! | `progress` | progress bars |
 //! | `query_log_file` | the file that the query log is written to |
 
@@ -47,6 +48,7 @@ mod message_file;
 mod occurrence_args;
 mod output;
 mod output_path;
+mod program_output;
 mod progress;
 mod query_log_file;
 mod screen;

@@ -8,7 +8,6 @@
 
 mod mu;
 mod notmuch;
-mod program_output;
 
 use crate::error::Error;
 use crate::label_exchange::{LabelImportReport, import_labels};
@@ -19,8 +18,12 @@ use larder_query::{QueryContext, SavedQuery, SavedSearches, count_saved_queries}
 use larder_store::{Operation, Reader, Store};
 pub use mu::read_mu;
 pub use notmuch::read_notmuch;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Runs a program with arguments and returns its output, or the reason that there is none.
+pub type RunProgram<'r> = &'r dyn Fn(&str, &[OsString]) -> Result<Vec<u8>, String>;
 
 /// The labels, searches and settings of another mail program.
 #[derive(Debug, Default)]

@@ -41,7 +41,7 @@ mod sources;
 mod sync_round;
 
 pub use crate::adoption::{
-    AdoptionReport, ForeignMail, RefusedSearch, adopt_mail, read_mu, read_notmuch,
+    AdoptionReport, ForeignMail, RefusedSearch, RunProgram, adopt_mail, read_mu, read_notmuch,
 };
 pub use crate::compression::{Compression, detect_compression};
 pub use crate::error::Error;

@@ -6,6 +6,7 @@ use crate::failure::{CommandFailure, CommandStatus};
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
 use crate::output::{format_count, print_message, sanitize_line};
+use crate::program_output::run_program;
 use larder_edit::labels::follow_labels;
 use larder_store::{Operation, OperationId};
 use larder_sync::{AdoptionReport, ForeignMail, adopt_mail, read_mu, read_notmuch};
@@ -48,11 +49,12 @@ impl AdoptArgs {
         };
         let dump = self.from.as_deref().map(read).transpose()?;
         let (name, foreign) = match self.program {
-            MailProgram::Notmuch => ("notmuch", read_notmuch(dump.as_deref())?),
+            MailProgram::Notmuch => ("notmuch", read_notmuch(dump.as_deref(), &run_program)?),
             MailProgram::Mu => {
                 let home = self.muhome.or_else(|| context.mu_home());
                 let bookmarks = context.mu_bookmarks(home.as_deref())?;
-                ("mu", read_mu(&bookmarks, home.as_deref(), dump.as_deref())?)
+                let dump = dump.as_deref();
+                ("mu", read_mu(&bookmarks, home.as_deref(), dump, &run_program)?)
             }
         };
         let mut store = context.open_or_create_store()?;

@@ -1,7 +1,6 @@
 //! What mu has: bookmarks, and the labels of its later versions.
 
-use super::ForeignMail;
-use super::program_output::run_program;
+use super::{ForeignMail, RunProgram};
 use crate::error::Error;
 use larder_format::label_dump::{LabelDump, LabelDumpFormat};
 use std::ffi::OsString;
@@ -16,6 +15,7 @@ pub fn read_mu(
     bookmarks: &Path,
     home: Option<&Path>,
     labels: Option<&[u8]>,
+    run_program: RunProgram<'_>,
 ) -> Result<ForeignMail, Error> {
     let mut foreign = ForeignMail::default();
     match std::fs::read(bookmarks) {
@@ -42,10 +42,10 @@ pub fn read_mu(
     }
     match run_program("mu", &with_home(&["info"])) {
         Ok(output) => foreign.maildir = find_maildir(&String::from_utf8_lossy(&output)),
-        Err(error) => foreign.notices.push(error.to_string()),
+        Err(reason) => foreign.notices.push(format!("cannot run mu: {reason}")),
     }
     // Versions before 1.12.13 have no labels. `-` is no name of a file for mu.
-    match run_program("mu", &with_home(&["labels", "export", "/dev/stdout"])) {
+    match run_program("mu", &with_home(&["labels", "export", "/dev/fd/1"])) {
         Ok(output) => foreign.labels = LabelDump::parse(&output),
         Err(_) => foreign.notices.push("this version of mu has no labels".to_string()),
     }

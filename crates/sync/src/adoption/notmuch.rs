@@ -3,10 +3,10 @@
 //! The tags are those of `notmuch dump`. Named queries are in the configuration (`query.NAME`), of
 //! which a dump has the part that is in the database.
 
-use super::ForeignMail;
-use super::program_output::run_program;
+use super::{ForeignMail, RunProgram};
 use crate::error::Error;
 use larder_format::label_dump::{LabelDump, LabelDumpFormat, decode_hex};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Reads what notmuch has: from the program, as its configuration says, or from a dump that it
@@ -14,7 +14,15 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// notmuch cannot be run, or the dump is none.
-pub fn read_notmuch(dump: Option<&[u8]>) -> Result<ForeignMail, Error> {
+pub fn read_notmuch(
+    dump: Option<&[u8]>,
+    run_program: RunProgram<'_>,
+) -> Result<ForeignMail, Error> {
+    let run = |arguments: &[&str]| {
+        let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        run_program("notmuch", &arguments)
+            .map_err(|reason| Error::Program { program: "notmuch".to_string(), reason })
+    };
     let mut foreign = ForeignMail::default();
     let ran;
     let bytes = match dump {
@@ -23,9 +31,9 @@ pub fn read_notmuch(dump: Option<&[u8]>) -> Result<ForeignMail, Error> {
             bytes
         }
         None => {
-            let config = run_program("notmuch", &["config", "list"])?;
+            let config = run(&["config", "list"])?;
             read_config(&String::from_utf8_lossy(&config), &mut foreign);
-            ran = run_program("notmuch", &["dump"])?;
+            ran = run(&["dump"])?;
             &ran
         }
     };
@@ -132,9 +140,10 @@ mod tests {
     fn a_dump_has_queries() {
         let dump = b"#notmuch-dump batch-tag:3 config,properties,tags\n\
                      #@ query.db subject%3awalrus%20%22a%20b%22\n#= m1@x a=b\n+inbox -- id:m1@x\n";
-        let foreign = read_notmuch(Some(dump)).expect("dump");
+        let run: RunProgram<'_> = &|_, _| Err("not run".to_string());
+        let foreign = read_notmuch(Some(dump), run).expect("dump");
         assert_eq!(foreign.searches, [("db".into(), "subject:walrus \"a b\"".into())]);
         assert_eq!(foreign.labels.expect("labels").messages.len(), 1);
-        assert!(read_notmuch(Some(b"no dump")).is_err());
+        assert!(read_notmuch(Some(b"no dump"), run).is_err());
     }
 }

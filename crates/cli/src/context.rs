@@ -208,7 +208,7 @@ impl CommandContext {
     }
 
     /// Warns once of work that was interrupted, with the command that finishes it.
-    fn warn_of_pending_work(&self, pending: &[PendingWork]) {
+    pub(crate) fn warn_of_pending_work(&self, pending: &[PendingWork]) {
         if pending.is_empty() || self.has_reported_work.replace(true) {
             return;
         }

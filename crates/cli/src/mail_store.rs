@@ -10,7 +10,9 @@ use crate::output::sanitize_line;
 use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
-use larder_store::{CheckReport, DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
+use larder_store::{
+    CheckReport, DataDirectory, Error, HandlePrefix, PendingWork, Reader, Store, StoreFile,
+};
 use larder_sync::{MailSource, MailStores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,11 +28,15 @@ pub(crate) fn open_mail_reader(context: &CommandContext) -> Result<Option<Reader
         return Ok(None);
     }
     let zones = Arc::clone(&context.settings.user_locale.zones);
-    match Reader::open_with_zones(directory, zones) {
+    let reader = match Reader::open_with_zones(directory, zones) {
         // The file has no tables: the next synchronisation makes them.
-        Err(Error::NoStore { .. }) => Ok(None),
-        reader => Ok(Some(reader?)),
-    }
+        Err(Error::NoStore { .. }) => return Ok(None),
+        reader => reader?,
+    };
+    let mut pending = reader.pending_work()?;
+    pending.retain(|work| *work == PendingWork::Purge);
+    context.warn_of_pending_work(&pending);
+    Ok(Some(reader))
 }
 
 /// Opens the index of mail for searches, with the labels that the messages have now; `None`: there

@@ -57,10 +57,15 @@ fn copy_directory(from: &Path, to: &Path) {
 
 /// Returns the files of the data directory that have the token.
 fn files_with_token(home: &Home) -> Vec<PathBuf> {
+    files_with(home, TOKEN)
+}
+
+/// Returns the files of the data directory that have a word.
+fn files_with(home: &Home, word: &str) -> Vec<PathBuf> {
     let has_token = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap();
         let text = String::from_utf8_lossy(&bytes).to_lowercase();
-        text.contains(&TOKEN.to_lowercase())
+        text.contains(&word.to_lowercase())
     };
     let entries = std::fs::read_dir(home.data()).unwrap();
     entries.map(|entry| entry.unwrap().path()).filter(has_token).collect()
@@ -158,4 +163,111 @@ fn a_purge_without_an_id_needs_an_interrupted_one() {
     ! hint: name the items to purge: larder purge ID...
     exit 2
     ");
+}
+
+/// The words of the message that is purged: in its Message-ID, sender, subject, text and label.
+const MESSAGE_WORDS: [&str; 4] = ["quokkaid", "quokkasender", "quokkasubject", "quokkatext"];
+
+/// A home with an indexed maildir of thirty messages, of which one has [`MESSAGE_WORDS`] and a
+/// label.
+fn home_with_secret_message() -> Home {
+    let home = Home::new();
+    for number in 0..30 {
+        let (id, sender, subject, text) = match number {
+            7 => ("quokkaid".into(), "quokkasender", "quokkasubject", "quokkatext"),
+            _ => (format!("m{number}"), "anna", "walrus", "tusks"),
+        };
+        home.write(
+            &format!("Mail/cur/{number}:2,S"),
+            format!(
+                "Message-ID: <{id}@example.org>\nFrom: {sender}@example.org\n\
+                 Subject: {subject} {number}\nDate: Thu, 01 Jan 2026 10:00:00 +0000\n\n{text}\n"
+            ),
+        );
+    }
+    std::fs::create_dir(home.work("Mail/new")).unwrap();
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    home.ok(&["edit", "quokkaid@example.org", "--label", "+private", "+later"]);
+    home.ok(&["edit", "m3@example.org", "--label", "+later"]);
+    home
+}
+
+fn assert_message_is_gone(home: &Home) {
+    for word in MESSAGE_WORDS {
+        assert_eq!(files_with(home, word), [""; 0].map(PathBuf::from), "{word}");
+    }
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count"]).trim(), "29");
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "label:later"]).trim(), "1");
+    home.assert_store_is_sound();
+    home.ok(&["check"]);
+}
+
+#[test]
+fn a_message_is_purged_and_its_file_is_named() {
+    let home = home_with_secret_message();
+    for word in MESSAGE_WORDS {
+        assert_ne!(files_with(&home, word), [""; 0].map(PathBuf::from), "{word}");
+    }
+    insta::assert_snapshot!(home.run(&["purge", "quokkaid@example.org"]).masked_output(), @"
+    ! error: nothing was purged
+    ! hint: this would permanently delete: quokkasubject 7 (6vp12bjv)
+    ! hint: use --yes to purge without confirmation
+    exit 2
+    ");
+    insta::assert_snapshot!(home.run(&["purge", "--yes", "quokkaid@example.org"]).masked_output(), @"
+    Purged 1 item with all previous versions
+    The message is still in the file [HOME]/work/Mail/cur/7:2,S
+    ! hint: delete the file, or the next larder sync indexes the message again
+    exit 3
+    ");
+    assert_message_is_gone(&home);
+    // The file is still there.
+    home.ok(&["sync"]);
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "quokkatext"]).trim(), "1");
+    home.code(&["find", "--kind", "message", "label:private"], 1);
+    std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
+    let purged = home.run(&["purge", "--yes", "--format", "json", "mid:quokkaid@example.org"]);
+    assert_eq!(purged.code, 0, "{}", purged.masked_output());
+    home.ok(&["sync"]);
+    assert_message_is_gone(&home);
+}
+
+/// A message whose file was deleted is purged by its Message-ID, too: its labels wait for it.
+#[test]
+fn a_message_without_a_file_is_purged() {
+    let home = home_with_secret_message();
+    std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
+    home.ok(&["sync"]);
+    insta::assert_snapshot!(home.run(&["purge", "--yes", "quokkaid@example.org"]).masked_output(), @"Purged 1 item with all previous versions");
+    assert_message_is_gone(&home);
+    home.code(&["purge", "--yes", "quokkaid@example.org"], 1);
+}
+
+#[test]
+fn a_purge_of_a_message_that_is_killed_is_finished() {
+    let home = home_with_secret_message();
+    std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
+    let template = home.work("template");
+    copy_directory(&home.data(), &template);
+    let purge = ["purge", "--yes", "quokkaid@example.org"];
+    let Some((run, calls)) = trace(&home, &["-e", "trace=pwrite64"], &purge) else {
+        return left_out("a purge of a message that is killed", "strace cannot trace");
+    };
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let writes = calls.lines().filter_map(call_name).count();
+    let mut pending = 0;
+    for count in (1..=writes).step_by((writes / 8).max(1)) {
+        copy_directory(&template, &home.data());
+        let inject = format!("inject=pwrite64:signal=KILL:when={count}");
+        trace(&home, &["-e", "trace=pwrite64", "-e", &inject], &purge).unwrap();
+        if home.run(&["purge"]).code == 0 {
+            pending += 1;
+        }
+        // If only the labels were purged, or nothing, the same command does the rest.
+        let again = home.run(&purge);
+        assert!(matches!(again.code, 0 | 1), "{count}: {}", again.masked_output());
+        assert_message_is_gone(&home);
+    }
+    assert!(pending > 2, "{pending} of {writes}");
 }

@@ -187,6 +187,32 @@ pub fn find_labelled(data: &Reader, label: &str) -> Result<Vec<String>, Error> {
     Ok(uids)
 }
 
+/// Returns the items with the labels of messages that are about to be purged, also of removed ones.
+/// The labels of a name that a further message has stay.
+///
+/// # Errors
+/// A store cannot be read.
+pub fn find_labels_to_purge(
+    data: &Reader,
+    index: &Reader,
+    messages: &[(Handle, String)],
+) -> Result<Vec<Handle>, Error> {
+    let mail = index.mail()?;
+    let mut found = Vec::new();
+    for (_, uid) in messages {
+        let mut is_shared = false;
+        for row in mail.rows_with_uid(uid)? {
+            is_shared |= mail.message(row)?.is_some_and(|other| {
+                other.uid == *uid && messages.iter().all(|(handle, _)| *handle != other.handle)
+            });
+        }
+        if !is_shared {
+            found.extend(data.label_handles(uid)?);
+        }
+    }
+    Ok(found)
+}
+
 /// Returns whether the labels in `index.db` are older than those in `data.db`.
 ///
 /// # Errors

@@ -1,8 +1,8 @@
 //! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
 //! `batch_writer` applies changes to items, whose rows `item_rows` writes, `collections` those to
-//! collections, `mail` and `mail_copies` those of maildirs, and `labels` those of labels. This
-//! module is separate because only it holds the lock and the transaction.
+//! collections, `mail`, `mail_copies` and `mail_purge` those of maildirs, and `labels` those of
+//! labels. This module is separate because only it holds the lock and the transaction.
 
 mod batch_writer;
 mod collections;
@@ -10,6 +10,7 @@ mod item_rows;
 mod labels;
 mod mail;
 mod mail_copies;
+mod mail_purge;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::commit_record::CommittedState;

@@ -10,6 +10,7 @@ use crate::Seq;
 use crate::change_feed::ChangeCursor;
 use crate::checksum::{Checksum, verify_item};
 use crate::error::{DatabaseError, DatabaseResult, Result};
+use crate::handle::Handle;
 use crate::meta::read_meta_number;
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -55,6 +56,24 @@ impl Reader {
             let changes = changes
                 .ok_or_else(|| DatabaseError::Damaged("the change feed has no beginning".into()))?;
             Ok(LabelChanges { is_restart: true, ..changes })
+        })
+    }
+
+    /// Returns the handles of the items with the labels of a message, also of removed ones that
+    /// have versions in the history.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn label_handles(&self, uid: &str) -> Result<Vec<Handle>> {
+        self.read(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT handle FROM item WHERE kind = ?1 AND uid = ?2
+                 UNION SELECT handle FROM item_history WHERE kind = ?1 AND uid = ?2",
+            )?;
+            let rows = select.query_map((Kind::Labels.number(), uid), |row| {
+                Ok(Handle::from_bytes(row.get_ref(0)?.as_blob()?))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
 

@@ -10,7 +10,7 @@
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::calendar_context_table;
 use crate::connection::{ReadConnection, SharedMemory, WriteConnection, quick_check};
-use crate::data_directory::DataDirectory;
+use crate::data_directory::{DataDirectory, StoreFile};
 use crate::database_copy::{copy_into, create_staging};
 use crate::derived_index::{self, DerivedIndex};
 use crate::error::{DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
@@ -57,7 +57,8 @@ pub struct PurgeReport {
     pub items: u64,
     /// Whether it completed an earlier purge that was interrupted.
     pub completed: bool,
-    /// Copies next to the store that were deleted because they are damaged, and logs and journals
+    /// Copies next to the store that were deleted because they are damaged, or copies of an index
+    /// of mail, and logs and journals
     /// that missing copies left: nothing can be erased from them.
     pub deleted: Vec<PathBuf>,
 }
@@ -176,7 +177,8 @@ impl Store {
     }
 
     /// Erases all that was derived from the items and is not a row of theirs: recorded schedules,
-    /// as those of a series depend on all of its items, and terms and sort keys in the indexes.
+    /// as those of a series depend on all of its items, terms and sort keys in the indexes, and
+    /// words of messages.
     fn erase_derived_data(&mut self) -> Result<()> {
         let extractor = self.extractor.clone();
         self.write_steps(CLEARED_ROWS, |tx, rows| {
@@ -197,7 +199,11 @@ impl Store {
         let mut merge = FullMerge::default();
         self.write_steps(MERGE_STEP_BYTES, |tx, bytes| {
             derived_index::full_merge_step(tx, &mut merge, bytes)
-        })
+        })?;
+        match self.directory.store_file() {
+            StoreFile::Data => Ok(()),
+            StoreFile::Index => self.erase_removed_words(),
+        }
     }
 
     /// Overwrites the unused bytes of the file.
@@ -284,17 +290,20 @@ fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool
     Ok(erased + deleted > 0)
 }
 
-/// Erases the items from a copy, or deletes the copy if it is damaged: a repair set it aside, and
-/// it may have the items' bytes.
+/// Erases the items from a copy, or deletes the copy if it is one of the index of mail, or damaged:
+/// a repair set it aside, and it may have the items' bytes.
 fn purge_copy(
     directory: &DataDirectory,
     copy: &Path,
     handles: &[Handle],
     deleted: &mut Vec<PathBuf>,
 ) -> Result<()> {
-    match rewrite_copy(directory, copy, handles) {
-        Err(error) if error.damaged_file().is_some() => {}
-        done => return done,
+    // The index of mail can be made again, so a copy of it is not worth a rewrite.
+    if directory.store_file() == StoreFile::Data {
+        match rewrite_copy(directory, copy, handles) {
+            Err(error) if error.damaged_file().is_some() => {}
+            done => return done,
+        }
     }
     remove_with_companions(copy).map_err(file_error_at(copy))?;
     deleted.push(copy.to_path_buf());

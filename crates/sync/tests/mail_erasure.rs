@@ -1,7 +1,7 @@
 //! Words of removed messages leave the index.
 
 use crate::mailbox::Mailbox;
-use larder_store::WordPart;
+use larder_store::{Handle, Operation, WordPart};
 use std::fs;
 
 /// Returns whether a word of text is in the index of words, and whether it is in the dictionary.
@@ -65,4 +65,44 @@ fn merges_drop_words_of_removed_messages() {
     while mailbox.store.merge_words(1 << 20).unwrap() {}
     assert!(!has_word(&mailbox, "word7").0);
     assert_eq!(mailbox.find("common").len(), 39);
+}
+
+/// Returns the handle of the message with a Message-ID.
+fn handle_of(mailbox: &Mailbox, uid: &str) -> Handle {
+    let reader = mailbox.store.open_reader().unwrap();
+    let mail = reader.mail().unwrap();
+    mail.message(mail.rows_with_uid(uid).unwrap()[0]).unwrap().unwrap().handle
+}
+
+/// A purge erases messages in whatever state their files and the index are in, and the next
+/// synchronisation finds the files that are still there.
+#[test]
+fn purged_messages_come_back_with_their_files_only() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..20);
+    mailbox.write_numbered("Archive/cur", 5..8);
+    for number in 100..110 {
+        mailbox.write_numbered("cur", number..number + 1);
+        mailbox.sync();
+    }
+    mailbox.settle();
+    mailbox.sync();
+    let all = mailbox.find("");
+    let purged = ["m5", "m6", "m17", "m104"].map(|uid| handle_of(&mailbox, uid));
+    let mut operation = Operation::new("purge", "", 0);
+    assert_eq!(mailbox.store.purge(&mut operation, &purged).unwrap().items, 4);
+    for word in ["word5", "word6", "word17", "word104"] {
+        assert_eq!(has_word(&mailbox, word), (false, false), "{word}");
+        assert_eq!(mailbox.find(word), Vec::<String>::new());
+    }
+    assert_eq!(mailbox.find("").len(), all.len() - 4);
+    assert_eq!(mailbox.find("maildir:/Archive"), ["m7"]);
+    assert_eq!(mailbox.store.check().unwrap().faults, []);
+    fs::remove_file(mailbox.root().join("cur/1000017.host:2,")).unwrap();
+    mailbox.settle();
+    mailbox.sync();
+    let expected: Vec<String> = all.into_iter().filter(|uid| uid != "m17").collect();
+    assert_eq!(mailbox.find(""), expected);
+    assert_eq!(mailbox.find("maildir:/Archive"), ["m5", "m6", "m7"]);
+    assert_eq!(mailbox.find("word5"), ["m5"]);
 }

@@ -1,5 +1,8 @@
 //! `larder purge`.
 
+mod messages;
+
+use self::messages::PurgedMessages;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -9,10 +12,12 @@ use crate::output::{format_count, print_message, sanitize_line};
 use larder_store::{Handle, HandlePrefix, Operation, OperationId, PendingWork, PurgeReport};
 use serde_json::json;
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
 /// Permanently delete items and their whole history from the store
 ///
 /// This cannot be undone. Copies outside the store's directory (backups, exports) are not deleted.
+/// The file of a message stays in its maildir: delete it, or the next sync indexes it again.
 /// A removed item can be purged by the ID that `larder remove` or `larder log` printed. If a purge
 /// was interrupted, `larder purge` without an ID finishes it.
 #[derive(Debug, clap::Args)]
@@ -31,40 +36,60 @@ impl PurgeArgs {
             return finish_purge(context);
         }
         // No reader may stay open here: it would keep the old pages in use.
-        let (handles, names) = self.resolve_handles(context)?;
+        let (handles, messages, names) = self.resolve_handles(context)?;
         if !self.yes && !confirm_purge(&names) {
             return Err(CommandFailure::new(FailureKind::Usage, "nothing was purged")
                 .with_hint(format!("this would permanently delete: {}", format_names(&names)))
                 .with_hint("use --yes to purge without confirmation"));
         }
-        let mut store = context.open_store()?;
         let mut operation = Operation::new("purge", "", now_milliseconds());
-        let purged = store.purge(&mut operation, &handles)?;
-        print_purged(context, &purged, operation.id())?;
-        Ok(CommandStatus::Done)
+        let mut purged = context.open_store()?.purge(&mut operation, &handles)?;
+        let files = messages.purge(context, &mut operation, &mut purged)?;
+        print_purged(context, &purged, operation.id(), &files)?;
+        if files.is_empty() {
+            return Ok(CommandStatus::Done);
+        }
+        let what = match files.as_slice() {
+            [_] => "the file, or the next larder sync indexes the message again",
+            _ => "the files, or the next larder sync indexes the messages again",
+        };
+        print_message("hint", format!("delete {what}"));
+        Ok(CommandStatus::Rejected)
     }
 
-    /// Returns the items to erase, and their names for messages.
+    /// Returns the items to erase, the messages, and the names of all for messages.
     fn resolve_handles(
         &self,
         context: &CommandContext,
-    ) -> Result<(Vec<Handle>, Vec<String>), CommandFailure> {
+    ) -> Result<(Vec<Handle>, PurgedMessages, Vec<String>), CommandFailure> {
         let reader = context.open_reader()?;
         let (mut handles, mut names) = (Vec::new(), Vec::new());
+        let mut messages = PurgedMessages::open(context)?;
         for id in &self.ids {
+            if messages.add_indexed(context, id, &mut names)? {
+                continue;
+            }
             let (handle, name) = if let Some(handle) = find_removed_handle(&reader, id)? {
                 (handle, format!("a removed item ({handle:.8})"))
             } else if let Some(handle) = find_purged_handle(&reader, id)? {
                 (handle, format!("an item that was purged earlier ({handle:.8})"))
             } else {
-                let meta = resolve_item(&reader, id)?;
+                let meta = match resolve_item(&reader, id) {
+                    Err(failure) if failure.is_not_found() => {
+                        match messages.add_removed(id, &mut names)? {
+                            true => continue,
+                            false => return Err(failure),
+                        }
+                    }
+                    meta => meta?,
+                };
                 let (handle, name) = (meta.handle, display_name(&reader, &meta)?);
                 (handle, format!("{name} ({handle:.8}, in {})", sanitize_line(&meta.collection)))
             };
             handles.push(handle);
             names.push(name);
         }
-        Ok((handles, names))
+        Ok((handles, messages, names))
     }
 }
 
@@ -73,12 +98,13 @@ fn finish_purge(context: &mut CommandContext) -> Result<CommandStatus, CommandFa
     context.without_work_warnings();
     let mut store = context.open_store()?;
     let mut operation = Operation::new("purge", "", now_milliseconds());
-    let purged = store.purge(&mut operation, &[])?;
+    let mut purged = store.purge(&mut operation, &[])?;
+    messages::finish_purge(context, &mut purged)?;
     if !purged.completed {
         return Err(CommandFailure::new(FailureKind::Usage, "no purge was interrupted")
             .with_hint("name the items to purge: larder purge ID..."));
     }
-    print_purged(context, &purged, operation.id())?;
+    print_purged(context, &purged, operation.id(), &[])?;
     Ok(CommandStatus::Done)
 }
 
@@ -86,6 +112,7 @@ fn print_purged(
     context: &mut CommandContext,
     purged: &PurgeReport,
     operation: Option<OperationId>,
+    files: &[PathBuf],
 ) -> Result<(), CommandFailure> {
     let deleted = purged.deleted.iter().map(|copy| copy.display().to_string());
     if context.format == OutputFormat::Json {
@@ -93,6 +120,7 @@ fn print_purged(
         context.out.print_json(&json!({
             "purged": purged.items, "completed": purged.completed, "deleted": deleted,
             "operation": operation.map(OperationId::to_number),
+            "files": files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         }))?;
         return Ok(());
     }
@@ -106,6 +134,10 @@ fn print_purged(
     for copy in deleted {
         let copy = sanitize_line(&copy);
         context.out.print_line(format!("Deleted {copy}: nothing can be erased from it"))?;
+    }
+    for file in files {
+        let file = sanitize_line(&file.display().to_string());
+        context.out.print_line(format!("The message is still in the file {file}"))?;
     }
     Ok(())
 }

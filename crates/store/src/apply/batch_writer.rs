@@ -510,11 +510,15 @@ impl<'a> BatchWriter<'a> {
 
     fn purge_item(&mut self, index: usize, handle: Handle) -> Result<ChangeOutcome, ApplyError> {
         let item = self.find_by_handle(handle)?;
-        if let Some(item) = &item {
-            let former_keys = self.sort_keys_before(index, item)?;
-            let ordinal = self.next_ordinal();
-            self.rows.log_version(item.id, ordinal, true)?;
-            self.delete_item(item, former_keys)?;
+        match &item {
+            Some(item) if item.is_message => self.purge_message(item)?,
+            Some(item) => {
+                let former_keys = self.sort_keys_before(index, item)?;
+                let ordinal = self.next_ordinal();
+                self.rows.log_version(item.id, ordinal, true)?;
+                self.delete_item(item, former_keys)?;
+            }
+            None => {}
         }
         let (erased, bytes) = history::erase_item_history(self.tx, handle)?;
         self.rows.history_bytes -= bytes;

@@ -64,7 +64,7 @@ pub(super) struct MailWriter<'w, 'a> {
     pub(super) batch: &'w mut BatchWriter<'a>,
     pub(super) collection: CollectionKey,
     pub(super) columns: ColumnWriter,
-    labels: LabelWriter,
+    pub(super) labels: LabelWriter,
     directories: HashMap<Vec<u8>, DirectoryRow>,
     departures: ThreadDepartures,
     /// The row before which messages were read with other rules.
@@ -75,28 +75,45 @@ impl BatchWriter<'_> {
     /// Writes the mail of a collection.
     pub(super) fn apply_mail(&mut self, mail: MailBatch) -> Result<ChangeOutcome, ApplyError> {
         let collection = self.find_or_create_collection(&mail.collection, Kind::Message)?;
-        let tx = self.tx;
-        let mut writer = MailWriter {
-            batch: self,
+        let mut writer = MailWriter::begin(self, collection)?;
+        for change in mail.changes {
+            writer.apply_change(change)?;
+        }
+        writer.finish()?;
+        write_words(self.tx, mail.words)?;
+        self.rows.last_row_number = self.rows.last_row_number.max(i64::from(mail.end_row) - 1);
+        Ok(ChangeOutcome::Done)
+    }
+}
+
+impl<'w, 'a> MailWriter<'w, 'a> {
+    /// Begins to write the mail of a collection.
+    pub(super) fn begin(
+        batch: &'w mut BatchWriter<'a>,
+        collection: CollectionKey,
+    ) -> Result<MailWriter<'w, 'a>, ApplyError> {
+        let outdated_end = find_meta_number(batch.tx, OUTDATED_END_KEY)?.unwrap_or_default();
+        Ok(MailWriter {
+            batch,
             collection,
             columns: ColumnWriter::default(),
             labels: LabelWriter::default(),
             directories: HashMap::new(),
             departures: ThreadDepartures::default(),
-            outdated_end: find_meta_number(tx, OUTDATED_END_KEY)?.unwrap_or_default(),
-        };
-        for change in mail.changes {
-            writer.apply_change(change)?;
-        }
-        let MailWriter { mut columns, labels, departures, .. } = writer;
+            outdated_end,
+        })
+    }
+
+    /// Writes what was collected: columns, labels and threads, with their before-image.
+    pub(super) fn finish(self) -> Result<(), ApplyError> {
+        let MailWriter { batch, mut columns, labels, departures, .. } = self;
+        let tx = batch.tx;
         departures.divide_threads(tx, &mut columns)?;
-        let mut before = BeforeImageWriter::new(self.rows.last_row_number);
+        let mut before = BeforeImageWriter::new(batch.rows.last_row_number);
         columns.write(tx, &mut before)?;
         labels.write(tx, &mut before)?;
-        before.write(tx, self.seq)?;
-        write_words(tx, mail.words)?;
-        self.rows.last_row_number = self.rows.last_row_number.max(i64::from(mail.end_row) - 1);
-        Ok(ChangeOutcome::Done)
+        before.write(tx, batch.seq)?;
+        Ok(())
     }
 }
 

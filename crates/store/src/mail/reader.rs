@@ -9,16 +9,16 @@ use super::former_states::FormerMailStates;
 use super::labels::{ListedLabels, read_label_cursor, read_label_names};
 use super::threads::{find_thread, thread_members};
 use super::{BLOCK_ROWS, BlockRows};
-use crate::Seq;
 use crate::before_images::read_changed_rows;
 use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
-use crate::handle::Handle;
+use crate::handle::{Handle, HandlePrefix};
 use crate::index_tables::IndexTables;
 use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY, WORD_DICTIONARY, WORD_INDEX};
 use crate::meta::{find_meta_number, has_meta, read_meta_text};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
+use crate::{Kind, Seq};
 use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
 use larder_format::maildir_name::MaildirName;
@@ -214,6 +214,28 @@ impl<'r> MailReader<'r> {
             }
             found.extend(find_other_texts(tx, uid)?);
             Ok(found)
+        })
+    }
+
+    /// Returns the handles and names of removed messages that the history names: those with this
+    /// Message-ID, or whose handle begins with a prefix.
+    pub fn find_removed(
+        &self,
+        uid: &str,
+        prefix: Option<HandlePrefix>,
+    ) -> Result<Vec<(Handle, String)>> {
+        self.run(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT DISTINCT handle, uid FROM item_history f
+                 WHERE (uid = ?1 OR uid IS NOT NULL AND handle BETWEEN ?2 AND ?3) AND kind = ?4
+                   AND NOT EXISTS(SELECT 1 FROM item i WHERE i.handle = f.handle)",
+            )?;
+            let first = prefix.map(|prefix| prefix.first.to_bytes());
+            let last = prefix.map(|prefix| prefix.last.to_bytes());
+            let rows = select.query_map((uid, first, last, Kind::Message.number()), |row| {
+                Ok((Handle::from_bytes(row.get_ref(0)?.as_blob()?), row.get(1)?))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
 

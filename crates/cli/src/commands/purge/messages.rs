@@ -1,0 +1,132 @@
+//! Messages that `larder purge` erases: from the index of mail, and their labels from the store.
+//!
+//! Separate from `purge`, because their files stay, and two stores have parts of them.
+
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, FailureKind};
+use crate::machine_time::now_milliseconds;
+use crate::mail_store::{
+    follow_labels, mail_directory, mail_roots, open_mail_reader, open_mail_store, resolve_message,
+};
+use crate::output::sanitize_line;
+use larder_edit::labels::find_labels_to_purge;
+use larder_store::{Handle, HandlePrefix, Operation, PurgeReport, Reader};
+use std::path::PathBuf;
+
+/// The messages to erase.
+pub(super) struct PurgedMessages {
+    /// The index of mail; `None`: there is none.
+    index: Option<Reader>,
+    /// The handles and names of the messages.
+    messages: Vec<(Handle, String)>,
+    /// Their files.
+    files: Vec<PathBuf>,
+}
+
+impl PurgedMessages {
+    pub(super) fn open(context: &CommandContext) -> Result<PurgedMessages, CommandFailure> {
+        let index = open_mail_reader(context)?;
+        Ok(PurgedMessages { index, messages: Vec::new(), files: Vec::new() })
+    }
+
+    /// Adds the messages of the index that an ID names: several if it is a Message-ID that several
+    /// have. Returns whether there are any.
+    pub(super) fn add_indexed(
+        &mut self,
+        context: &CommandContext,
+        id: &str,
+        names: &mut Vec<String>,
+    ) -> Result<bool, CommandFailure> {
+        let Some(reader) = &self.index else { return Ok(false) };
+        let uid = id.strip_prefix("mid:").unwrap_or(id);
+        let mut rows = reader.mail()?.rows_with_uid(uid)?;
+        if rows.is_empty() {
+            rows.extend(resolve_message(context, reader, id)?);
+        }
+        if rows.is_empty() {
+            return Ok(false);
+        }
+        let roots = mail_roots(context)?;
+        let mail = reader.mail()?;
+        for row in rows {
+            let Some(message) = mail.message(row)? else { continue };
+            names.push(format!(
+                "{} ({:.8})",
+                sanitize_line(&message.summary.subject),
+                message.handle
+            ));
+            for (collection, path) in mail.message_files(row)? {
+                self.files.extend(roots.get(&collection).map(|root| root.join(path)));
+            }
+            self.messages.push((message.handle, message.uid));
+        }
+        // Earlier states of the history may name it, too.
+        self.messages.extend(mail.find_removed(uid, None)?);
+        Ok(true)
+    }
+
+    /// Adds a message whose file is gone, if an ID names one. Returns whether it does.
+    pub(super) fn add_removed(
+        &mut self,
+        id: &str,
+        names: &mut Vec<String>,
+    ) -> Result<bool, CommandFailure> {
+        let Some(reader) = &self.index else { return Ok(false) };
+        let uid = id.strip_prefix("mid:").unwrap_or(id);
+        let found = reader.mail()?.find_removed(uid, HandlePrefix::parse(id))?;
+        let is_named = |(_, name): &(Handle, String)| name == uid;
+        if found.len() > 1 && !found.iter().all(is_named) {
+            let message = format!("the ID {:?} matches several items", sanitize_line(id));
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("type more letters of the ID, or the Message-ID"));
+        }
+        let has_any = !found.is_empty();
+        names.extend(found.iter().map(|(handle, _)| format!("a removed message ({handle:.8})")));
+        self.messages.extend(found);
+        Ok(has_any)
+    }
+
+    /// Erases the messages. Returns the files that have them and are still there. The labels go
+    /// first: until the index is purged, the same command can be given again.
+    pub(super) fn purge(
+        self,
+        context: &CommandContext,
+        operation: &mut Operation,
+        purged: &mut PurgeReport,
+    ) -> Result<Vec<PathBuf>, CommandFailure> {
+        let PurgedMessages { index, messages, files } = self;
+        let Some(index) = index.filter(|_| !messages.is_empty()) else { return Ok(Vec::new()) };
+        let labels = find_labels_to_purge(&context.open_reader()?, &index, &messages)?;
+        // It would keep the old pages in use.
+        drop(index);
+        if !labels.is_empty() {
+            let erased = context.open_store()?.purge(operation, &labels)?;
+            add_report(purged, PurgeReport { items: 0, ..erased });
+        }
+        let mut store = open_mail_store(context)?;
+        follow_labels(context, &mut store)?;
+        let handles: Vec<Handle> = messages.into_iter().map(|(handle, _)| handle).collect();
+        let mut operation = Operation::new("purge", "", now_milliseconds());
+        add_report(purged, store.purge(&mut operation, &handles)?);
+        Ok(files.into_iter().filter(|file| file.exists()).collect())
+    }
+}
+
+/// Finishes a purge of messages that was interrupted.
+pub(super) fn finish_purge(
+    context: &CommandContext,
+    purged: &mut PurgeReport,
+) -> Result<(), CommandFailure> {
+    if !mail_directory(context).has_store() {
+        return Ok(());
+    }
+    let mut operation = Operation::new("purge", "", now_milliseconds());
+    add_report(purged, open_mail_store(context)?.purge(&mut operation, &[])?);
+    Ok(())
+}
+
+fn add_report(all: &mut PurgeReport, part: PurgeReport) {
+    all.items += part.items;
+    all.completed |= part.completed;
+    all.deleted.extend(part.deleted);
+}

@@ -217,12 +217,63 @@ fn links_stand_in_a_maildir_of_their_own() {
     // The links are no second copy of the messages for a source.
     let run = home.code(&["sources", "add", "links", "--into", "links"], 2);
     assert!(run.stderr().contains("is no maildir"), "{}", run.stderr());
-    // A maildir with messages is no folder of links.
-    let run = home.run(&["find", "walrus", "--links", "mail/INBOX", "--clear"]);
-    assert!(run.stderr().contains("is no link"), "{}", run.stderr());
-    assert_eq!(run.code, 5);
-    assert!(home.work("mail/INBOX/cur/1.host:2,S").exists());
-    assert!(!home.work("mail/INBOX/.noindex").exists());
+    // Links of others and files of a mail program stay.
+    home.write("links/cur/note", "");
+    std::os::unix::fs::symlink("/nowhere", home.work("links/new/own")).unwrap();
+    let run = home.code(&["find", "walrus", "--links", "links", "--clear"], 0);
+    assert!(run.stderr().contains("3 links made, 0 kept, 1 removed"), "{}", run.stderr());
+    assert!(home.work("links/cur/note").exists());
+    assert!(home.work("links/new/own").is_symlink());
+}
+
+#[test]
+fn links_are_kept_out_of_mail_and_of_folders_of_others() {
+    let home = home_with_mail();
+    // A maildir of links that others made, as that of git-annex.
+    home.write("annex/cur/.keep", "");
+    std::os::unix::fs::symlink("/nowhere", home.work("annex/cur/1")).unwrap();
+    // A marker of the user says nothing about who made the files.
+    home.write("hidden/.noindex", "");
+    home.write("hidden/1", "");
+    std::os::unix::fs::symlink("mail", home.work("alias")).unwrap();
+    let before = tree(&home);
+    for (folder, reason) in [
+        ("mail", "has to be apart"),
+        ("mail/INBOX", "has to be apart"),
+        ("mail/new-folder/links", "has to be apart"),
+        ("alias/links", "has to be apart"),
+        (".", "has to be apart"),
+        ("..", "has to be apart"),
+        ("annex", "is neither empty nor a folder of links"),
+        ("hidden", "is neither empty nor a folder of links"),
+    ] {
+        for clear in [&[][..], &["--clear"]] {
+            let args = [&["find", "walrus", "--links", folder], clear].concat();
+            let run = home.run(&args);
+            assert!(run.stderr().contains(reason), "{folder}: {}", run.stderr());
+            assert_eq!(run.code, 2, "{folder}: {}", run.stderr());
+        }
+    }
+    assert_eq!(tree(&home), before);
+    // A folder whose marker was not finished is continued.
+    home.write("killed/.noindex", "");
+    home.ok(&["find", "walrus", "--links", "killed"]);
+}
+
+/// Returns the paths of all files below the working directory.
+fn tree(home: &Home) -> Vec<std::path::PathBuf> {
+    let mut found = vec![home.work("")];
+    let mut at = 0;
+    while at < found.len() {
+        let path = found[at].clone();
+        at += 1;
+        if path.is_dir() && !path.is_symlink() {
+            let entries = std::fs::read_dir(path).unwrap();
+            found.extend(entries.map(|entry| entry.unwrap().path()));
+        }
+    }
+    found.sort();
+    found
 }
 
 #[test]

@@ -73,11 +73,19 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
-    /// A folder of links has another file.
-    #[error("{path} is no link: links are made in a folder of their own")]
-    NotALink {
-        /// The file.
+    /// A folder for links has files of others.
+    #[error("{path} is neither empty nor a folder of links that larder made")]
+    NotALinkFolder {
+        /// The path of the folder.
         path: PathBuf,
+    },
+    /// A folder for links is part of the mail.
+    #[error("cannot make links in {path}: the source {root} has to be apart")]
+    LinksInSource {
+        /// The path of the folder.
+        path: PathBuf,
+        /// The maildir of the source.
+        root: PathBuf,
     },
     /// The output of an export could not be written.
     #[error("cannot write the export: {0}")]

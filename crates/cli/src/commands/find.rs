@@ -126,7 +126,7 @@ pub(crate) struct FindArgs {
     /// Messages: make symbolic links to the files in DIR, a maildir of its own
     #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "summary", "files", "snippets", "count"])]
     links: Option<OutputFolder>,
-    /// Remove all other links from DIR first
+    /// Remove the links of earlier runs from DIR first
     #[arg(long, requires = "links")]
     clear: bool,
     /// Messages: leave out the first N

@@ -243,6 +243,11 @@ impl From<larder_sync::Error> for CommandFailure {
         match error {
             larder_sync::Error::Store(error) => error.into(),
             larder_sync::Error::Query(error) => error.into(),
+            error @ (larder_sync::Error::NotALinkFolder { .. }
+            | larder_sync::Error::LinksInSource { .. }) => {
+                CommandFailure::new(FailureKind::Usage, error)
+                    .with_hint("name a new folder with --links")
+            }
             error @ larder_sync::Error::RejectsFileIsInput { .. } => {
                 CommandFailure::new(FailureKind::Usage, error)
                     .with_hint("choose another file with --rejects")

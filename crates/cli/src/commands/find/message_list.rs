@@ -14,7 +14,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    MailRoots, mail_roots, open_labelled_mail, open_message_row, parse_mail_query,
+    MailRoots, list_sources, mail_roots, open_labelled_mail, open_message_row, parse_mail_query,
     print_outdated_note, query_roots, require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
@@ -23,6 +23,7 @@ use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSo
 use larder_store::Reader;
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// The number of messages or threads that a list has if the user sets no limit.
 const DEFAULT_LIMIT: usize = 1000;
@@ -308,7 +309,9 @@ fn make_links(
         paths.extend(message_paths(reader, &roots, one.message.row)?);
     }
     let path = folder.checked_path(&context.dir)?;
-    let report = larder_sync::link_messages(path, &paths, is_clearing)?;
+    let sources = list_sources(context)?;
+    let roots: Vec<&Path> = sources.iter().map(|source| source.path.as_path()).collect();
+    let report = larder_sync::link_messages(path, &roots, &paths, is_clearing)?;
     if context.format == OutputFormat::Json {
         let object =
             json!({ "added": report.added, "kept": report.kept, "removed": report.removed });

@@ -55,13 +55,12 @@ pub fn sanitize_html(html: &str) -> String {
 #[must_use]
 pub fn escape_html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in shown_chars(text) {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\0' => {}
             c => escaped.push(c),
         }
     }
@@ -70,14 +69,19 @@ pub fn escape_html(text: &str) -> String {
 
 /// Adds text of HTML, whose character references stay.
 fn escape_text(output: &mut String, text: &str) {
-    for c in text.chars() {
+    for c in shown_chars(text) {
         match c {
             '<' => output.push_str("&lt;"),
             '>' => output.push_str("&gt;"),
-            '\0' => {}
             c => output.push(c),
         }
     }
+}
+
+/// Returns the characters without controls, which browsers ignore, but a terminal that the page is
+/// printed on obeys.
+fn shown_chars(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
 }
 
 /// HTML that is written anew.
@@ -228,7 +232,7 @@ fn resolve_references(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::sanitize_html;
+    use super::{escape_html, sanitize_html};
 
     #[test]
     fn only_known_markup_stays() {
@@ -264,9 +268,14 @@ mod tests {
             ("<p align='\"><script>'>x", "<p align=\"&quot;&gt;&lt;script&gt;\">x</p>"),
             ("<!-- <b> --><!DOCTYPE html><?x?>y", "y"),
             ("a\0b<\0p>", "ab&lt;p&gt;"),
+            // Of a sequence for a terminal, the text stays.
+            ("\u{1b}]0;x\u{7}a\r\n\tb\u{9b}2J\u{7f}", "]0;xa\n\tb2J"),
+            ("<p align='\u{1b}[2J\u{90}'>", "<p align=\"[2J\"></p>"),
+            ("<img alt='\u{1b}[2J&#27;&#x9b;x'>", "[[2Jx]"),
         ] {
             assert_eq!(sanitize_html(html), expected, "{html}");
         }
+        assert_eq!(escape_html("\u{1b}[2J<a>\u{9b}&\"\t\r\n"), "[2J&lt;a&gt;&amp;&quot;\t\n");
     }
 
     #[test]
@@ -282,11 +291,13 @@ mod tests {
                 proptest::sample::select(&[
                     "<", ">", "script", "</", "style", "p", " ", "=", "\"", "'", "a href", "img",
                     "onload", "javascript:", "&#60;", "&lt;", "<!--", "-->", "x", "svg", "/",
+                    "\u{1b}", "\u{9b}", "&#27;", "alt",
                 ][..]),
                 0..30,
             )
         ) {
             let safe = sanitize_html(&html.concat());
+            proptest::prop_assert!(!safe.contains(['\u{1b}', '\u{9b}']), "{}", safe);
             let tags = safe.split('<').skip(1).map(|tag| tag.trim_start_matches('/'));
             for tag in tags {
                 let name: String = tag.chars().take_while(char::is_ascii_alphanumeric).collect();

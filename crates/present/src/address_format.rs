@@ -123,8 +123,8 @@ fn write_bbdb_record(
     )
 }
 
-/// Returns a mailbox as mutt reads it in a configuration file, where a backquote begins a command
-/// and a dollar sign a variable.
+/// Returns a mailbox as mutt reads it in a configuration file, where a backquote begins a command,
+/// a dollar sign a variable and a number sign a comment, in quotes, too.
 fn mutt_mailbox(name: &str, address: &str) -> String {
     let plain: String = name.chars().filter(|c| !matches!(c, '"' | '\\')).collect();
     let is_special = |c: char| "()<>[]:;@,.".contains(c);
@@ -133,7 +133,7 @@ fn mutt_mailbox(name: &str, address: &str) -> String {
         false if plain.contains(is_special) => format!("\"{plain}\" <{address}>"),
         false => format!("{plain} <{address}>"),
     };
-    mailbox.replace('`', "\\`").replace('$', "\\$")
+    mailbox.replace('`', "\\`").replace('$', "\\$").replace('#', "\\#")
 }
 
 /// Returns an alias that is in no other line: the first name and the initial of the last one, else
@@ -175,6 +175,7 @@ mod tests {
             entry("Anna \"B\" Berg, `id` $HOME\\", "a`id`$x@b.example"),
             entry("x\ty\nz\u{202e};", "x@b.example"),
             entry("", "=@b.example"),
+            entry("Ticket #12, x", "x#y@b.example"),
         ];
         let check = |format, expect: &str| {
             let found = format_addresses(format, &entries, "2026-11-24").replace('\r', "");
@@ -186,28 +187,32 @@ mod tests {
              anna@b.example\tAnna Berg\t12 messages\n\
              a`id`$x@b.example\tAnna \"B\" Berg, `id` $HOME\\\t12 messages\n\
              x@b.example\tx y z<U+202E>;\t12 messages\n\
-             =@b.example\t\t12 messages\n",
+             =@b.example\t\t12 messages\n\
+             x#y@b.example\tTicket #12, x\t12 messages\n",
         );
         check(
             AddressFormat::MuttAlias,
             "alias AnnaB Anna Berg <anna@b.example>\n\
              alias AnnaH \"Anna B Berg, \\`id\\` \\$HOME\" <a\\`id\\`\\$x@b.example>\n\
              alias xz \"x y z<U+202E>;\" <x@b.example>\n\
-             alias address =@b.example\n",
+             alias address =@b.example\n\
+             alias Ticketx \"Ticket \\#12, x\" <x\\#y@b.example>\n",
         );
         check(
             AddressFormat::Csv,
             "\"Anna Berg\",\"anna@b.example\"\n\
              \"Anna \"\"B\"\" Berg, `id` $HOME\\\",\"a`id`$x@b.example\"\n\
              \"x y z\u{202e};\",\"x@b.example\"\n\
-             \"\",\"=@b.example\"\n",
+             \"\",\"=@b.example\"\n\
+             \"Ticket #12, x\",\"x#y@b.example\"\n",
         );
         check(
             AddressFormat::Org,
             "* Anna Berg\n:PROPERTIES:\n:EMAIL: anna@b.example\n:END:\n\n\
              * Anna \"B\" Berg, `id` $HOME\\\n:PROPERTIES:\n:EMAIL: a`id`$x@b.example\n:END:\n\n\
              * x y z<U+202E>;\n:PROPERTIES:\n:EMAIL: x@b.example\n:END:\n\n\
-             * =@b.example\n:PROPERTIES:\n:EMAIL: =@b.example\n:END:\n\n",
+             * =@b.example\n:PROPERTIES:\n:EMAIL: =@b.example\n:END:\n\n\
+             * Ticket #12, x\n:PROPERTIES:\n:EMAIL: x#y@b.example\n:END:\n\n",
         );
         let dates = "((creation-date . \"2026-11-24\") (time-stamp . \"2026-03-06\")) nil]\n";
         check(
@@ -218,7 +223,8 @@ mod tests {
                  [\"Anna \\\"B\\\" Berg, `id`\" \"$HOME\\\\\" nil nil nil nil \
                  (\"a`id`$x@b.example\") {dates}\
                  [\"x y\" \"z<U+202E>;\" nil nil nil nil (\"x@b.example\") {dates}\
-                 [nil nil nil nil nil nil (\"=@b.example\") {dates}"
+                 [nil nil nil nil nil nil (\"=@b.example\") {dates}\
+                 [\"Ticket #12,\" \"x\" nil nil nil nil (\"x#y@b.example\") {dates}"
             ),
         );
         check(
@@ -227,7 +233,8 @@ mod tests {
              BEGIN:VCARD\nVERSION:4.0\nFN:Anna \"B\" Berg\\, `id` $HOME\\\\\n\
              EMAIL:a`id`$x@b.example\nEND:VCARD\n\
              BEGIN:VCARD\nVERSION:4.0\nFN:x y z\u{202e}\\;\nEMAIL:x@b.example\nEND:VCARD\n\
-             BEGIN:VCARD\nVERSION:4.0\nFN:=@b.example\nEMAIL:=@b.example\nEND:VCARD\n",
+             BEGIN:VCARD\nVERSION:4.0\nFN:=@b.example\nEMAIL:=@b.example\nEND:VCARD\n\
+             BEGIN:VCARD\nVERSION:4.0\nFN:Ticket #12\\, x\nEMAIL:x#y@b.example\nEND:VCARD\n",
         );
     }
 

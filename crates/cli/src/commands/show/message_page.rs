@@ -10,7 +10,7 @@ use larder_format::message::{
     PartRole,
 };
 use larder_present::description::describe_stamp;
-use larder_present::message_html::{MessageArticle, format_message_article};
+use larder_present::message_html::{HeaderRows, MessageArticle, format_message_article};
 use larder_query::{ThreadRow, UserLocale};
 use serde_json::{Value, json};
 
@@ -57,7 +57,12 @@ pub(super) fn html_article(
     });
     let names: Vec<String> = names.collect();
     rows.extend((!names.is_empty()).then(|| ("parts", names.join(", "))));
-    Ok(format_message_article(&MessageArticle { message: &message, rows }))
+    let inner_rows = message.parts.iter().filter_map(|part| match &part.content {
+        PartContent::Message(headers) => Some(header_rows(headers, &context.settings.user_locale)),
+        _ => None,
+    });
+    let inner_rows = inner_rows.collect();
+    Ok(format_message_article(&MessageArticle { message: &message, rows, inner_rows }))
 }
 
 /// Prints the page of a message: header, attachments, text.
@@ -139,7 +144,7 @@ pub(in crate::commands) fn place_json(place: &ThreadRow, path: &[u32]) -> Value 
 }
 
 /// Returns the fields of a header as rows of the page, without the subject.
-fn header_rows(headers: &MessageHeaders, user_locale: &UserLocale) -> Vec<(&'static str, String)> {
+fn header_rows(headers: &MessageHeaders, user_locale: &UserLocale) -> HeaderRows {
     let joined = |addresses: &[MailAddress]| {
         let shown = addresses.iter().map(|one| sanitize_line(&one.to_string()));
         shown.collect::<Vec<_>>().join(", ")

@@ -1,17 +1,19 @@
 //! Mail messages as an HTML page for a browser.
 //!
 //! The page has the HTML and the texts of a message, and those of the messages in it. It runs no
-//! script and loads nothing from anywhere: the markup is sanitized, and a policy in the page forbids
-//! the rest. Separate from the lists of `agenda`, which are text for a terminal.
+//! script and loads nothing from anywhere: the markup is sanitized, and a policy in the page
+//! forbids the rest. Separate from the lists of `agenda`, which are text for a terminal.
 
 use larder_format::message::{Message, MessageHeaders, MessagePart, PartContent, PartRole};
 use larder_format::safe_html::{escape_html, sanitize_html};
 
 /// The start of a page. The policy comes before anything of a message. It allows the style below,
-/// by the SHA-256 of its text.
+/// by the SHA-256 of its text. It does not forbid browsers to look up the hosts of links, whose
+/// names may be those of readers: that is a field of its own.
 const PAGE_START: &str = "<!doctype html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-LXZaFMpUZq0QreCwq/QWUEqgvPUP1dM3S4bwD10R0Jg='; \
-    base-uri 'none'; form-action 'none'\">\n<meta name=\"referrer\" content=\"no-referrer\">\n";
+    base-uri 'none'; form-action 'none'\">\n<meta http-equiv=\"x-dns-prefetch-control\" content=\"off\">\n\
+    <meta name=\"referrer\" content=\"no-referrer\">\n";
 /// The style of a page.
 const PAGE_STYLE: &str = "<style>body { font-family: sans-serif; max-width: 50em; margin: 1em auto }\n\
     th { text-align: left; padding-right: 1em; font-weight: normal; color: #666 }\n\
@@ -175,6 +177,8 @@ mod tests {
             text.contains("<div class=\"text\">1 &lt; 2 &amp; &lt;/div&gt;&lt;script&gt;</div>")
         );
         assert!(text.find("Content-Security-Policy") < text.find("<body>"));
+        let no_lookups = "<meta http-equiv=\"x-dns-prefetch-control\" content=\"off\">\n";
+        assert!(text.find(no_lookups).unwrap() < text.find("<body>").unwrap());
     }
 
     /// Returns the blocks of the page of a message with this content.

@@ -189,7 +189,7 @@ impl Store {
         let tx = self.autocommit_read();
         let is_pruned = || -> DatabaseResult<bool> {
             let sql = "SELECT min(seq) FROM batch WHERE operation = ?1";
-            let first: Option<Seq> = tx.query_row(sql, [id], |row| row.get(0))?;
+            let first: Option<Seq> = tx.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
             let oldest = read_meta_number(&tx, "history_from")?;
             Ok(first.is_some_and(|first| first < oldest))
         };

@@ -239,10 +239,10 @@ impl ItemUndoPlanner<'_> {
         precondition: Precondition,
     ) -> DatabaseResult<BatchChange> {
         let sql = "SELECT name, index_config, type FROM collection WHERE id = ?1";
-        let (name, config, number): (String, String, i64) =
-            self.tx.query_row(sql, [state.collection], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })?;
+        let (name, config, number): (String, String, i64) = self
+            .tx
+            .prepare_cached(sql)?
+            .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let collection_type = CollectionType::from_number(number)
             .ok_or_else(|| DatabaseError::unknown_collection_type(state.collection, number))?;
         let config = IndexConfig::from_stored(&config, collection_type);
@@ -259,14 +259,14 @@ impl ItemUndoPlanner<'_> {
     fn find_current_item(&self, handle: Handle) -> rusqlite::Result<Option<CurrentItem>> {
         let sql = "SELECT id, seq FROM item WHERE handle = ?1";
         let read_row = |row: &Row<'_>| Ok(CurrentItem { row: row.get(0)?, seq: row.get(1)? });
-        self.tx.query_row(sql, [handle.to_bytes()], read_row).optional()
+        self.tx.prepare_cached(sql)?.query_row([handle.to_bytes()], read_row).optional()
     }
 
     /// Returns whether a batch belongs to the operation.
     fn has_batch(&self, seq: Seq) -> rusqlite::Result<bool> {
         let sql = "SELECT operation FROM batch WHERE seq = ?1";
         let operation: Option<OperationId> =
-            self.tx.query_row(sql, [seq], |row| row.get(0)).optional()?;
+            self.tx.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional()?;
         Ok(operation == Some(self.operation))
     }
 

@@ -65,8 +65,11 @@ fn contacts_and_events_are_listed_together() {
     home.write("anna.vcf", ANNA);
     home.ok(&["import", "anna.vcf"]);
     assert_snapshot!(find_lines(&home, &["find", "anna or standup"]), @"
+    Events
     h7sb8b0z  2026-01-05 09:30  Standup                    Room 4  repeats
     eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
+
+    Contacts
     xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works
     ");
     assert_snapshot!(find_lines(&home, &["find", "anna", "or", "dentist", "--fields", "full_name,summary,start"]), @r"

@@ -161,11 +161,18 @@ impl MailWatch {
         })?;
         let mut due = DueRound { is_all: true, ..DueRound::default() };
         let (mut last_scan, mut is_ready) = (Instant::now(), false);
+        // Later rounds are for changes, which the system names.
+        let mut is_full = options.sync.is_full;
         while !is_cancelled() {
             if due.is_all {
                 last_scan = Instant::now();
             }
-            self.run_round(stores, options, &due, report_event, is_cancelled)?;
+            let sync = MailSyncOptions {
+                is_full: std::mem::take(&mut is_full),
+                edited_directories: due.edited_directories.clone(),
+                ..options.sync.clone()
+            };
+            self.run_round(stores, options, &due, &sync, report_event, is_cancelled)?;
             if is_cancelled() {
                 break;
             }
@@ -190,6 +197,7 @@ impl MailWatch {
         stores: &MailStores,
         options: &MailWatchOptions,
         due: &DueRound,
+        sync: &MailSyncOptions,
         report_event: &mut dyn FnMut(MailWatchEvent<'_>),
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
@@ -198,13 +206,9 @@ impl MailWatch {
             false => due.names.iter().cloned().collect(),
         };
         self.sources = self.list_sources(stores, options)?;
-        let sync = MailSyncOptions {
-            edited_directories: due.edited_directories.clone(),
-            ..options.sync.clone()
-        };
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let at = i64::try_from(at).unwrap_or(i64::MAX);
-        let round = SyncRound { names: &names, options: &sync, at };
+        let round = SyncRound { names: &names, options: sync, at };
         let (folders, failures) = (&mut self.folders, &mut self.failures);
         let lost_roots = &mut self.lost_roots;
         let completed = sync_mail_sources(
@@ -256,7 +260,10 @@ impl MailWatch {
             self.forget_watches(&root);
         }
         let mut wanted = BTreeSet::new();
-        self.folders.retain(|name, _| self.sources.iter().any(|source| source.name == *name));
+        let sources = &self.sources;
+        let is_source = |name: &String| sources.iter().any(|source| source.name == *name);
+        self.folders.retain(|name, _| is_source(name));
+        self.failures.retain(|name, _| is_source(name));
         for source in &self.sources {
             match self.folders.get(&source.name) {
                 Some(folders) => wanted.extend(folders.iter().cloned()),
@@ -356,8 +363,12 @@ impl MailWatch {
         Ok(due)
     }
 
-    /// Notes a change.
+    /// Notes a change, unless no index depends on it: mail programs write files of their own into
+    /// the folders all the time.
     fn add_change(&mut self, change: DirectoryChange, due: &mut DueRound) {
+        if !self.is_relevant(&change) {
+            return;
+        }
         let path = match change {
             DirectoryChange::Lost => {
                 (due.is_all, due.is_lost) = (true, true);
@@ -385,6 +396,31 @@ impl MailWatch {
                 || self.failures.contains_key(&source.name)
         });
         due.names.extend(sources.map(|source| source.name.clone()));
+    }
+
+    /// Returns whether a change may be one of messages or of folders.
+    fn is_relevant(&self, change: &DirectoryChange) -> bool {
+        let (DirectoryChange::Added(path)
+        | DirectoryChange::Removed(path)
+        | DirectoryChange::Edited(path)) = change
+        else {
+            return true;
+        };
+        let name = path.file_name().unwrap_or_default();
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+        if folder == "cur" || folder == "new" {
+            return !name.as_encoded_bytes().starts_with(b".");
+        }
+        let is_folder = || match change {
+            DirectoryChange::Added(_) => path.is_dir(),
+            // It is not known any more what it was: a folder was watched, or had one that was.
+            DirectoryChange::Removed(_) => {
+                self.watched.iter().any(|folder| folder.starts_with(path))
+                    || self.sources.iter().any(|source| source.path.starts_with(path))
+            }
+            _ => false,
+        };
+        name == ".noindex" || name == ".noupdate" || is_folder()
     }
 }
 

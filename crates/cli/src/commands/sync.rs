@@ -9,13 +9,15 @@ use crate::mail_rules::run_rules;
 use crate::mail_store::{
     follow_labels, list_sources, mail_stores, open_mail_reader, open_mail_store,
 };
-use crate::output::{format_count, format_grouped, print_message, sanitize_line};
+use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
 use larder_sync::{
     MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch, MailWatchEvent, MailWatchOptions,
     RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
 };
 use serde_json::json;
+use std::cell::Cell;
 use std::collections::HashSet;
+use std::mem;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -105,10 +107,17 @@ impl SyncArgs {
         let stop = install_interrupt_wake(move || waker.wake());
         let mut printer = RoundPrinter::new(context);
         printer.is_watch = true;
-        let (stores, is_stopped) = (mail_stores(printer.context), || stop.load(Ordering::Relaxed));
+        let mut scope = if self.rules { RuleScope::All } else { RuleScope::New };
+        let stores = mail_stores(printer.context);
+        // Nobody reads the output any more.
+        let is_ended = Cell::new(false);
+        let is_stopped = || stop.load(Ordering::Relaxed) || is_ended.get();
         let mut print = |event: MailWatchEvent<'_>| match event {
             MailWatchEvent::Round(event) => printer.print(&event),
-            MailWatchEvent::RoundEnded(completed) => printer.run_rules(completed, RuleScope::New),
+            MailWatchEvent::RoundEnded(completed) => {
+                printer.run_rules(completed, mem::replace(&mut scope, RuleScope::New));
+                is_ended.set(!printer.flush());
+            }
             MailWatchEvent::Ready { folders } => {
                 let folders = format_count(folders as u64, "folder");
                 printer.context.print_note(format!("watching {folders}; Control-C ends"));
@@ -125,7 +134,8 @@ impl SyncArgs {
             }
         };
         watch.run(&stores, &options, &mut print, &is_stopped)?;
-        printer.finish().map(|_| CommandStatus::Interrupted)
+        printer.finish()?;
+        Ok(if is_ended.get() { CommandStatus::Done } else { CommandStatus::Interrupted })
     }
 
     fn to_options(&self, context: &CommandContext) -> MailSyncOptions {
@@ -220,7 +230,7 @@ impl<'c> RoundPrinter<'c> {
             return;
         }
         if let Err(failure) = print_report(self.context, name, report, &problems) {
-            self.failure.get_or_insert(failure);
+            self.note_failure(failure);
         }
         if report.is_interrupted {
             self.status = CommandStatus::Interrupted;
@@ -246,10 +256,22 @@ impl<'c> RoundPrinter<'c> {
                 self.status = CommandStatus::Rejected;
             }
             Ok(false) => {}
-            Err(failure) => {
-                self.failure.get_or_insert(failure);
-            }
+            Err(failure) => self.note_failure(failure),
         }
+    }
+
+    /// Keeps a failure for the end. A watch goes on, and prints each failure once.
+    fn note_failure(&mut self, failure: CommandFailure) {
+        if !self.is_watch {
+            self.failure.get_or_insert(failure);
+        } else if self.printed.insert((PathBuf::new(), failure.message().to_string())) {
+            failure.print_as_warning(false);
+        }
+    }
+
+    /// Prints the lines of a round. Returns false if they cannot be printed, or nobody reads them.
+    fn flush(&mut self) -> bool {
+        self.context.out.flush().is_ok() && !OutputStream::is_reader_gone()
     }
 
     fn finish(self) -> Result<CommandStatus, CommandFailure> {

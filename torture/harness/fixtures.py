@@ -3,12 +3,15 @@
 The standard store has a history of every kind: imports, an edit, a removal that was undone, a removed collection,
 an item above 64 KB, a series with an exception. Two backups of it differ in size and history, so that a restore of
 one after an interrupted restore of the other is not a restore of the same pages.
+
+The maildirs are outside of the sandboxes: no command changes them, so all sandboxes share them.
 """
 
 import contextlib
 import pathlib
 import re
 import sqlite3
+import zlib
 
 from harness.program import Program
 from harness.sandbox import Start, copy_store, split_words
@@ -85,6 +88,51 @@ KNOWN_INPUTS = {
 }
 
 
+def message(uid: str, words: str, *lines: str, year: int = 2026) -> bytes:
+    """Returns a mail message. No two have the same date, so that lists have one order."""
+    seconds = zlib.crc32(f"{uid} {words}".encode()) % 86_400
+    date = f"Date: 2 Mar {year} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02} +0000"
+    head = [f"Message-ID: <{uid}@x.example>", "From: Anna <anna@x.example>", "To: Bruno <bruno@x.example>",
+            f"Subject: note {uid}", date, *lines, ""]
+    return "\n".join([*head, words, ""]).encode()
+
+
+# The subject of two messages with one Message-ID and different texts.
+SHARED_ID_SUBJECT = "note m7"
+# The files of a maildir: a thread, copies in two folders that differ in a header, a message without Message-ID.
+MAIL_FILES = {
+    **{f"cur/{100 + number}.host:2,S": message(f"m{number}", f"walrus {number}", f"References: <m{number // 2}@x.example>")
+       for number in range(12)},
+    "new/200.host": message("new", "unread walrus"),
+    "Lists/cur/201.host:2,": message("m3", "walrus 3", "List-Id: <walrus.x.example>"),
+    "Lists/cur/202.host:2,F": b"Subject: nameless\n\nno message id\n",
+    "Lists/cur/203.host:2,": message("m7", "another text"),
+    "Archive/2025/cur/204.host:2,S": message("old", "seal", year=2025),
+}
+
+
+def make_maildir(root: pathlib.Path) -> None:
+    """Writes a maildir."""
+    for name, content in MAIL_FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def change_maildir(root: pathlib.Path) -> None:
+    """Changes a maildir in each way that a synchronisation knows: new, renamed, moved, removed and edited files."""
+    (root / "new/200.host").rename(root / "cur/200.host:2,RS")
+    (root / "cur/104.host:2,S").rename(root / "Archive/2025/cur/104.host:2,S")
+    # The message that joined two parts of a thread, and a copy whose values the message has.
+    (root / "cur/102.host:2,S").unlink()
+    (root / "cur/103.host:2,S").unlink()
+    (root / "Lists/cur/202.host:2,F").unlink()
+    (root / "cur/105.host:2,S").write_bytes(message("m5", "edited in place"))
+    (root / "Archive").rename(root / "Former")
+    for number in range(8):
+        (root / f"cur/{300 + number}.host:2,").write_bytes(message(f"late{number}", f"otter {number}"))
+
+
 class Fixtures:
     """The folders of inputs and stores."""
 
@@ -98,6 +146,8 @@ class Fixtures:
         self.damaged_index = root / "damaged-index"
         self.damaged_item = root / "damaged-item"
         self.unfinished_purge = root / "unfinished-purge"
+        self.mail_registered = root / "mail-registered"
+        self.mail_changed = root / "mail-changed"
         self.program = Program(program_path, root / "home")
 
     def make(self) -> None:
@@ -118,6 +168,19 @@ class Fixtures:
             file.write(bytes(PAGE))
         self.make_damaged_item()
         self.make_unfinished_purge()
+        self.make_mail()
+
+    def make_mail(self) -> None:
+        """Makes stores with a registered maildir: not indexed yet, and indexed before the maildir changed."""
+        for store, name in [(self.mail_registered, "mail"), (self.mail_changed, "changing-mail")]:
+            make_maildir(self.inputs / name)
+            copy_store(self.standard, store)
+            self.run(f"sources add {{inputs}}/{name} --into mail", store)
+            self.run('searches add sea "otter or unread" --label +sea', store)
+        self.run("sync", self.mail_changed)
+        # A label of a message that changes, and of one whose file is removed.
+        self.run("edit mid:m5@x.example mid:m3@x.example --label +tax", self.mail_changed)
+        change_maildir(self.inputs / "changing-mail")
 
     def make_damaged_item(self) -> None:
         """Makes a store in which a letter of an item has changed."""
@@ -163,5 +226,6 @@ class Fixtures:
     def start(self, name: str) -> Start:
         """Returns a start by its name in the table of verbs."""
         stores = {"standard": self.standard, "damaged": self.damaged, "damaged-index": self.damaged_index,
-                  "damaged-item": self.damaged_item, "unfinished-purge": self.unfinished_purge, "nothing": None}
+                  "damaged-item": self.damaged_item, "unfinished-purge": self.unfinished_purge,
+                  "mail-registered": self.mail_registered, "mail-changed": self.mail_changed, "nothing": None}
         return Start(stores[name], self.out)

@@ -6,12 +6,14 @@ the program's own reader hides nothing. A failure is a sentence; an empty list m
 
 import dataclasses
 import hashlib
+import json
 import pathlib
 import re
 import shutil
 import sqlite3
 import tempfile
 
+from harness.fixtures import SHARED_ID_SUBJECT
 from harness.program import Run
 from harness.sandbox import Sandbox
 from harness.verbs import Effect, Verb
@@ -123,6 +125,9 @@ class Expectation:
     after: Contents | None
     output_before: object
     output_after: object
+    # The mail that the index has after the verb, and when it is made afresh from the maildir.
+    mail: list[str] = dataclasses.field(default_factory=list)
+    mail_afresh: list[str] = dataclasses.field(default_factory=list)
     # I/O calls of the run, by group.
     calls: dict[str, int] = dataclasses.field(default_factory=dict)
 
@@ -209,6 +214,66 @@ def judge_output(sandbox: Sandbox, expectation: Expectation, ended: bool) -> lis
         return []
     name = expectation.verb.output
     return [f"{name} is {'missing' if found is None else 'neither the old nor the new one'}"]
+
+
+def read_mail(sandbox: Sandbox) -> list[str]:
+    """Returns what the index of mail has of each message and file: values, flags, folders, threads; nothing without index."""
+    lines = []
+    for command in ("--format json", "--threads --format json", "--files", "maildir:/Lists --files", "flag:seen --files"):
+        run = sandbox.larder("find", "--kind", "message", "-n", "1000", *command.split())
+        if run.code not in UNCHANGED_CODES and "no mail is indexed" not in run.text:
+            raise RuntimeError(f"find {command}: exit code {run.code}: {run.text}")
+        found = run.out.decode().splitlines()
+        lines += sorted(without_order(found) if "json" in command else found)
+    return lines
+
+
+def without_order(lines: list[str]) -> list[str]:
+    """Returns messages in JSON without what depends on the order in which their files were read.
+
+    The number of a thread is that of a row: the messages of the thread take its place. Of two texts with one Message-ID
+    the first one has it, and the ID that is made of it.
+    """
+    messages = [json.loads(line) for line in lines]
+    for message in messages:
+        if message["subject"] == SHARED_ID_SUBJECT:
+            message["id"] = message["message_id"] = message["files"]
+    threads: dict[str, list[str]] = {}
+    for message in messages:
+        threads.setdefault(message["thread_id"], []).append(str(message["id"]))
+    return [json.dumps({**message, "thread_id": sorted(threads[message["thread_id"]])}) for message in messages]
+
+
+def make_mail_afresh(sandbox: Sandbox) -> list[str]:
+    """Deletes the index of mail, makes it again, and returns what it has.
+
+    The rules run on new messages before, because they do not run on those of an index that is made again.
+    """
+    sandbox.larder("sync")
+    for path in sandbox.store.glob("index.*"):
+        path.unlink()
+    sandbox.larder("sync")
+    return read_mail(sandbox)
+
+
+def judge_mail(sandbox: Sandbox, expectation: Expectation) -> list[str]:
+    """Judges the index of mail after the verb was run again."""
+    if expectation.verb.name == "sources-remove":
+        # A removal that was stopped leaves the messages to the next synchronisation.
+        sandbox.larder("sync")
+    failures = compare_mail(read_mail(sandbox), expectation.mail, "one that was not disturbed")
+    # Without --full, a file that was edited in place is not noticed.
+    sandbox.larder("sync", "--full")
+    failures += compare_mail(read_mail(sandbox), expectation.mail_afresh, "one made afresh")
+    check = sandbox.larder("check")
+    return failures + ([] if check.code == 0 else [f"check of the mail: exit code {check.code}: {check.error}"])
+
+
+def compare_mail(found: list[str], expected: list[str], which: str) -> list[str]:
+    """Compares an index of mail with another one."""
+    different = sorted(set(found) ^ set(expected))
+    shown = [line[:300] for line in different[:2]]
+    return [] if found == expected else [f"the index of mail differs from {which} in {len(different)} lines: {shown}"]
 
 
 def check_store(sandbox: Sandbox) -> Run:

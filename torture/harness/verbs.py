@@ -41,6 +41,8 @@ class Verb:
     output_is_store: bool = False
     # Texts that are in no file of the store after the command.
     erased: tuple[bytes, ...] = ()
+    # The command changes the index of mail.
+    indexes_mail: bool = False
 
     def has_ended(self, run: Run) -> bool:
         """Returns whether a run reported that it did everything."""
@@ -50,7 +52,8 @@ class Verb:
     def changes_store(self) -> bool:
         """Returns whether the command changes items, indexes or settings of the store."""
         return self.effect is not Effect.NOTHING or self.name in ("check-rebuild", "collections-create",
-                                                                  "collections-index", "collections-rename")
+                                                                  "collections-index", "collections-rename",
+                                                                  "sources-add", "sources-remove")
 
 
 def read(name: str, command: str) -> Verb:
@@ -89,6 +92,15 @@ VERBS = [
     Verb("collections-index", "collections index contacts --index email:exact"),
     Verb("collections-rename", "collections rename contacts people", Effect.WHOLE),
     Verb("collections-remove", "collections remove contacts", Effect.STEPS),
+    # Mail
+    Verb("sources-add", "sources add {inputs}/mail --into mail"),
+    Verb("sources-remove", "sources remove mail", start="mail-changed", indexes_mail=True),
+    Verb("sync-new", "sync --tune-batch 8", start="mail-registered", indexes_mail=True),
+    # A rule labels the new messages in one batch.
+    Verb("sync", "sync --tune-batch 4", Effect.WHOLE, start="mail-changed", indexes_mail=True),
+    Verb("sync-full", "sync --full", Effect.WHOLE, start="mail-changed", indexes_mail=True),
+    Verb("edit-labels", "edit mid:m0@x.example mid:m5@x.example --label +work -tax", Effect.WHOLE, start="mail-changed",
+         indexes_mail=True),
     # The store as a whole
     Verb("purge", "purge -y uid:secret", Effect.WHOLE, erased=tuple(SECRETS)),
     Verb("purge-unfinished", "purge", Effect.WHOLE, start="unfinished-purge", erased=tuple(SECRETS)),

@@ -38,7 +38,11 @@ def expect(lab: Lab, sandbox: Sandbox, verb: Verb, calls: dict[str, str]) -> Exp
             raise RuntimeError(f"{verb.name} without a fault: exit code {run.code}: {run.text}")
         counts[group] = int(count.read_text())
     after = oracle.read_contents(sandbox.store / "data.db")
-    return Expectation(verb, before, after, output_before, oracle.read_output(sandbox, verb), counts)
+    expectation = Expectation(verb, before, after, output_before, oracle.read_output(sandbox, verb), calls=counts)
+    if verb.indexes_mail:
+        expectation.mail = oracle.read_mail(sandbox)
+        expectation.mail_afresh = oracle.make_mail_afresh(sandbox)
+    return expectation
 
 
 class VerbStep(Step):
@@ -73,6 +77,8 @@ class VerbStep(Step):
             if expectation.verb.erased:
                 failures += oracle.judge_erasure(sandbox, expectation, ended)
             failures += oracle.judge_repetition(sandbox, expectation, stdin_of(sandbox, expectation.verb))
+            if expectation.verb.indexes_mail and not failures:
+                failures += oracle.judge_mail(sandbox, expectation)
             if expectation.verb.erased and not failures:
                 failures += oracle.judge_erasure(sandbox, expectation, ended=True)
         return Outcome(failures)

@@ -19,6 +19,9 @@
 //!   `meta` is the position in the change feed of `data.db` up to which the labels are known.
 //! * The value `rule_row:C` in `meta`: the first row of the collection C whose message the rules
 //!   for new mail have not been run on; 0: not known.
+//! * `mail_departed(id, name)`: the last messages that went after the rules for new mail had been
+//!   run on them, by the hash of the Message-ID; `id` is in the order in which they went. If they
+//!   come back, they are no new mail. See `apply::known_mail`.
 //! * `mail_block(id, newest)`: the newest date of each block, in whose order a search reads blocks.
 //! * `mail_thread(thread, item, ids)`: the members of each thread, with the hashes of the
 //!   Message-IDs that each has and names, its own first. `mail_thread_id(id, thread)`: the thread
@@ -85,6 +88,7 @@ CREATE TABLE mail_column(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE mail_set(id INTEGER PRIMARY KEY, rows BLOB NOT NULL) STRICT;
 CREATE TABLE mail_label(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE mail_waiting_label(uid TEXT PRIMARY KEY, labels BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE mail_departed(id INTEGER PRIMARY KEY, name INTEGER NOT NULL UNIQUE) STRICT;
 CREATE TABLE mail_block(id INTEGER PRIMARY KEY, newest INTEGER NOT NULL) STRICT;
 CREATE INDEX mail_block_newest ON mail_block(newest);
 CREATE TABLE mail_thread(

@@ -1,8 +1,9 @@
 //! Writing the mail of a batch: messages, their files, states and threads.
 //!
 //! It takes no lock and begins no transaction. Separate from `batch_writer`, whose items have bytes
-//! in the store and versions in the history: the versions of a message are files; and from
-//! `mail_copies`, which chooses the file that a message has its values from.
+//! in the store and versions in the history: the versions of a message are files; from
+//! `mail_copies`, which chooses the file that a message has its values from; and from `known_mail`,
+//! which tells new mail from mail that came before.
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
@@ -340,6 +341,7 @@ impl MailWriter<'_, '_> {
         self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
         join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
         self.restore_labels(uid, row)?;
+        self.mark_returned(uid, item)?;
         self.batch.added += 1;
         Ok(item)
     }
@@ -536,6 +538,7 @@ impl MailWriter<'_, '_> {
     pub(super) fn delete_message(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, row) = (self.batch.tx, row_number(item)?);
         self.keep_labels(item, row)?;
+        self.keep_name(item)?;
         self.record_removal(item)?;
         let columns = [MailColumn::Date, MailColumn::Flags, MailColumn::Size, MailColumn::Changed];
         for column in columns {

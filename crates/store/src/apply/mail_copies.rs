@@ -10,10 +10,10 @@
 
 use super::ApplyError;
 use super::mail::{DirectoryRow, MailWriter};
-use crate::mail::batch::{PreparedMessage, rule_row_key};
-use crate::mail::columns::{MailColumn, MailSet, block_of, read_set, row_number};
+use crate::mail::batch::PreparedMessage;
+use crate::mail::columns::{MailColumn, MailSet, row_number};
 use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY};
-use crate::meta::{delete_meta, find_meta_number, has_meta, read_meta_text, write_meta};
+use crate::meta::{delete_meta, has_meta, read_meta_text, write_meta};
 use crate::row_ids::ItemRow;
 use larder_extract::message_summary::MessageSummary;
 use rusqlite::OptionalExtension as _;
@@ -91,20 +91,6 @@ impl MailWriter<'_, '_> {
             self.expire_least(item)?;
             self.update_states(item)
         }
-    }
-
-    /// Marks the new row of a message that was no new mail under its former row, either.
-    pub(super) fn mark_reread(&mut self, former: ItemRow, new: ItemRow) -> Result<(), ApplyError> {
-        let tx = self.batch.tx;
-        let rule_row = find_meta_number(tx, &rule_row_key(self.collection.id))?;
-        let (block, place) = block_of(row_number(former)?);
-        let was_marked = read_set(tx, MailSet::Reread, block)?
-            .get(place / 64)
-            .is_some_and(|word| word & 1 << (place % 64) != 0);
-        if was_marked || rule_row.is_some_and(|rule_row| former.to_number() < rule_row) {
-            self.columns.set_member(tx, MailSet::Reread, row_number(new)?, true)?;
-        }
-        Ok(())
     }
 
     /// Returns the rank of the file whose values a message has.

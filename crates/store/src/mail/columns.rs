@@ -263,6 +263,22 @@ impl ColumnWriter {
         Ok(())
     }
 
+    /// Returns whether a row is in a set, with what has not been written yet.
+    pub(crate) fn is_member(
+        &self,
+        tx: &ReadTransaction<'_>,
+        set: MailSet,
+        row: u32,
+    ) -> DatabaseResult<bool> {
+        let (block, place) = block_of(row);
+        let has_place =
+            |words: &[u64]| words.get(place / 64).is_some_and(|word| word & 1 << (place % 64) != 0);
+        Ok(match self.sets.get(&(set, block)) {
+            Some(bitmap) => has_place(bitmap.as_slice()),
+            None => has_place(read_set(tx, set, block)?.as_slice()),
+        })
+    }
+
     /// Adds a row to a set, or removes it.
     pub(crate) fn set_member(
         &mut self,

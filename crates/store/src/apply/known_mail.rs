@@ -1,0 +1,90 @@
+//! Messages that are no new mail although their rows are new: the rules for new mail pass over
+//! them.
+//!
+//! A message gets another row if its values change, if it comes back after its last file went, and
+//! if it comes into another collection. The rules run on a message once: the new row is marked as
+//! [`MailSet::Reread`] if the rules have been run on the message before. The names of messages that
+//! went are kept for this, as hashes, and only so many.
+//!
+//! Separate from `mail`, which writes the messages themselves.
+
+use super::ApplyError;
+use super::labels::find_elsewhere;
+use super::mail::MailWriter;
+use crate::mail::batch::rule_row_key;
+use crate::mail::columns::{MailSet, row_number};
+use crate::meta::find_meta_number;
+use crate::row_ids::{CollectionRow, ItemRow};
+use larder_extract::hash_message_id;
+
+/// The number of messages that went whose names are kept.
+const MAX_DEPARTED: i64 = 1_000_000;
+
+impl MailWriter<'_, '_> {
+    /// Marks the new row of a message that was no new mail under its former row, either.
+    pub(super) fn mark_reread(&mut self, former: ItemRow, new: ItemRow) -> Result<(), ApplyError> {
+        if self.is_known_mail(self.collection.id, former)? {
+            self.mark_known(new)?;
+        }
+        Ok(())
+    }
+
+    /// Marks the row of a message that came back, or that is in another collection, if it is no new
+    /// mail there.
+    pub(super) fn mark_returned(&mut self, uid: &str, new: ItemRow) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        // The first synchronisation finds no new mail.
+        if self.find_rule_row(self.collection.id)?.is_none() {
+            return Ok(());
+        }
+        let has_departed: bool = tx
+            .prepare_cached("SELECT EXISTS(SELECT 1 FROM mail_departed WHERE name = ?1)")?
+            .query_row([hash_message_id(uid)], |row| row.get(0))?;
+        let is_known = has_departed
+            || match find_elsewhere(tx, &mut self.batch.finder, &self.collection, uid)? {
+                Some(other) => {
+                    let collection: CollectionRow = tx
+                        .prepare_cached("SELECT collection FROM item WHERE id = ?1")?
+                        .query_row([other], |row| row.get(0))?;
+                    self.is_known_mail(collection, other)?
+                }
+                None => false,
+            };
+        if is_known { self.mark_known(new) } else { Ok(()) }
+    }
+
+    /// Keeps the name of a message that is about to be deleted, if it is no new mail.
+    pub(super) fn keep_name(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        if !self.is_known_mail(self.collection.id, item)? {
+            return Ok(());
+        }
+        let tx = self.batch.tx;
+        let uid: String = tx
+            .prepare_cached("SELECT uid FROM item WHERE id = ?1")?
+            .query_row([item], |row| row.get(0))?;
+        let sql = "INSERT OR REPLACE INTO mail_departed(name) VALUES(?1) RETURNING id";
+        let id: i64 =
+            tx.prepare_cached(sql)?.query_row([hash_message_id(&uid)], |row| row.get(0))?;
+        tx.prepare_cached("DELETE FROM mail_departed WHERE id <= ?1")?
+            .execute([id - MAX_DEPARTED])?;
+        Ok(())
+    }
+
+    /// Returns whether the rules have been run on a message of a collection, or need not be.
+    fn is_known_mail(&self, collection: CollectionRow, item: ItemRow) -> Result<bool, ApplyError> {
+        if self.find_rule_row(collection)?.is_some_and(|rule_row| item.to_number() < rule_row) {
+            return Ok(true);
+        }
+        Ok(self.columns.is_member(self.batch.tx, MailSet::Reread, row_number(item)?)?)
+    }
+
+    fn find_rule_row(&self, collection: CollectionRow) -> Result<Option<i64>, ApplyError> {
+        let rule_row = find_meta_number(self.batch.tx, &rule_row_key(collection))?;
+        Ok(rule_row.filter(|rule_row| *rule_row > 0))
+    }
+
+    fn mark_known(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        let row = row_number(item)?;
+        Ok(self.columns.set_member(self.batch.tx, MailSet::Reread, row, true)?)
+    }
+}

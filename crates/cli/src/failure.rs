@@ -95,11 +95,6 @@ impl CommandFailure {
         CommandFailure::new(FailureKind::Source, format!("{path}: {what}")).with_hint(hint)
     }
 
-    /// Returns whether the command line is wrong.
-    pub(crate) fn is_usage(&self) -> bool {
-        self.kind == FailureKind::Usage
-    }
-
     /// Prints the failure as a warning, for work that goes on without what failed.
     pub(crate) fn print_as_warning(&self, quiet: bool) {
         if !quiet {
@@ -109,6 +104,10 @@ impl CommandFailure {
 
     pub(crate) fn message(&self) -> &str {
         &self.message
+    }
+
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
     }
 
     pub(crate) fn is_not_found(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::failure::CommandFailure;
 use crate::machine_time::now_milliseconds;
 use crate::output::{print_message, sanitize_line};
 use larder_store::{OperationId, Store};
-use larder_sync::{MailRuleReport, RuleScope, run_mail_rules};
+use larder_sync::{MailRuleProblem, MailRuleReport, MailRuleRun, RuleScope, run_mail_rules};
 use serde_json::json;
 
 /// Runs the rules on the messages of these collections. Returns whether all rules could be run.
@@ -22,14 +22,20 @@ pub(crate) fn run_rules(
         &mut context.open_store()?,
         index,
         &context.settings,
-        &context.inherited_labels,
-        collections,
-        scope,
-        now_milliseconds(),
+        &MailRuleRun {
+            inherited_labels: &context.inherited_labels,
+            collections,
+            scope,
+            max_steps: None,
+            at: now_milliseconds(),
+        },
     )?;
-    for (name, error) in &report.problems {
-        let name = sanitize_line(name);
-        print_message("error", format!("@{name}: {}", sanitize_line(&error.to_string())));
+    for MailRuleProblem { search, error } in &report.problems {
+        let name = search.as_ref().map_or_else(
+            || "mail.inherited-labels".to_string(),
+            |name| format!("@{}", sanitize_line(name)),
+        );
+        print_message("error", format!("{name}: {}", sanitize_line(&error.to_string())));
         print_message("hint", "to run it on all messages: larder sync --rules");
     }
     print_effects(context, &report)?;

@@ -50,6 +50,20 @@ pub enum Error {
     Store(#[from] larder_store::Error),
 }
 
+impl Error {
+    /// Returns whether the query is to blame: its text, or its cost. Other queries can be run.
+    #[must_use]
+    pub fn is_of_query(&self) -> bool {
+        matches!(
+            self,
+            Error::Syntax(_)
+                | Error::NoField { .. }
+                | Error::StepLimit { .. }
+                | Error::MailStepLimit { .. }
+        )
+    }
+}
+
 fn join_objects(objects: &[larder_store::DamagedObject]) -> String {
     objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -127,11 +127,11 @@ fn drop_unusable(
         let count = accepted.len();
         for (search, name) in accepted.drain(..) {
             let run = |query| match count_saved_queries(reader, index, &[query]) {
-                Err(larder_query::Error::Syntax(error)) => Ok(Some(error)),
+                Err(error) if error.is_of_query() => Ok(Some(error)),
                 result => result.map(|_| None),
             };
             let error = match SavedQuery::parse(&search, &context) {
-                Err(error) => Some(error),
+                Err(error) => Some(error.into()),
                 Ok(query) => run(query)?,
             };
             match error {

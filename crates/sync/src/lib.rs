@@ -55,7 +55,8 @@ pub use crate::label_exchange::{
 };
 pub use crate::link_folder::{LinkReport, link_messages};
 pub use crate::mail_rules::{
-    DEFAULT_INHERITED_LABELS, MailRule, MailRuleEffect, MailRuleReport, RuleScope, run_mail_rules,
+    DEFAULT_INHERITED_LABELS, MailRule, MailRuleEffect, MailRuleProblem, MailRuleReport,
+    MailRuleRun, RuleScope, run_mail_rules,
 };
 pub use crate::mail_sync::{
     DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncProblem, MailSyncProgress, MailSyncReport,

@@ -66,8 +66,32 @@ pub struct MailRuleReport {
     pub changed: u64,
     /// The operation, for undo; `None`: no label changed.
     pub operation: Option<OperationId>,
-    /// The rules that cannot be run, with the error of each.
-    pub problems: Vec<(String, SyntaxError)>,
+    /// The rules that cannot be run.
+    pub problems: Vec<MailRuleProblem>,
+}
+
+/// A rule that cannot be run.
+#[derive(Debug)]
+pub struct MailRuleProblem {
+    /// The name of the saved search; `None`: a label that replies inherit.
+    pub search: Option<String>,
+    /// The error of its query, or of its labels.
+    pub error: larder_query::Error,
+}
+
+/// A run of the rules.
+#[derive(Debug, Clone, Copy)]
+pub struct MailRuleRun<'r> {
+    /// The labels that new replies inherit.
+    pub inherited_labels: &'r [String],
+    /// The collections, each of which a synchronisation has just completed.
+    pub collections: &'r [String],
+    /// The messages among theirs.
+    pub scope: RuleScope,
+    /// The budget of each rule, if it is another one than that of a search.
+    pub max_steps: Option<u64>,
+    /// The time, in milliseconds since 1970.
+    pub at: i64,
 }
 
 impl MailRule {
@@ -106,8 +130,7 @@ impl MailRule {
     }
 }
 
-/// Runs the rules among the saved searches, and those of inherited labels, on the messages of these
-/// collections, each of which a synchronisation has just completed.
+/// Runs the rules among the saved searches, and those of inherited labels.
 ///
 /// # Errors
 /// A store cannot be used. A rule that cannot be run is a problem of the report, and the other
@@ -116,27 +139,30 @@ pub fn run_mail_rules(
     data: &mut Store,
     index: &mut Store,
     context: &QueryContext,
-    inherited_labels: &[String],
-    collections: &[String],
-    scope: RuleScope,
-    at: i64,
+    run: &MailRuleRun<'_>,
 ) -> Result<MailRuleReport, Error> {
+    let at = run.at;
+    // Two runs on the same messages would each write the row up to which it knows them.
+    let lock = index.lock_mail_sync()?;
     let mut report = MailRuleReport::default();
     // Other programs may have changed labels since.
     follow_labels(&data.open_reader()?, index, at)?;
     let searches = SavedSearches::read(&data.open_reader()?)?;
     let context = QueryContext { saved_searches: searches.into(), ..context.clone() };
     let mut rules: Vec<MailRule> =
-        inherited_labels.iter().map(|label| MailRule::inherit(label)).collect();
+        run.inherited_labels.iter().map(|label| MailRule::inherit(label)).collect();
     for search in context.saved_searches.iter() {
         match MailRule::from_saved_search(search, &context) {
             Ok(rule) => rules.extend(rule),
-            Err(error) => report.problems.push((search.name.clone(), error)),
+            Err(error) => report
+                .problems
+                .push(MailRuleProblem { search: Some(search.name.clone()), error: error.into() }),
         }
     }
-    let matches = find_matches(&index.open_reader()?, &rules, collections, scope, &mut report)?;
+    let matches = find_matches(&index.open_reader()?, &rules, run, &mut report)?;
     write_labels(data, &rules, &matches, &mut report, at)?;
     write_rule_rows(index, matches.rule_rows, at)?;
+    drop(lock);
     if report.changed > 0 {
         follow_labels(&data.open_reader()?, index, at)?;
     }
@@ -164,21 +190,20 @@ struct NewMail<'c> {
 fn find_matches(
     reader: &Reader,
     rules: &[MailRule],
-    collections: &[String],
-    scope: RuleScope,
+    run: &MailRuleRun<'_>,
     report: &mut MailRuleReport,
 ) -> Result<RuleMatches, Error> {
     let mut matches = RuleMatches::default();
     let mail = reader.mail()?;
     let end = mail.end_row()?;
     let mut new_mail = Vec::new();
-    for collection in collections {
+    for collection in run.collections {
         let known = mail.rule_row(collection)?;
-        let first = match scope {
+        let first = match run.scope {
             RuleScope::All => Some(0),
             RuleScope::New => known,
         };
-        let is_new_only = scope == RuleScope::New;
+        let is_new_only = run.scope == RuleScope::New;
         new_mail.extend(first.map(|first| NewMail { collection, first, is_new_only }));
         if known != Some(end) {
             matches.rule_rows.push((collection.clone(), end));
@@ -189,15 +214,19 @@ fn find_matches(
         return Ok(matches);
     };
     let words = mail.words();
-    let search = MailSearch::open(&mail, &words)?;
+    let mut search = MailSearch::open(&mail, &words)?;
+    if let Some(max_steps) = run.max_steps {
+        search = search.with_max_steps(max_steps);
+    }
     for (number, rule) in rules.iter().enumerate() {
         let mut rows = Vec::new();
-        let found = search.for_each_match_from(first, &rule.query, &mut |row| rows.push(row));
-        if let (Err(larder_query::Error::Syntax(error)), Some(name)) = (&found, &rule.search) {
-            report.problems.push((name.clone(), error.clone()));
-            continue;
+        match search.for_each_match_from(first, &rule.query, &mut |row| rows.push(row)) {
+            Err(error) if error.is_of_query() => {
+                report.problems.push(MailRuleProblem { search: rule.search.clone(), error });
+                continue;
+            }
+            result => result?,
         }
-        found?;
         add_matches(&mail, &new_mail, number, &rows, &mut matches)?;
     }
     Ok(matches)

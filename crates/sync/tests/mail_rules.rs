@@ -7,7 +7,9 @@ use larder_format::label::LabelChange;
 use larder_format::saved_search::SavedSearch;
 use larder_query::QueryContext;
 use larder_store::{DataDirectory, Operation, Store, StoreOptions};
-use larder_sync::{MailRuleReport, MailSyncOptions, RuleScope, run_mail_rules, sync_maildir};
+use larder_sync::{
+    MailRuleReport, MailRuleRun, MailSyncOptions, RuleScope, run_mail_rules, sync_maildir,
+};
 use std::cell::Cell;
 
 /// A maildir with its index, and the store with the rules and the labels.
@@ -35,16 +37,20 @@ impl RuledMail {
     }
 
     fn run(&mut self, scope: RuleScope) -> MailRuleReport {
-        run_mail_rules(
-            &mut self.data,
-            &mut self.mailbox.store,
-            &QueryContext::default(),
-            &["muted".to_string()],
-            &[COLLECTION.to_string()],
-            scope,
-            0,
-        )
-        .unwrap()
+        self.run_within(scope, None)
+    }
+
+    fn run_within(&mut self, scope: RuleScope, max_steps: Option<u64>) -> MailRuleReport {
+        self.run_on(&[COLLECTION.to_string()], scope, max_steps)
+    }
+
+    fn run_on(
+        &mut self,
+        collections: &[String],
+        scope: RuleScope,
+        max_steps: Option<u64>,
+    ) -> MailRuleReport {
+        run_rules_on(&mut self.data, &mut self.mailbox.store, collections, scope, max_steps)
     }
 
     fn sync(&mut self) -> MailRuleReport {
@@ -66,10 +72,31 @@ impl RuledMail {
         labels.iter().map(str::to_string).collect()
     }
 
+    fn problems(report: &MailRuleReport) -> Vec<&str> {
+        report.problems.iter().filter_map(|one| one.search.as_deref()).collect()
+    }
+
     /// Returns the effects, and the number of messages with other labels than before.
     fn effects(report: &MailRuleReport) -> (Vec<String>, u64) {
         (report.effects.iter().map(ToString::to_string).collect(), report.changed)
     }
+}
+
+fn run_rules_on(
+    data: &mut Store,
+    index: &mut Store,
+    collections: &[String],
+    scope: RuleScope,
+    max_steps: Option<u64>,
+) -> MailRuleReport {
+    let run = MailRuleRun {
+        inherited_labels: &["muted".to_string()],
+        collections,
+        scope,
+        max_steps,
+        at: 0,
+    };
+    run_mail_rules(data, index, &QueryContext::default(), &run).unwrap()
 }
 
 #[test]
@@ -141,6 +168,80 @@ fn an_interrupted_synchronisation_leaves_the_rest_to_the_next() {
     assert_eq!(mail.labels("m30"), ["n"]);
 }
 
+/// The rules run on a message once, also if its last file goes in one round and another one comes
+/// in a later one, and if it is moved to another source.
+#[test]
+fn mail_that_comes_back_is_not_new() {
+    let mut mail = RuledMail::new(&[("notes", "subject:note", &["+n"])]);
+    mail.sync();
+    mail.write("a", "note", "");
+    mail.write("b", "note", "");
+    let report = mail.sync();
+    assert_eq!(report.changed, 2);
+    mail.data.undo(report.operation.unwrap(), 0).unwrap();
+    let path = mail.mailbox.root().join("cur/a.host:2,");
+    let text = std::fs::read(&path).unwrap();
+    for _ in 0..2 {
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(mail.sync().changed, 0);
+        assert_eq!(mail.mailbox.find("subject:note"), ["b"]);
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(mail.sync().changed, 0);
+        assert_eq!(mail.mailbox.find("subject:note"), ["a", "b"]);
+    }
+    // What went before the rules were run on it is new.
+    mail.write("c", "note", "");
+    mail.mailbox.sync();
+    std::fs::remove_file(mail.mailbox.root().join("cur/c.host:2,")).unwrap();
+    mail.mailbox.sync();
+    mail.write("c", "note", "");
+    mail.mailbox.sync();
+    assert_eq!(mail.sync().changed, 1);
+    assert_eq!(mail.labels("c"), ["n"]);
+
+    // The other source has the message before this one loses it, and after.
+    let other = mail.mailbox.outside_path("other");
+    std::fs::create_dir_all(other.join("cur")).unwrap();
+    std::fs::create_dir_all(other.join("new")).unwrap();
+    let sync_other = |mail: &mut RuledMail| {
+        let options = MailSyncOptions::default();
+        let store = &mut mail.mailbox.store;
+        sync_maildir(store, &other, "other", &options, &mut |_| {}, &|| false).unwrap();
+        mail.run_on(&[COLLECTION.to_string(), "other".to_string()], RuleScope::New, None)
+    };
+    sync_other(&mut mail);
+    std::fs::copy(&path, mail.mailbox.outside_path("other/cur/a1:2,")).unwrap();
+    assert_eq!(sync_other(&mut mail).changed, 0);
+    let path = mail.mailbox.root().join("cur/b.host:2,");
+    std::fs::rename(path, mail.mailbox.outside_path("other/cur/b1:2,")).unwrap();
+    assert_eq!(mail.sync().changed, 0);
+    assert_eq!(sync_other(&mut mail).changed, 0);
+    std::fs::write(mail.mailbox.outside_path("other/cur/d1:2,"), message("d", "note", "text"))
+        .unwrap();
+    assert_eq!(sync_other(&mut mail).changed, 1);
+}
+
+#[test]
+fn runs_at_the_same_time_take_turns() {
+    let mut mail = RuledMail::new(&[("notes", "subject:note", &["+n"])]);
+    mail.sync();
+    mail.mailbox.write_numbered("cur", 0..20);
+    mail.mailbox.sync();
+    let (data, index) = (mail.mailbox.outside_path("data"), mail.mailbox.outside_path("index"));
+    let run = || {
+        let directory = DataDirectory::new(data.clone());
+        let mut data = Store::open(directory, &StoreOptions::default()).unwrap();
+        let mut index = create_index(index.clone());
+        run_rules_on(&mut data, &mut index, &[COLLECTION.to_string()], RuleScope::New, None)
+    };
+    let effects = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..3).map(|_| scope.spawn(run)).collect();
+        runs.into_iter().map(|run| run.join().unwrap().effects.len()).sum::<usize>()
+    });
+    assert_eq!(effects, 1);
+    assert_eq!(mail.sync().effects, []);
+}
+
 /// A program that ends after the labels and before the row runs the rules again.
 #[test]
 fn rules_may_run_twice() {
@@ -204,6 +305,19 @@ fn a_rule_that_cannot_be_run_is_named() {
     mail.mailbox.write_numbered("cur", 0..2);
     let report = mail.sync();
     assert_eq!(RuledMail::effects(&report), (vec!["+n on 2 messages".into()], 2));
-    let names: Vec<&str> = report.problems.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["bad", "unsigned", "unsupported"]);
+    assert_eq!(RuledMail::problems(&report), ["bad", "unsigned", "unsupported"]);
+}
+
+#[test]
+fn a_rule_that_is_too_expensive_is_named_and_the_others_are_run() {
+    let mut mail = RuledMail::new(&[("costly", "/./", &["+x"]), ("good", "subject:note", &["+n"])]);
+    mail.sync();
+    mail.mailbox.write_numbered("cur", 0..20);
+    mail.mailbox.sync();
+    let report = mail.run_within(RuleScope::New, Some(2000));
+    assert_eq!(RuledMail::problems(&report), ["costly"]);
+    assert_eq!(report.changed, 20);
+    // The next run is one of the mail that comes after.
+    let report = mail.run_within(RuleScope::New, Some(2000));
+    assert_eq!((RuledMail::problems(&report), report.changed), (vec![], 0));
 }

@@ -10,7 +10,10 @@ use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::table::format_columns;
 use larder_edit::{SearchDefinition, put_saved_searches, remove_saved_search};
 use larder_format::saved_search::{SavedSearch, is_search_name};
-use larder_query::{SavedQuery, SavedSearchCount, SavedSearches, SyntaxError, count_saved_queries};
+use larder_query::{
+    Error as QueryError, SavedQuery, SavedSearchCount, SavedSearches, SyntaxError,
+    count_saved_queries,
+};
 use larder_store::{DataDirectory, Kind, Operation, OperationId};
 use serde_json::json;
 use std::sync::Arc;
@@ -80,23 +83,25 @@ fn read_searches(context: &CommandContext) -> Result<SavedSearches, CommandFailu
 fn count_queries(
     context: &CommandContext,
     queries: Vec<Result<SavedQuery, SyntaxError>>,
-) -> Result<Vec<Result<SavedSearchCount, SyntaxError>>, CommandFailure> {
+) -> Result<Vec<Result<SavedSearchCount, QueryError>>, CommandFailure> {
     let reader = context.open_reader()?;
     let mail = open_labelled_mail(context)?;
     let sound: Vec<SavedQuery> = queries.iter().flatten().cloned().collect();
     if let Ok(counts) = count_saved_queries(&reader, mail.as_ref(), &sound) {
         let mut counts = counts.into_iter();
-        let count = |query: Result<_, _>| query.map(|_| counts.next().unwrap_or_default());
+        let count = |query: Result<_, SyntaxError>| {
+            query.map(|_| counts.next().unwrap_or_default()).map_err(QueryError::from)
+        };
         return Ok(queries.into_iter().map(count).collect());
     }
     // One of them cannot be run; the others are counted nevertheless.
     let mut counts = Vec::with_capacity(queries.len());
     for query in queries {
         counts.push(match query {
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
             Ok(query) => match count_saved_queries(&reader, mail.as_ref(), &[query]) {
                 Ok(mut counts) => Ok(counts.pop().unwrap_or_default()),
-                Err(larder_query::Error::Syntax(error)) => Err(error),
+                Err(error) if error.is_of_query() => Err(error),
                 Err(error) => return Err(error.into()),
             },
         });
@@ -128,7 +133,7 @@ fn print_searches(context: &mut CommandContext) -> Result<CommandStatus, Command
             Ok(count) => rows.push(search_cells(search, Some(count))),
             Err(error) => {
                 status = CommandStatus::Rejected;
-                print_search_error(context, search, &error)?;
+                print_search_error(context, search, error)?;
                 rows.push(search_cells(search, None));
             }
         }
@@ -144,7 +149,7 @@ fn print_searches(context: &mut CommandContext) -> Result<CommandStatus, Command
 fn print_search_error(
     context: &mut CommandContext,
     search: &SavedSearch,
-    error: &SyntaxError,
+    error: QueryError,
 ) -> Result<(), CommandFailure> {
     let name = sanitize_line(&search.name);
     if context.format == OutputFormat::Json {
@@ -153,7 +158,9 @@ fn print_search_error(
         context.out.print_json(&object)?;
     }
     print_message("error", format!("@{name}: {}", sanitize_line(&error.to_string())));
-    if let Some(hint) = &error.hint {
+    // The hint for a query without one of its own is for `larder find`.
+    let has_hint = !matches!(&error, QueryError::Syntax(error) if error.hint.is_none());
+    for hint in CommandFailure::from(error).hints().iter().filter(|_| has_hint) {
         print_message("hint", sanitize_line(hint));
     }
     Ok(())

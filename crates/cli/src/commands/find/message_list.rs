@@ -149,10 +149,10 @@ fn with_search<T>(
     reader: &Reader,
     roots: &MailRoots,
     search: impl FnOnce(&MailSearch<'_>) -> Result<T, larder_query::Error>,
-) -> Result<T, CommandFailure> {
+) -> Result<T, larder_query::Error> {
     let mail = reader.mail()?;
     let words = mail.words();
-    Ok(search(&MailSearch::open(&mail, &words)?.with_roots(roots))?)
+    search(&MailSearch::open(&mail, &words)?.with_roots(roots))
 }
 
 /// The messages that match, among items of other kinds: the newest ones.
@@ -196,8 +196,13 @@ impl MessageGroup {
                 let is_cut = options.limit.is_none() && listed.len() == limit;
                 Ok(Some(MessageGroup { reader, listed, count, is_cut }))
             }
-            Err(error) if error.is_usage() => Ok(None),
-            Err(error) => Err(error),
+            // Messages may match: this is not the answer that there are none.
+            Err(error @ larder_query::Error::MailStepLimit { .. }) => {
+                context.print_warning(format!("no messages are listed: {error}"));
+                Ok(None)
+            }
+            Err(error) if error.is_of_query() => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -130,6 +130,9 @@ fn excluded_labels_hide_messages_unless_they_are_named() {
     assert_eq!(find(&home, ""), ["m0", "m1", "m2", "m3"]);
     assert_eq!(home.ok(&["find", "--kind", "message", "--count", "walrus"]).trim(), "1");
     assert!(!home.ok(&["find", "walrus"]).contains("win a walrus"));
+    let watch = |query| home.ok(&["watch", "--changes", "0", "--kind", "message", query]);
+    assert_eq!(watch("walrus").lines().count(), 1);
+    assert!(watch("walrus label:spam").contains("win a walrus"));
     home.ok(&["edit", "--query", "walrus", "--label", "+sea"]);
     assert_eq!(find(&home, "label:sea"), ["m2"]);
 }

@@ -33,6 +33,8 @@ pub struct MailViewOptions {
     /// The time zone and the saved searches of the user. The current time in it is not used: the
     /// clock is.
     pub context: MailQueryContext,
+    /// The labels that hide messages, unless the query names them.
+    pub excluded_labels: Vec<String>,
     /// The time zones of the system.
     pub zones: Arc<ZoneDatabase>,
     /// The clock, which relative dates are resolved by.
@@ -152,7 +154,8 @@ impl MailView {
             now: Instant::from_seconds_clamped(minute),
             ..self.options.context.clone()
         };
-        Ok(MailQuery::parse(&self.text, &context)?)
+        let query = MailQuery::parse(&self.text, &context)?;
+        Ok(query.without_labels(&self.options.excluded_labels))
     }
 
     /// Opens the store again if it was deleted or replaced: a rebuilt store has other rows.

@@ -180,6 +180,7 @@ impl ReplayedView {
         let clock = Arc::clone(clock);
         let options = MailViewOptions {
             context: MailQueryContext::from(&UserLocale::default()),
+            excluded_labels: Vec::new(),
             zones: ZoneDatabase::open_bundled(),
             clock: Arc::new(move || Instant::from_seconds_clamped(clock.load(Ordering::Relaxed))),
         };
@@ -327,6 +328,7 @@ fn a_query_with_an_error_opens_no_view() {
     maildir.sync();
     let options = MailViewOptions {
         context: MailQueryContext::from(&UserLocale::default()),
+        excluded_labels: Vec::new(),
         zones: ZoneDatabase::open_bundled(),
         clock: Arc::new(|| Instant::from_seconds_clamped(0)),
     };

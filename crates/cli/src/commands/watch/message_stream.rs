@@ -36,6 +36,7 @@ pub(super) fn watch_messages(
     let directory = mail_directory(context);
     let options = MailViewOptions {
         context: MailQueryContext::from(&context.settings),
+        excluded_labels: context.excluded_labels.clone(),
         zones: Arc::clone(&context.settings.user_locale.zones),
         clock: Arc::new(|| {
             larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000)

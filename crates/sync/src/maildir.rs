@@ -9,12 +9,12 @@
 //! * A folder with a file `.noindex` is left out with all folders below it, and one with
 //!   `.noupdate` says so, as in mu. `tmp` has messages that are being delivered, and is left out.
 //! * Symbolic links are followed; a folder that is reached twice, such as by a link to one above,
-//!   is listed once.
+//!   is listed once: under its own path, else under that of the first link by name.
 //! * What cannot be listed is reported, and the rest is listed.
 //!
 //! Separate from `import`, which reads files into the store: here the files stay where they are.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, FileType, Metadata};
 use std::io;
@@ -132,11 +132,15 @@ pub enum MaildirProblemReason {
 /// # Errors
 /// The root cannot be listed.
 pub fn scan_maildir(root: &Path) -> io::Result<MaildirScan> {
-    let mut scanner = Scanner { scan: MaildirScan::default(), visited: HashSet::new() };
+    let mut scanner =
+        Scanner { scan: MaildirScan::default(), visited: HashSet::new(), links: VecDeque::new() };
     let metadata = fs::metadata(root)?;
     // A root that is missing is an error; below it, a folder may vanish during the scan.
     drop(fs::read_dir(root)?);
     scanner.scan_folder(root, Path::new(""), &metadata, 0);
+    while let Some(link) = scanner.links.pop_front() {
+        scanner.scan_subfolder(&link);
+    }
     scanner.scan.directories.sort_by(|a, b| a.path.cmp(&b.path));
     scanner.scan.problems.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(scanner.scan)
@@ -170,6 +174,20 @@ struct Scanner {
     scan: MaildirScan,
     /// The devices and inodes of the folders that were listed.
     visited: HashSet<(u64, u64)>,
+    /// Links that were found, which are followed after all else: a folder keeps its own path.
+    links: VecDeque<Subfolder>,
+}
+
+/// An entry of a folder that may be a directory.
+struct Subfolder {
+    path: PathBuf,
+    name: OsString,
+    /// The folder that it is in, relative to the root.
+    parent: PathBuf,
+    /// The depth of that folder.
+    parent_depth: usize,
+    /// That folder has a file `.noupdate`.
+    has_noupdate: bool,
 }
 
 impl Scanner {
@@ -180,7 +198,8 @@ impl Scanner {
         if depth > MAX_MAILDIR_DEPTH {
             return self.report(path, MaildirProblemReason::TooDeep);
         }
-        let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+        let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let entries = match entries {
             Ok(entries) => entries,
             Err(error) => return self.report_error(path, error),
         };
@@ -190,35 +209,46 @@ impl Scanner {
             return;
         }
         let has_noupdate = has(".noupdate");
+        let mut subfolders = Vec::new();
         for entry in &entries {
-            let (name, path) = (entry.file_name(), entry.path());
-            if name == "tmp" || !may_be_directory(entry) {
-                continue;
+            let name = entry.file_name();
+            let Ok(file_type) = entry.file_type() else { continue };
+            // The type is known without a call for each file.
+            if name != "tmp" && (file_type.is_dir() || file_type.is_symlink()) {
+                let (path, parent) = (entry.path(), folder.to_path_buf());
+                let subfolder = Subfolder { path, name, parent, parent_depth: depth, has_noupdate };
+                subfolders.push((file_type.is_symlink(), subfolder));
             }
-            let metadata = match fs::metadata(&path) {
-                Ok(metadata) if metadata.is_dir() => metadata,
-                Ok(_) => continue,
-                Err(error) => {
-                    // A link to nowhere leads to no folder.
-                    if error.kind() != io::ErrorKind::NotFound {
-                        self.report_error(&path, error);
-                    }
-                    continue;
-                }
-            };
-            if name == "cur" || name == "new" {
-                if self.visited.insert((metadata.dev(), metadata.ino())) {
-                    self.scan.directories.push(MaildirDirectory {
-                        path,
-                        folder: folder.to_path_buf(),
-                        is_new: name == "new",
-                        has_noupdate,
-                        state: DirectoryState::from_metadata(&metadata),
-                    });
-                }
-            } else {
-                self.scan_folder(&path, &folder.join(&name), &metadata, depth + 1);
+        }
+        subfolders.sort_unstable_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        for (is_link, subfolder) in subfolders {
+            match is_link {
+                true => self.links.push_back(subfolder),
+                false => self.scan_subfolder(&subfolder),
             }
+        }
+    }
+
+    fn scan_subfolder(&mut self, subfolder: &Subfolder) {
+        let Subfolder { path, name, parent, .. } = subfolder;
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => metadata,
+            Ok(_) => return,
+            // A link to nowhere leads to no folder.
+            Err(error) => return self.report_error(path, error),
+        };
+        if name != "cur" && name != "new" {
+            let (folder, depth) = (parent.join(name), subfolder.parent_depth + 1);
+            return self.scan_folder(path, &folder, &metadata, depth);
+        }
+        if self.visited.insert((metadata.dev(), metadata.ino())) {
+            self.scan.directories.push(MaildirDirectory {
+                path: path.clone(),
+                folder: parent.clone(),
+                is_new: name == "new",
+                has_noupdate: subfolder.has_noupdate,
+                state: DirectoryState::from_metadata(&metadata),
+            });
         }
     }
 
@@ -232,12 +262,6 @@ impl Scanner {
     fn report(&mut self, path: &Path, reason: MaildirProblemReason) {
         self.scan.problems.push(MaildirProblem { path: path.to_path_buf(), reason });
     }
-}
-
-/// Returns whether an entry is a directory or a link, as far as its type is known without a call
-/// for each file.
-fn may_be_directory(entry: &DirEntry) -> bool {
-    entry.file_type().is_ok_and(|file_type| file_type.is_dir() || file_type.is_symlink())
 }
 
 impl MaildirDirectory {

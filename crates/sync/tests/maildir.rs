@@ -86,6 +86,26 @@ fn links_are_followed_without_loops() {
     assert_eq!(names(found), ["1", "linked"]);
 }
 
+/// A link is listed under the path of its target, whatever the names and the order of entries.
+#[test]
+fn folders_that_are_reached_twice_keep_their_own_paths() {
+    let root = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let root = root.path();
+    write(root, "m/INBOX/cur/1");
+    write(elsewhere.path(), "cur/2");
+    for link in ["Important", "a", "m/0", "m/Z", "z"] {
+        symlink(root.join("m/INBOX"), root.join(link)).unwrap();
+    }
+    // A directory that is a link itself, and one in a folder that only links lead to.
+    fs::create_dir(root.join("b")).unwrap();
+    symlink(root.join("m/INBOX/cur"), root.join("b/cur")).unwrap();
+    for link in ["m/y", "x", "w"] {
+        symlink(elsewhere.path(), root.join(link)).unwrap();
+    }
+    assert_eq!(folders(root), ["m/INBOX cur", "m/y cur"]);
+}
+
 #[test]
 fn names_need_not_be_utf_8() {
     let root = tempfile::tempdir().unwrap();

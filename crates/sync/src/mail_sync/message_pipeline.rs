@@ -13,7 +13,7 @@ use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
 use larder_format::message::MessageProblem;
 use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile, MailFileState};
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -31,6 +31,9 @@ const MAX_BATCH_BYTES: usize = 48 << 20;
 const MAX_KEPT_BUFFER_BYTES: usize = 4 << 20;
 /// The largest file that is read. Larger ones are no mail: no server accepts them.
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;
+
+/// The most lists of each pair of directories that a batch makes, to find files that were renamed.
+const MAX_RENAME_LISTINGS: usize = 4;
 
 /// A batch that is ready to be written.
 pub(super) struct PreparedBatch {
@@ -158,9 +161,9 @@ impl ReadWorker {
             if self.sort_inodes {
                 job.files.sort_by_key(|file| file.inode);
             }
-            let mut files = job.files.into_iter().peekable();
+            let mut files = job.files.into_iter();
             let mut row = job.first_row;
-            while files.peek().is_some() {
+            while !files.as_slice().is_empty() {
                 let batch = self.prepare_batch(&mut files, &mut row);
                 if sender.send(batch).is_err() {
                     return;
@@ -172,10 +175,11 @@ impl ReadWorker {
     /// Prepares files until a batch has enough bytes.
     fn prepare_batch(
         &mut self,
-        files: &mut impl Iterator<Item = MailFile>,
+        files: &mut std::vec::IntoIter<MailFile>,
         row: &mut u32,
     ) -> PreparedBatch {
         let (mut bytes, mut count) = (0, 0);
+        let mut renamed = RenamedFiles::default();
         let (mut changes, mut problems, mut unread_directories) = (vec![], vec![], vec![]);
         while bytes < MAX_BATCH_BYTES
             && let Some(mut file) = files.next()
@@ -186,7 +190,7 @@ impl ReadWorker {
                 Ok(read) => read,
                 // The next synchronisation sees where the file went.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    match self.read_renamed(&file) {
+                    match self.read_renamed(&file, files.as_slice(), &mut renamed) {
                         Some(read) => read,
                         None => {
                             unread_directories.push(file.directory);
@@ -251,21 +255,121 @@ impl ReadWorker {
     }
 
     /// Reads a file that was renamed since its directory was listed: a mail reader changed its
-    /// flags, or moved it from `new` to `cur`.
-    fn read_renamed(&mut self, file: &MailFile) -> Option<(MailFileState, i64)> {
+    /// flags, or moved it from `new` to `cur`. `others` are those that follow in the batch.
+    fn read_renamed(
+        &mut self,
+        file: &MailFile,
+        others: &[MailFile],
+        renamed: &mut RenamedFiles,
+    ) -> Option<(MailFileState, i64)> {
+        let folder = file_path(&self.root, &file.directory, b"").parent()?.to_path_buf();
         let base = MaildirName::parse(&file.name).base;
-        let directory = file_path(&self.root, &file.directory, b"");
-        for name in ["cur", "new"] {
-            let Ok(entries) = fs::read_dir(directory.with_file_name(name)) else { continue };
-            let is_same = |entry: &fs::DirEntry| {
-                MaildirName::parse(entry.file_name().as_bytes()).base == base
-                    && entry.file_type().is_ok_and(|file_type| file_type.is_file())
-            };
-            let found = entries.filter_map(Result::ok).find(is_same);
-            if let Some(read) = found.and_then(|entry| self.read(&entry.path()).ok()) {
+        // A list of an earlier file may be older than the name.
+        let mut is_listed = false;
+        loop {
+            let path = renamed.find(&folder, base);
+            if let Some(read) = path.and_then(|path| self.read(&path).ok()) {
                 return Some(read);
             }
+            if is_listed || !renamed.list(&self.root, &folder, file, others) {
+                return None;
+            }
+            is_listed = true;
         }
-        None
+    }
+}
+
+/// The names that files of a batch have now. Mail readers rename many files at once, and a
+/// directory is not listed for each.
+#[derive(Default)]
+struct RenamedFiles {
+    folders: HashMap<PathBuf, RenamedFolder>,
+}
+
+/// The files of a folder, with the number of times that it was listed.
+#[derive(Default)]
+struct RenamedFolder {
+    listings: usize,
+    /// The paths, by the part of the name that stays.
+    paths: HashMap<Vec<u8>, PathBuf>,
+}
+
+impl RenamedFiles {
+    fn find(&self, folder: &Path, base: &[u8]) -> Option<PathBuf> {
+        self.folders.get(folder)?.paths.get(base).cloned()
+    }
+
+    /// Lists `cur` and `new` of a folder for a file and the others that it may have. Returns
+    /// whether it was not listed too often.
+    fn list(&mut self, root: &Path, folder: &Path, file: &MailFile, others: &[MailFile]) -> bool {
+        let found = self.folders.entry(folder.to_path_buf()).or_default();
+        found.listings += 1;
+        if found.listings > MAX_RENAME_LISTINGS {
+            return false;
+        }
+        let is_in_folder =
+            |other: &&MailFile| file_path(root, &other.directory, b"").parent() == Some(folder);
+        let wanted = others.iter().filter(is_in_folder).chain([file]);
+        let wanted: HashSet<&[u8]> = wanted.map(|one| MaildirName::parse(&one.name).base).collect();
+        found.paths.clear();
+        for name in ["new", "cur"] {
+            let Ok(entries) = fs::read_dir(folder.join(name)) else { continue };
+            for entry in entries.filter_map(Result::ok) {
+                let name = entry.file_name();
+                let base = MaildirName::parse(name.as_bytes()).base;
+                let is_file = || entry.file_type().is_ok_and(|file_type| file_type.is_file());
+                if wanted.contains(base) && is_file() {
+                    found.paths.insert(base.to_vec(), entry.path());
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mail reader opens a folder while it is indexed for the first time.
+    #[test]
+    fn renamed_files_are_found_with_few_listings() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        for name in ["cur", "new"] {
+            fs::create_dir_all(root.join("a").join(name)).unwrap();
+        }
+        let files: Vec<MailFile> = (0..50)
+            .map(|number| MailFile {
+                directory: b"a/new".to_vec(),
+                name: format!("{number}.host").into_bytes(),
+                inode: 0,
+                flags: Default::default(),
+                state: MailFileState::default(),
+            })
+            .collect();
+        for number in 0..40 {
+            fs::write(root.join(format!("a/cur/{number}.host:2,S")), "x").unwrap();
+        }
+        fs::write(root.join("a/cur/other:2,"), "x").unwrap();
+        let folder = root.join("a");
+        let mut renamed = RenamedFiles::default();
+        assert_eq!(renamed.find(&folder, b"0.host"), None);
+        assert!(renamed.list(root, &folder, &files[0], &files[1..]));
+        for number in 0..50 {
+            let path = renamed.find(&folder, format!("{number}.host").as_bytes());
+            let expected = root.join(format!("a/cur/{number}.host:2,S"));
+            assert_eq!(path, (number < 40).then_some(expected));
+        }
+        assert_eq!(renamed.find(&folder, b"other"), None);
+        // A file that is renamed again is found by another list, but not by any number of lists.
+        fs::rename(root.join("a/cur/7.host:2,S"), root.join("a/cur/7.host:2,FS")).unwrap();
+        let mut lists = 1;
+        while renamed.list(root, &folder, &files[7], &[]) {
+            lists += 1;
+            let found = renamed.find(&folder, b"7.host");
+            assert_eq!(found, Some(root.join("a/cur/7.host:2,FS")));
+        }
+        assert_eq!(lists, MAX_RENAME_LISTINGS);
     }
 }

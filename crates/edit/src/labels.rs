@@ -11,7 +11,7 @@
 use larder_format::label::{LabelChange, LabelList};
 use larder_store::{
     BatchChange, CalendarContext, ChangeOutcome, CollectionType, Error, Extractor, Handle, ItemPut,
-    Kind, LabelBatch, Operation, Precondition, Reader, Seq, Store,
+    Kind, LabelBatch, Operation, Precondition, Reader, Store, StoredLabels,
 };
 use std::sync::Arc;
 
@@ -63,18 +63,16 @@ pub fn replace_labels(
         for _ in 0..MAX_ATTEMPTS {
             let mut changes = Vec::new();
             let mut changed = Vec::new();
-            {
-                let _one_state = reader.begin_read()?;
-                for uid in open {
-                    let stored = read_stored_labels(&reader, &collection, uid)?;
-                    let after = replace(uid, &stored.labels);
-                    if after == stored.labels {
-                        report.unchanged += 1;
-                    } else if let Some(change) = stored.change(&extractor, &collection, uid, &after)
-                    {
-                        changes.push(change);
-                        changed.push(uid);
-                    }
+            let names: Vec<&str> = open.iter().map(|uid| uid.as_str()).collect();
+            for (uid, stored) in open.into_iter().zip(reader.stored_labels(&names)?) {
+                let after = replace(uid, &stored.labels);
+                if after == stored.labels {
+                    report.unchanged += 1;
+                } else if let Some(change) =
+                    plan_change(&stored, &extractor, &collection, uid, &after)
+                {
+                    changes.push(change);
+                    changed.push(uid);
                 }
             }
             if changes.is_empty() {
@@ -103,47 +101,30 @@ pub fn replace_labels(
     Ok(report)
 }
 
-/// The labels of a message, with the item that they are; `None`: it has no labels, and no item.
-struct StoredLabels {
-    item: Option<(Handle, Seq)>,
-    labels: LabelList,
-}
-
-fn read_stored_labels(reader: &Reader, collection: &str, uid: &str) -> Result<StoredLabels, Error> {
-    Ok(match reader.items().get(collection, uid)? {
-        Some((item, bytes)) => {
-            StoredLabels { item: Some((item.handle, item.seq)), labels: LabelList::parse(&bytes) }
-        }
-        None => StoredLabels { item: None, labels: LabelList::default() },
-    })
-}
-
-impl StoredLabels {
-    /// Returns the change that leads to other labels.
-    fn change(
-        &self,
-        extractor: &Extractor,
-        collection: &Arc<str>,
-        uid: &str,
-        after: &LabelList,
-    ) -> Option<BatchChange> {
-        let precondition = match self.item {
-            Some((_, seq)) => Precondition::UnchangedSince(seq),
-            None => Precondition::Absent,
-        };
-        if after.is_empty() {
-            return self.item.map(|(handle, _)| BatchChange::Remove(handle, precondition));
-        }
-        let context = CalendarContext::default();
-        let parsed = extractor.parse_item(Kind::Labels, after.to_bytes(), &context).ok()?;
-        Some(BatchChange::Put(ItemPut {
-            collection: Arc::clone(collection),
-            uid: uid.to_string(),
-            derived_uid: true,
-            parsed,
-            precondition,
-        }))
+/// Returns the change from stored labels to others.
+fn plan_change(
+    stored: &StoredLabels,
+    extractor: &Extractor,
+    collection: &Arc<str>,
+    uid: &str,
+    after: &LabelList,
+) -> Option<BatchChange> {
+    let precondition = match stored.item {
+        Some((_, seq)) => Precondition::UnchangedSince(seq),
+        None => Precondition::Absent,
+    };
+    if after.is_empty() {
+        return stored.item.map(|(handle, _)| BatchChange::Remove(handle, precondition));
     }
+    let context = CalendarContext::default();
+    let parsed = extractor.parse_item(Kind::Labels, after.to_bytes(), &context).ok()?;
+    Some(BatchChange::Put(ItemPut {
+        collection: Arc::clone(collection),
+        uid: uid.to_string(),
+        derived_uid: true,
+        parsed,
+        precondition,
+    }))
 }
 
 /// Returns the labels of a message in `data.db`.
@@ -151,8 +132,8 @@ impl StoredLabels {
 /// # Errors
 /// The store cannot be read.
 pub fn read_labels(data: &Reader, uid: &str) -> Result<LabelList, Error> {
-    let collection = CollectionType::Labels.default_collection();
-    Ok(read_stored_labels(data, collection, uid)?.labels)
+    let labels = data.stored_labels(&[uid])?.pop().unwrap_or_default();
+    Ok(labels.labels)
 }
 
 /// Passes each labelled message to `visit`, with its labels.

@@ -5,8 +5,6 @@
 //! `change_feed`, whose reader reads each changed item by its handle: here, the labels come with
 //! the change, also of a removed item, of which the UID is needed.
 
-use crate::Kind;
-use crate::Seq;
 use crate::change_feed::ChangeCursor;
 use crate::checksum::{Checksum, verify_item};
 use crate::error::{DatabaseError, DatabaseResult, Result};
@@ -14,7 +12,10 @@ use crate::handle::Handle;
 use crate::meta::read_meta_number;
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
+use crate::row_checksum::verify_item_row;
 use crate::row_ids::ItemRow;
+use crate::uid_lookup::{UidFinder, UidLookup, find_collection};
+use crate::{CollectionType, Kind, Seq};
 use larder_format::label::LabelList;
 
 /// The changes of labels after a cursor.
@@ -28,6 +29,16 @@ pub struct LabelChanges {
     pub cursor: ChangeCursor,
     /// Whether these are the last changes.
     pub is_last: bool,
+}
+
+/// The labels of a message, with the item that they are.
+#[derive(Debug, Clone, Default)]
+pub struct StoredLabels {
+    /// The handle of the item, and the batch that last changed it; `None`: the message has no
+    /// labels.
+    pub item: Option<(Handle, Seq)>,
+    /// The labels.
+    pub labels: LabelList,
 }
 
 /// A change: its position, the Message-ID (`None`: it was purged) and the labels.
@@ -56,6 +67,26 @@ impl Reader {
             let changes = changes
                 .ok_or_else(|| DatabaseError::Damaged("the change feed has no beginning".into()))?;
             Ok(LabelChanges { is_restart: true, ..changes })
+        })
+    }
+
+    /// Returns the labels of messages, in the order of their names.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the labels of a message are damaged.
+    pub fn stored_labels(&self, uids: &[&str]) -> Result<Vec<StoredLabels>> {
+        self.read(|tx| {
+            let collection = find_collection(tx, CollectionType::Labels.default_collection())?;
+            let Some(collection) = collection else {
+                return Ok(vec![StoredLabels::default(); uids.len()]);
+            };
+            let mut finder = UidFinder::new(tx)?;
+            uids.iter()
+                .map(|uid| match finder.find(&collection, uid, "")? {
+                    UidLookup::Item(item) => read_labels(tx, item),
+                    _ => Ok(StoredLabels::default()),
+                })
+                .collect()
         })
     }
 
@@ -88,6 +119,21 @@ impl Reader {
         let changes = self.label_changes(cursor, 1)?;
         Ok(!changes.messages.is_empty() || (changes.is_restart && cursor.is_some()))
     }
+}
+
+fn read_labels(tx: &ReadTransaction<'_>, item: ItemRow) -> DatabaseResult<StoredLabels> {
+    verify_item_row(tx, item)?;
+    let mut select = tx.prepare_cached(
+        "SELECT i.handle, i.seq, coalesce(s.bytes, b.bytes), s.checksum
+         FROM item i JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
+         WHERE i.id = ?1",
+    )?;
+    let mut rows = select.query([item])?;
+    let row = rows.next()?.ok_or_else(|| DatabaseError::missing_source_bytes(item))?;
+    let bytes = row.get_ref(2)?.as_blob_or_null()?.unwrap_or_default();
+    verify_item(tx, item, bytes, row.get(3)?)?;
+    let handle = Handle::from_bytes(row.get_ref(0)?.as_blob()?);
+    Ok(StoredLabels { item: Some((handle, row.get(1)?)), labels: LabelList::parse(bytes) })
 }
 
 /// Reads the changes after a cursor; `None`: it has expired.

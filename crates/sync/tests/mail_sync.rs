@@ -187,6 +187,26 @@ fn another_text_under_a_known_message_id_is_another_message() {
     }
 }
 
+/// A message that claims the name of another text does not hide it.
+#[test]
+fn no_message_takes_a_name_that_is_made_from_a_text() {
+    let mut mailbox = Mailbox::new();
+    let deliver = |mailbox: &mut Mailbox, texts: &[(&str, &str)]| {
+        for (number, (id, word)) in texts.iter().enumerate() {
+            mailbox.write(format!("cur/{number}.host:2,"), message(id, "note", word));
+            mailbox.sync();
+        }
+    };
+    deliver(&mut mailbox, &[("m1", "bait"), ("m1", "seal")]);
+    let name = mailbox.find("seal").remove(0);
+    assert!(name.ends_with("@larder"), "{name}");
+    let mut mailbox = Mailbox::new();
+    deliver(&mut mailbox, &[("m1", "bait"), (&name, "walrus"), ("m1", "seal")]);
+    assert_eq!(mailbox.find("seal"), [name]);
+    assert_eq!(mailbox.find("walrus").len(), 1);
+    check(&mailbox.store);
+}
+
 /// The same text under two Message-IDs that others had before is two messages.
 #[test]
 fn the_names_of_other_texts_have_their_message_ids() {

@@ -180,8 +180,9 @@ impl MailBatchBuilder {
         self.extractor.for_each_term(&document, |field, word, position| {
             words.add(row, field, word, position);
         });
-        let has_message_id = document.message_id.is_some();
-        let uid = document.message_id.clone().unwrap_or_else(|| derive_message_id(bytes));
+        let message_id = document.message_id.clone().filter(|id| !is_derived_name(id));
+        let has_message_id = message_id.is_some();
+        let uid = message_id.unwrap_or_else(|| derive_message_id(bytes));
         let message = PreparedMessage {
             row,
             thread_ids: document.thread_ids(&uid),
@@ -203,6 +204,9 @@ impl MailBatchBuilder {
     }
 }
 
+/// The end of the names that are made from contents.
+const DERIVED_NAME_DOMAIN: &str = "@larder";
+
 /// Returns the name of a message without a Message-ID, as mu makes it from the bytes.
 fn derive_message_id(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
@@ -211,13 +215,22 @@ fn derive_message_id(bytes: &[u8]) -> String {
         // Writing to a string cannot fail.
         let _infallible = write!(id, "{byte:02x}");
     }
-    id + "@larder"
+    id + DERIVED_NAME_DOMAIN
+}
+
+/// Returns whether a Message-ID has the form of the names that are made from contents. A message
+/// with one could pass for another message, which would then be taken for a copy of it.
+fn is_derived_name(message_id: &str) -> bool {
+    message_id.strip_suffix(DERIVED_NAME_DOMAIN).is_some_and(|digits| {
+        matches!(digits.len(), 16 | 32) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 /// Returns the name of a message whose Message-ID another text has: from the text and the
 /// Message-ID, so that it can be told which messages have a Message-ID.
 pub(crate) fn name_other_text(text_hash: u64, message_id: &str) -> String {
-    format!("{:016x}@larder", xxh3_64_with_seed(message_id.as_bytes(), text_hash))
+    let digits = xxh3_64_with_seed(message_id.as_bytes(), text_hash);
+    format!("{digits:016x}{DERIVED_NAME_DOMAIN}")
 }
 
 /// Writes the words of a batch. A small batch merges a little, too.

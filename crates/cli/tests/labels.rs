@@ -214,6 +214,7 @@ fn wrong_labels_are_refused() {
         &["edit", "m0@example.org", "m1@example.org"],
         &["edit", "missing@example.org", "--label", "+a"],
         &["edit", "--query", "nothing-at-all", "--label", "+a"],
+        &["edit", "--query", " ", "--label", "+a"],
         &["labels", "import", "dump.gz"],
         &["labels", "import", "other.txt"],
     ] {
@@ -222,11 +223,12 @@ fn wrong_labels_are_refused() {
     }
     assert_snapshot!(home.run(&["edit", "m0@example.org", "--label", "tax"]).masked_output(), @r#"
     ! error: "tax" has no sign: +tax adds the label, -tax removes it
+    ! hint: --label takes all words that follow: write IDs and other options before it
     exit 2
     "#);
     assert_snapshot!(home.run(&["edit", "m0@example.org", "--label", "+a", "--query", "x"]).masked_output(), @r#"
     ! error: the label "-query" begins with -
-    ! hint: --label takes all words that follow: write other options first
+    ! hint: --label takes all words that follow: write IDs and other options before it
     exit 2
     "#);
     assert_snapshot!(home.run(&["remove", "m0@example.org"]).masked_output(), @r#"

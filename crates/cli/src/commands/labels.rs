@@ -110,10 +110,12 @@ impl LabelsArgs {
 
 /// Returns the failure for a text that is no label, or no change of labels.
 pub(super) fn label_failure(error: LabelError) -> CommandFailure {
-    let has_sign = matches!(error, LabelError::LeadingMinus(_));
+    let is_other_word = matches!(error, LabelError::LeadingMinus(_) | LabelError::NoSign(_));
     let failure = CommandFailure::new(FailureKind::Usage, error);
-    match has_sign {
-        true => failure.with_hint("--label takes all words that follow: write other options first"),
+    match is_other_word {
+        true => failure.with_hint(
+            "--label takes all words that follow: write IDs and other options before it",
+        ),
         false => failure,
     }
 }

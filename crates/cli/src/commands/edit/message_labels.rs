@@ -17,6 +17,11 @@ pub(super) fn edit_labels(
     changes: &[String],
 ) -> Result<CommandStatus, CommandFailure> {
     let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
+    if query.is_some_and(|line| line.trim().is_empty()) {
+        // An unset variable of a script must not change all mail.
+        return Err(CommandFailure::new(FailureKind::Usage, "the query of --query is empty")
+            .with_hint("to label all messages: --query '*'"));
+    }
     context.read_saved_searches(query.unwrap_or_default())?;
     let reader = require_mail_reader(context)?;
     let mut rows = Vec::new();

@@ -287,11 +287,13 @@ impl MailView {
                 continue;
             }
             let Some(reader) = &self.reader else { return Ok(None) };
-            let page: Vec<u32> = rows.drain(..rows.len().min(MAX_EVENT_MESSAGES)).collect();
+            let page = rows.len().min(MAX_EVENT_MESSAGES);
             let mail = reader.mail()?;
             let words = mail.words();
-            let messages =
-                MailSearch::open(&mail, &words)?.read_listed(page.into_iter(), |_| true)?;
+            let listed = rows.iter().copied().take(page);
+            let messages = MailSearch::open(&mail, &words)?.read_listed(listed, |_| true)?;
+            // After an error the same messages are read again.
+            rows.drain(..page);
             if !messages.is_empty() {
                 return Ok(Some(match is_added {
                     true => MailViewEvent::Added(messages),

@@ -12,7 +12,7 @@ const RUNS: usize = 5;
 /// The form of an answer.
 #[derive(Clone, Copy)]
 enum AnswerForm {
-    /// The newest 500, with what a list shows of them.
+    /// The newest 500, with the values of a list.
     Newest,
     /// The number of messages.
     Count,

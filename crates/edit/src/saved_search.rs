@@ -28,11 +28,11 @@ pub enum SavedSearchError {
 /// The result of the definition of a saved search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchDefinition {
-    /// There was none of this name.
+    /// The name is new.
     Added,
     /// It replaced another definition.
     Changed,
-    /// The same definition was there already.
+    /// The stored definition is the same.
     Unchanged,
 }
 

@@ -8,7 +8,7 @@ use crate::segment::corruption;
 use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::word_block::{PostingKey, WordEntry};
 
-/// So many lookups take as long as reading one block.
+/// The number of lookups that take as long as reading one block.
 const LOOKUPS_PER_BLOCK: usize = 2;
 
 /// All segments of a word index, in one transaction.

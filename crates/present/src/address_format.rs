@@ -28,7 +28,7 @@ pub enum AddressFormat {
     Vcard,
 }
 
-/// An address with what formats show of it.
+/// An address with the values that formats show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AddressEntry {
     /// The address.

@@ -58,7 +58,7 @@ pub struct CorrespondentQuery {
     pub text: CorrespondentText,
     /// Whether only those of personal messages are wanted.
     pub is_personal: bool,
-    /// Whether only those are wanted who were met at this time or later.
+    /// Only correspondents in messages of this time or later are wanted.
     pub after: Option<i64>,
     /// The most results.
     pub limit: Option<usize>,
@@ -236,7 +236,7 @@ impl MessageDates {
     }
 }
 
-/// What is known of an address.
+/// The occurrences of an address in mail.
 #[derive(Debug, Default)]
 struct Sightings {
     message_count: u32,

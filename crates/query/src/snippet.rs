@@ -142,7 +142,7 @@ impl SnippetFinder {
     }
 }
 
-/// Returns what a test of text marks; `None`: nothing.
+/// Returns the marks of a test of text; `None`: it has none.
 fn mark_test(test: &TextTest) -> Option<MarkTest> {
     let single =
         |word| Some(MarkTest { words: vec![word], relation: MarkRelation::Distances(vec![0]) });

@@ -1,7 +1,7 @@
 //! The labels of messages in `data.db`, and the changes of them after a cursor.
 //!
 //! The labels of a message are an item, whose UID is the Message-ID and whose bytes are the labels.
-//! Whoever keeps a copy of them (`mail::labels`) reads the changes here. Separate from
+//! The copy in `index.db` (`mail::labels`) is brought up to date from here. Separate from
 //! `change_feed`, whose reader reads each changed item by its handle: here, the labels come with
 //! the change, also of a removed item, of which the UID is needed.
 

@@ -176,7 +176,7 @@ fn purged_labels_leave_the_index() {
     mail.check_labels();
 }
 
-/// What happens to labelled mail.
+/// A step in the life of labelled mail.
 #[derive(Debug, Clone)]
 enum Action {
     Label(Vec<usize>, Vec<&'static str>),

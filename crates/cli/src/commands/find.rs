@@ -141,7 +141,7 @@ pub(crate) struct FindArgs {
     /// Correspondents: only those of messages from or to you
     #[arg(long, requires = "correspondents")]
     personal: bool,
-    /// Correspondents: only those who were met at DATE or later
+    /// Correspondents: only those of messages of DATE or later
     #[arg(long, value_name = "DATE", requires = "correspondents")]
     after: Option<String>,
 }

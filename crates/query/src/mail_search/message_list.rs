@@ -25,7 +25,7 @@ pub struct MailListRequest<'q> {
     pub is_related: bool,
 }
 
-/// A message with what lists show of its state.
+/// A message with the states that lists show.
 #[derive(Debug, Clone)]
 pub struct ListedMessage {
     /// The message.

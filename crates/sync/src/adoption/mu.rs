@@ -1,4 +1,4 @@
-//! What mu has: bookmarks, and the labels of its later versions.
+//! The data of mu: bookmarks, and the labels of its later versions.
 
 use super::{ForeignMail, RunProgram};
 use crate::error::Error;
@@ -6,7 +6,7 @@ use larder_format::label_dump::{LabelDump, LabelDumpFormat};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Reads what mu has: bookmarks from its file, and the maildir and the labels from the program, or
+/// Reads the data of mu: bookmarks from its file, the maildir and the labels from the program, or
 /// the labels from a file that `mu labels export` wrote. `home` is the directory of `--muhome`.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What notmuch has: tags, named queries, and settings.
+//! The data of notmuch: tags, named queries, and settings.
 //!
 //! The tags are those of `notmuch dump`. Named queries are in the configuration (`query.NAME`), of
 //! which a dump has the part that is in the database.
@@ -9,7 +9,7 @@ use larder_format::label_dump::{LabelDump, LabelDumpFormat, decode_hex};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Reads what notmuch has: from the program, as its configuration says, or from a dump that it
+/// Reads the data of notmuch: from the program, as its configuration says, or from a dump that it
 /// wrote.
 ///
 /// # Errors

@@ -53,7 +53,7 @@ pub enum StreamMark {
     CalendarComponent(&'static str),
     /// Any component of a calendar that no other row names.
     AnyCalendarComponent,
-    /// In no stream: each item is a file of a source.
+    /// In no stream: each item is a file of a source, or is made by the program.
     WholeFile,
     /// In no stream: Larder writes such items itself. In the store they have this name after BEGIN.
     StoreOnly(&'static str),
@@ -219,24 +219,7 @@ pub const KINDS: &[KindRow] = &[
         is_exported_in_calendar: false,
         list_layout: ListLayout::Fields(&["title", "tag", "date"]),
     },
-    KindRow {
-        kind: Kind::Labels,
-        name: "labels",
-        plural: "labels of messages",
-        stream_mark: StreamMark::WholeFile,
-        collection_type: CollectionType::Labels,
-        source_format: SourceFormat::Labels,
-        file_extensions: &[],
-        source_location: SourceLocation::Store,
-        has_schedule: false,
-        has_due_time: false,
-        is_in_agenda: false,
-        is_busy_time: false,
-        is_searchable: false,
-        has_field_edits: false,
-        is_exported_in_calendar: false,
-        list_layout: ListLayout::Fields(&[]),
-    },
+    UNLISTED_ROW,
     KindRow {
         kind: Kind::SavedSearch,
         name: "saved-search",
@@ -244,18 +227,30 @@ pub const KINDS: &[KindRow] = &[
         stream_mark: StreamMark::StoreOnly(SAVED_SEARCH_MARK),
         collection_type: CollectionType::SavedSearches,
         source_format: SourceFormat::SavedSearch,
-        file_extensions: &[],
-        source_location: SourceLocation::Store,
-        has_schedule: false,
-        has_due_time: false,
-        is_in_agenda: false,
-        is_busy_time: false,
-        is_searchable: false,
-        has_field_edits: false,
-        is_exported_in_calendar: false,
         list_layout: ListLayout::Fields(&["name", "query"]),
+        ..UNLISTED_ROW
     },
 ];
+
+/// The row of labels, and the values that kinds in collections which no list shows share.
+const UNLISTED_ROW: KindRow = KindRow {
+    kind: Kind::Labels,
+    name: "labels",
+    plural: "labels of messages",
+    stream_mark: StreamMark::WholeFile,
+    collection_type: CollectionType::Labels,
+    source_format: SourceFormat::Labels,
+    file_extensions: &[],
+    source_location: SourceLocation::Store,
+    has_schedule: false,
+    has_due_time: false,
+    is_in_agenda: false,
+    is_busy_time: false,
+    is_searchable: false,
+    has_field_edits: false,
+    is_exported_in_calendar: false,
+    list_layout: ListLayout::Fields(&[]),
+};
 
 /// The row of other components, and the values that all kinds of a calendar share.
 const CALENDAR_ROW: KindRow = KindRow {

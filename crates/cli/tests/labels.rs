@@ -46,9 +46,9 @@ fn find(home: &Home, query: &str) -> Vec<String> {
 #[test]
 fn messages_are_labelled_found_and_shown() {
     let home = home_with_mail();
-    assert_snapshot!(home.run(&["edit", "--query", "from:bank", "--label", "+tax", "+todo"]).masked_output(), @"2 messages changed  Undo: larder undo 2");
-    assert_snapshot!(home.run(&["edit", "mid:m2@example.org", "m3@example.org", "--label", "-todo", "+Töne"]).masked_output(), @"2 messages changed  Undo: larder undo 3");
-    assert_snapshot!(home.run(&["edit", "m0@example.org", "--label", "-todo"]).masked_output(), @"1 message changed  Undo: larder undo 4");
+    assert_snapshot!(home.run(&["edit", "--query", "from:bank", "--label", "+tax", "+todo"]).masked_output(), @"2 messages changed. Undo: larder undo 2");
+    assert_snapshot!(home.run(&["edit", "mid:m2@example.org", "m3@example.org", "--label", "-todo", "+Töne"]).masked_output(), @"2 messages changed. Undo: larder undo 3");
+    assert_snapshot!(home.run(&["edit", "m0@example.org", "--label", "-todo"]).masked_output(), @"1 message changed. Undo: larder undo 4");
     assert_snapshot!(home.run(&["labels"]).masked_output(), @"
     Töne  2 messages
     tax   2 messages
@@ -141,9 +141,9 @@ fn excluded_labels_hide_messages_unless_they_are_named() {
 fn labels_are_renamed_and_removed() {
     let home = home_with_mail();
     home.ok(&["edit", "--query", "from:bank", "--label", "+tax", "+a b"]);
-    assert_snapshot!(home.run(&["labels", "rename", "tax", "taxes"]).masked_output(), @"2 messages changed  Undo: larder undo 3");
+    assert_snapshot!(home.run(&["labels", "rename", "tax", "taxes"]).masked_output(), @"2 messages changed. Undo: larder undo 3");
     assert_eq!(find(&home, "label:taxes"), ["m0", "m1"]);
-    assert_snapshot!(home.run(&["labels", "remove", "a b"]).masked_output(), @"2 messages changed  Undo: larder undo 4");
+    assert_snapshot!(home.run(&["labels", "remove", "a b"]).masked_output(), @"2 messages changed. Undo: larder undo 4");
     assert_eq!(home.ok(&["labels"]).lines().count(), 1);
     assert_snapshot!(home.code(&["labels", "remove", "tax"], 1).masked_output(), @r#"
     ! error: no message has the label "tax"
@@ -177,14 +177,14 @@ fn labels_are_exported_and_imported() {
     home.ok(&["labels", "export", "dump"]);
     let other = home_with_mail();
     std::fs::copy(home.work("dump"), other.work("dump")).unwrap();
-    assert_snapshot!(other.run(&["labels", "import", "dump"]).masked_output(), @"labels of 2 messages changed");
+    assert_snapshot!(other.run(&["labels", "import", "dump"]).masked_output(), @"labels of 2 messages changed. Undo: larder undo 2");
     assert_eq!(find(&other, "label:tax/2026 label:\"a b\" label:ok"), ["m0", "m1"]);
     let dump = "#notmuch-dump batch-tag:3 tags\n+new +unread -- id:m0@example.org\n\
         +later -- id:far@example.org\n+x y -- id:m1@example.org\n";
     let imported = other.run_with(&["labels", "import", "-", "--replace"], dump.as_bytes());
     assert_eq!(imported.code, 3);
     assert_snapshot!(imported.masked_output(), @r#"
-    labels of 2 messages changed
+    labels of 2 messages changed. Undo: larder undo 3
     ! error: standard input: line 4: "y" is no tag: tags begin with +
     ! note: 1 message not in the index: their labels wait for them
     ! note: left out, because they are flags: unread

@@ -277,7 +277,8 @@ fn print_import(
         0 => String::new(),
         count => format!(", {count} unchanged"),
     };
-    context.out.print_line(format!("labels of {changed} changed{unchanged}"))?;
+    let undo = format_undo(operation);
+    context.out.print_line(format!("labels of {changed} changed{unchanged}{undo}"))?;
     if *waiting > 0 {
         let count = format_count(*waiting, "message");
         context.print_note(format!("{count} not in the index: their labels wait for them"));
@@ -330,7 +331,12 @@ pub(super) fn change_and_print(
         0 => String::new(),
         count => format!(", {count} unchanged"),
     };
-    let undo = operation.map(|id| format!("  Undo: larder undo {id}")).unwrap_or_default();
+    let undo = format_undo(operation);
     context.out.print_line(format!("{changed} changed{unchanged}{undo}"))?;
     Ok(CommandStatus::Done)
+}
+
+/// Returns the sentence that names the command which reverts an operation.
+fn format_undo(operation: Option<OperationId>) -> String {
+    operation.map(|id| format!(". Undo: larder undo {id}")).unwrap_or_default()
 }

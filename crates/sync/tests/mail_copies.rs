@@ -6,6 +6,8 @@ use crate::mailbox::{COLLECTION, Mailbox, indexed_messages, message};
 use larder_sync::{MailSyncOptions, is_mail_outdated, sync_maildir};
 use std::cell::Cell;
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::SystemTime;
 
 /// A draft is saved in its file: it keeps its name and its inode.
 #[test]
@@ -96,6 +98,40 @@ fn other_rules_read_all_files_again() {
     // And back.
     assert_eq!(mailbox.sync().reread_files, 7);
     assert_same_as_fresh(&mailbox);
+    check(&mailbox.store);
+}
+
+/// A file that cannot be read keeps its old values; the index is not out of date because of it.
+#[test]
+fn an_unreadable_file_does_not_keep_the_index_out_of_date() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..3);
+    mailbox.settle_files();
+    let (file, folder) = (mailbox.root().join("cur/1000001.host:2,"), mailbox.root().join("cur"));
+    let keep_state = || fs::File::open(&folder).unwrap().set_modified(SystemTime::UNIX_EPOCH);
+    keep_state().unwrap();
+    mailbox.sync();
+    // A link to itself is unreadable also for root. The directory looks as before.
+    let bytes = fs::read(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    symlink(&file, &file).unwrap();
+    keep_state().unwrap();
+    let own = || MailSyncOptions {
+        personal_addresses: vec!["anna@example.org".into()],
+        ..MailSyncOptions::default()
+    };
+    for (read, all) in [(2, 3), (0, 3)] {
+        let report = mailbox.sync_with(&own());
+        assert_eq!((report.reread_files, report.problems.len()), (read, 1));
+        assert_eq!(mailbox.find("").len(), all);
+        let reader = mailbox.store.open_reader().unwrap();
+        assert!(!is_mail_outdated(&reader, &own().personal_addresses).unwrap());
+    }
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, bytes).unwrap();
+    keep_state().unwrap();
+    assert_eq!(mailbox.sync_with(&own()).reread_files, 1);
+    assert_eq!(mailbox.sync_with(&own()).reread_files, 0);
     check(&mailbox.store);
 }
 

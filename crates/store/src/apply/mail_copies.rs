@@ -34,10 +34,19 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
+    /// Ends the reading by new rules for the collection, whose files were all tried. Those that
+    /// could not be read are marked, and tried again by each synchronisation.
     pub(super) fn finish_reading_rules(&mut self) -> Result<(), ApplyError> {
         let tx = self.batch.tx;
+        tx.prepare_cached(
+            "UPDATE mail_file SET rank = NULL WHERE item < ?2 AND rank IS NOT NULL AND
+             directory IN (SELECT id FROM mail_directory WHERE collection = ?1)",
+        )?
+        .execute((self.collection.id, self.outdated_end))?;
         let has_outdated: bool = tx
-            .prepare_cached("SELECT EXISTS(SELECT 1 FROM mail_file WHERE item < ?1)")?
+            .prepare_cached(
+                "SELECT EXISTS(SELECT 1 FROM mail_file WHERE item < ?1 AND rank IS NOT NULL)",
+            )?
             .query_row([self.outdated_end], |row| row.get(0))?;
         if !has_outdated {
             delete_meta(tx, OUTDATED_END_KEY)?;

@@ -16,6 +16,7 @@
 //! | `suggestion` | the known word nearest to a mistyped one |
 //! | `interrupt` | Control-C and SIGTERM |
 //! | `item_ids` | from an ID on the command line to an item; names of items in messages |
+//! | `label_dump_file` | reading a file of labels |
 //! | `mail_rules` | the rules that a synchronisation runs |
 //! | `mail_store` | the store of mail, and the registered maildirs |
 //! | `message_file` | the file of a mail message that a user names |
@@ -41,6 +42,7 @@ mod context;
 mod failure;
 mod interrupt;
 mod item_ids;
+mod label_dump_file;
 mod machine_time;
 mod mail_rules;
 mod mail_store;

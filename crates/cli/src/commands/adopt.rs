@@ -3,6 +3,7 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
+use crate::label_dump_file::read_label_dump;
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
 use crate::output::{format_count, print_message, sanitize_line};
@@ -11,7 +12,7 @@ use larder_edit::labels::follow_labels;
 use larder_store::{Operation, OperationId};
 use larder_sync::{AdoptionReport, ForeignMail, adopt_mail, read_mu, read_notmuch};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Take over labels and saved searches from mu or notmuch (`larder undo` reverts it)
 ///
@@ -23,8 +24,8 @@ pub(crate) struct AdoptArgs {
     /// The program
     #[arg(value_enum)]
     program: MailProgram,
-    /// Read the labels from a file that `notmuch dump` or `mu labels export` wrote, and do not run
-    /// the program
+    /// Read the labels from a file that `notmuch dump` or `mu labels export` wrote (- for standard
+    /// input), and do not run the program
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// mu: its directory [default: $MUHOME, else $XDG_CONFIG_HOME/mu for the bookmarks]
@@ -44,10 +45,12 @@ const MAX_PRINTED_PROBLEMS: usize = 20;
 
 impl AdoptArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let read = |path: &Path| {
-            std::fs::read(path).map_err(|error| CommandFailure::from_file_error(path, &error))
+        let command = match self.program {
+            MailProgram::Notmuch => "larder adopt notmuch --from -",
+            MailProgram::Mu => "larder adopt mu --from -",
         };
-        let dump = self.from.as_deref().map(read).transpose()?;
+        let from = self.from.as_deref();
+        let dump = from.map(|path| read_label_dump(path, command)).transpose()?;
         let (name, foreign) = match self.program {
             MailProgram::Notmuch => ("notmuch", read_notmuch(dump.as_deref(), &run_program)?),
             MailProgram::Mu => {

@@ -3,6 +3,7 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::label_dump_file::read_label_dump;
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{follow_committed_labels, mail_roots, open_labelled_mail};
 use crate::output::{format_count, print_message, sanitize_line};
@@ -14,7 +15,6 @@ use larder_format::label_dump::{LabelDump, LabelDumpFormat};
 use larder_store::{FilePrivacy, Operation, OperationId};
 use larder_sync::LabelImportReport;
 use serde_json::json;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// List the labels of messages, export and import them, rename and remove labels
@@ -76,8 +76,6 @@ enum DumpProgram {
     Mu,
 }
 
-/// The largest file of labels.
-const MAX_DUMP_BYTES: u64 = 1 << 30;
 /// The number of lines with errors that are printed.
 const MAX_PRINTED_PROBLEMS: usize = 100;
 
@@ -207,7 +205,7 @@ fn import(
         true => "standard input".to_string(),
         false => sanitize_line(&file.display().to_string()),
     };
-    let bytes = read_dump(file)?;
+    let bytes = read_label_dump(file, "larder labels import -")?;
     let dump = LabelDump::parse(&bytes).ok_or_else(|| {
         let message = format!("{name}: no labels of notmuch or mu");
         CommandFailure::new(FailureKind::Input, message).with_hint(
@@ -231,30 +229,6 @@ fn import(
     follow_committed_labels(context)?;
     print_import(context, &report, problems, operation.id())?;
     Ok(if problems > 0 { CommandStatus::Rejected } else { CommandStatus::Done })
-}
-
-/// Reads a file of labels.
-fn read_dump(file: &Path) -> Result<Vec<u8>, CommandFailure> {
-    if let Some(compression) = larder_sync::detect_compression(file) {
-        let (format, command) = (compression.format, compression.unpack_command);
-        let shown = sanitize_line(&file.display().to_string());
-        let message = format!("{shown} is compressed ({format})");
-        return Err(CommandFailure::new(FailureKind::Input, message)
-            .with_hint(format!("{command} {shown} | larder labels import -")));
-    }
-    let mut bytes = Vec::new();
-    let read = match file.as_os_str() == "-" {
-        true => std::io::stdin().lock().take(MAX_DUMP_BYTES + 1).read_to_end(&mut bytes),
-        false => std::fs::File::open(file)
-            .and_then(|file| file.take(MAX_DUMP_BYTES + 1).read_to_end(&mut bytes)),
-    };
-    read.map_err(|error| CommandFailure::from_file_error(file, &error))?;
-    if bytes.len() as u64 > MAX_DUMP_BYTES {
-        let shown = sanitize_line(&file.display().to_string());
-        let message = format!("{shown} is larger than 1 GiB: no file of labels is");
-        return Err(CommandFailure::new(FailureKind::Input, message));
-    }
-    Ok(bytes)
 }
 
 fn print_import(

@@ -34,7 +34,7 @@ fn searches_are_defined_listed_used_and_removed() {
     exit 1
     ");
     assert_snapshot!(run(&["searches", "add", "work", "from:anna", "or", "subject:nothing"]), @"@work added: 3 messages, 1 unread. Undo: larder undo 3");
-    assert_snapshot!(run(&["searches", "add", "new", "@work flag:unread", "--label", "+todo", "-old"]), @"@new added: 1 message, 1 unread. Undo: larder undo 4");
+    assert_snapshot!(run(&["searches", "add", "new", "@work flag:unread", "--label", "+todo", "-old"]), @"@new added: 1 message, 1 unread; new mail gets +todo -old. Undo: larder undo 4");
     assert_snapshot!(run(&["searches", "add", "friends", "--kind", "contact", "org:orchard"]), @"@friends added: 1 contact. Undo: larder undo 5");
     assert_snapshot!(run(&["searches", "add", "all"]), @"@all added: 5 messages, 2 unread. Undo: larder undo 6");
     assert_snapshot!(run(&["searches"]), @"
@@ -120,6 +120,9 @@ fn rules_run_at_the_end_of_a_synchronisation() {
     6 [TIME] rules   +6        +tax -inbox on 6 messages
     5 [TIME] undo   -1        operation 4, rules
     ");
+    // Another query keeps the labels, unless they are dropped.
+    assert_snapshot!(run(&["searches", "add", "bills", "budget 1"]), @"@bills changed: 1 message, 1 unread; new mail gets +tax -inbox. Undo: larder undo 7");
+    assert_snapshot!(run(&["searches", "add", "bills", "budget", "--no-label"]), @"@bills changed: 6 messages, 3 unread. Undo: larder undo 8");
     home.ok(&["searches", "remove", "bills"]);
     home.ok(&["searches", "add", "other", "x"]);
     home.ok(&["searches", "add", "bad", "@other", "--label", "+x"]);

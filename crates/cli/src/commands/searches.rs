@@ -45,9 +45,13 @@ enum SearchesCommand {
         /// The kind of the items
         #[arg(long, value_name = "KIND", value_parser = kind_parser(), default_value = "message")]
         kind: Kind,
-        /// Labels that new messages get (+LABEL) or lose (-LABEL); comes last
+        /// Labels that new messages get (+LABEL) or lose (-LABEL); comes last [default: those of
+        /// the former definition]
         #[arg(long, value_name = "+LABEL", num_args = 1.., allow_hyphen_values = true)]
         label: Vec<String>,
+        /// Change no labels any more
+        #[arg(long, conflicts_with = "label")]
+        no_label: bool,
     },
     /// Remove a saved search (`larder undo` restores it)
     Remove {
@@ -60,10 +64,10 @@ impl SearchesArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         match self.verb.unwrap_or(SearchesCommand::List) {
             SearchesCommand::List => print_searches(context),
-            SearchesCommand::Add { name, query, kind, label } => {
+            SearchesCommand::Add { name, query, kind, label, no_label } => {
                 let mut search = SavedSearch::new(&name, query.join(" ").trim(), kind.name());
                 search.label_changes = label;
-                add_search(context, &search)
+                add_search(context, search, no_label)
             }
             SearchesCommand::Remove { name } => remove_search(context, &name),
         }
@@ -211,10 +215,19 @@ fn is_label_change(change: &str) -> bool {
 
 fn add_search(
     context: &mut CommandContext,
-    search: &SavedSearch,
+    mut search: SavedSearch,
+    drops_labels: bool,
 ) -> Result<CommandStatus, CommandFailure> {
-    check_definition(search)?;
     let mut searches = read_searches(context)?;
+    let former = searches.get(&search.name).filter(|one| one.kind_name == search.kind_name);
+    if let Some(former) = former
+        && search.label_changes.is_empty()
+        && !drops_labels
+    {
+        search.label_changes.clone_from(&former.label_changes);
+    }
+    let search = &search;
+    check_definition(search)?;
     searches.insert(search.clone());
     context.settings.saved_searches = Arc::new(searches);
     let query =
@@ -233,12 +246,18 @@ fn add_search(
     }
     let [name, items, unread, _] = search_cells(search, Some(count));
     let unread = if unread.is_empty() { unread } else { format!(", {unread}") };
+    let labels = match search.label_changes.as_slice() {
+        [] => String::new(),
+        changes => format!("; new mail gets {}", sanitize_line(&changes.join(" "))),
+    };
     let effect = match definitions.as_slice() {
         [SearchDefinition::Changed] => "changed",
         [SearchDefinition::Unchanged] => "unchanged",
         _ => "added",
     };
-    context.out.print_line(format!("@{name} {effect}: {items}{unread}.{}", undo_hint(id)))?;
+    context
+        .out
+        .print_line(format!("@{name} {effect}: {items}{unread}{labels}.{}", undo_hint(id)))?;
     Ok(CommandStatus::Done)
 }
 

@@ -6,43 +6,39 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::machine_time::now_milliseconds;
-use crate::output::{print_message, sanitize_line};
+use crate::output::sanitize_line;
 use larder_store::{OperationId, Store};
 use larder_sync::{MailRuleProblem, MailRuleReport, MailRuleRun, RuleScope, run_mail_rules};
 use serde_json::json;
 
-/// Runs the rules on the messages of these collections. Returns whether all rules could be run.
+/// Runs the rules on the messages of these collections.
 pub(crate) fn run_rules(
-    context: &mut CommandContext,
+    context: &CommandContext,
     index: &mut Store,
     collections: &[String],
     scope: RuleScope,
-) -> Result<bool, CommandFailure> {
-    let report = run_mail_rules(
-        &mut context.open_store()?,
-        index,
-        &context.settings,
-        &MailRuleRun {
-            inherited_labels: &context.inherited_labels,
-            collections,
-            scope,
-            max_steps: None,
-            at: now_milliseconds(),
-        },
-    )?;
-    for MailRuleProblem { search, error } in &report.problems {
-        let name = search.as_ref().map_or_else(
-            || "mail.inherited-labels".to_string(),
-            |name| format!("@{}", sanitize_line(name)),
-        );
-        print_message("error", format!("{name}: {}", sanitize_line(&error.to_string())));
-        print_message("hint", "to run it on all messages: larder sync --rules");
-    }
-    print_effects(context, &report)?;
-    Ok(report.problems.is_empty())
+) -> Result<MailRuleReport, CommandFailure> {
+    let run = MailRuleRun {
+        inherited_labels: &context.inherited_labels,
+        collections,
+        scope,
+        max_steps: None,
+        at: now_milliseconds(),
+    };
+    Ok(run_mail_rules(&mut context.open_store()?, index, &context.settings, &run)?)
 }
 
-fn print_effects(
+/// Returns the line that names a rule which cannot be run, and the reason.
+pub(crate) fn format_rule_problem(problem: &MailRuleProblem) -> String {
+    let name = match &problem.search {
+        Some(name) => format!("@{}", sanitize_line(name)),
+        None => "mail.inherited-labels".to_string(),
+    };
+    format!("{name}: {}", sanitize_line(&problem.error.to_string()))
+}
+
+/// Prints the effects of rules.
+pub(crate) fn print_rule_effects(
     context: &mut CommandContext,
     report: &MailRuleReport,
 ) -> Result<(), CommandFailure> {

@@ -5,14 +5,14 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::interrupt::{install_interrupt_flag, install_interrupt_wake};
 use crate::machine_time::now_milliseconds;
-use crate::mail_rules::run_rules;
+use crate::mail_rules::{format_rule_problem, print_rule_effects, run_rules};
 use crate::mail_store::{
     follow_labels, list_sources, mail_stores, open_mail_reader, open_mail_store,
 };
 use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
 use larder_sync::{
-    MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch, MailWatchEvent, MailWatchOptions,
-    RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
+    MailRuleReport, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch, MailWatchEvent,
+    MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
 };
 use serde_json::json;
 use std::cell::Cell;
@@ -245,19 +245,31 @@ impl<'c> RoundPrinter<'c> {
             return;
         }
         let result = open_mail_store(self.context).and_then(|mut store| {
-            let could_run = run_rules(self.context, &mut store, completed, scope)?;
+            let report = run_rules(self.context, &mut store, completed, scope)?;
             // Labels may have changed while the messages were read.
             follow_labels(self.context, &mut store)?;
-            Ok(could_run)
+            Ok(report)
         });
-        match result {
-            Ok(true) => {}
-            Ok(false) if self.status == CommandStatus::Done => {
+        if let Err(failure) = result.and_then(|report| self.print_rules(&report)) {
+            self.note_failure(failure);
+        }
+    }
+
+    fn print_rules(&mut self, report: &MailRuleReport) -> Result<(), CommandFailure> {
+        for problem in &report.problems {
+            if self.status == CommandStatus::Done {
                 self.status = CommandStatus::Rejected;
             }
-            Ok(false) => {}
-            Err(failure) => self.note_failure(failure),
+            let line = format_rule_problem(problem);
+            if !self.is_watch || self.printed.insert((PathBuf::new(), line.clone())) {
+                print_message("error", line);
+                print_message("hint", "to run it on all messages: larder sync --rules");
+            }
         }
+        if self.is_watch && self.context.quiet {
+            return Ok(());
+        }
+        print_rule_effects(self.context, report)
     }
 
     /// Keeps a failure for the end. A watch goes on, and prints each failure once.

@@ -8,10 +8,10 @@
 //! Locks: the labels in `data.db` are written first, then `index.db` follows. No two write locks
 //! are held at once.
 
-use larder_format::label::{LabelChange, LabelList};
+use larder_format::label::{LabelChange, LabelList, MAX_LABELS, MessageLabels};
 use larder_store::{
     BatchChange, CalendarContext, ChangeOutcome, CollectionType, Error, Extractor, Handle, ItemPut,
-    Kind, LabelBatch, Operation, Precondition, Reader, Store, StoredLabels,
+    Kind, LabelBatch, LabelledText, Operation, Precondition, Reader, Store, StoredLabels,
 };
 use std::sync::Arc;
 
@@ -33,14 +33,31 @@ pub struct LabelReport {
 /// them, which need not be in the index.
 ///
 /// # Errors
-/// The store cannot be written. The batches before the error are kept.
+/// The store cannot be written, or a message would have too many labels. The batches before the
+/// error are kept.
 pub fn change_labels(
     data: &mut Store,
     operation: &mut Operation,
-    uids: &[String],
+    messages: &[LabelledText],
     change: &LabelChange,
 ) -> Result<LabelReport, Error> {
-    replace_labels(data, operation, uids, &mut |_, labels| change.apply(labels))
+    replace_labels(data, operation, messages, &mut |_, labels| change.apply(labels))
+}
+
+/// Sorts messages, and leaves each name once. A name that several texts have, in several
+/// collections, is that of any text.
+#[must_use]
+pub fn unique_names(mut messages: Vec<LabelledText>) -> Vec<LabelledText> {
+    messages.sort_unstable();
+    messages.dedup();
+    messages.dedup_by(|later, first| {
+        let is_same = later.uid == first.uid;
+        if is_same {
+            first.text_hash = None;
+        }
+        is_same
+    });
+    messages
 }
 
 /// Gives each message the labels that `replace` returns for its name and its labels.
@@ -50,7 +67,7 @@ pub fn change_labels(
 pub fn replace_labels(
     data: &mut Store,
     operation: &mut Operation,
-    uids: &[String],
+    messages: &[LabelledText],
     replace: &mut dyn FnMut(&str, &LabelList) -> LabelList,
 ) -> Result<LabelReport, Error> {
     let collection_type = CollectionType::Labels;
@@ -58,21 +75,25 @@ pub fn replace_labels(
     let extractor = data.extractor_for_collection(&collection, collection_type)?;
     let reader = data.open_reader()?;
     let mut report = LabelReport::default();
-    for batch in uids.chunks(MESSAGES_PER_BATCH) {
-        let mut open: Vec<&String> = batch.iter().collect();
+    for batch in messages.chunks(MESSAGES_PER_BATCH) {
+        let mut open: Vec<&LabelledText> = batch.iter().collect();
         for _ in 0..MAX_ATTEMPTS {
             let mut changes = Vec::new();
             let mut changed = Vec::new();
-            let names: Vec<&str> = open.iter().map(|uid| uid.as_str()).collect();
-            for (uid, stored) in open.into_iter().zip(reader.stored_labels(&names)?) {
-                let after = replace(uid, &stored.labels);
-                if after == stored.labels {
+            let names: Vec<&str> = open.iter().map(|message| message.uid.as_str()).collect();
+            for (message, stored) in open.into_iter().zip(reader.stored_labels(&names)?) {
+                let after = replace(&message.uid, &stored.labels.labels);
+                if after == stored.labels.labels {
                     report.unchanged += 1;
-                } else if let Some(change) =
-                    plan_change(&stored, &extractor, &collection, uid, &after)
+                    continue;
+                }
+                if after.is_too_long() {
+                    return Err(Error::TooManyLabels { uid: message.uid.clone(), max: MAX_LABELS });
+                }
+                if let Some(change) = plan_change(&stored, &extractor, &collection, message, after)
                 {
                     changes.push(change);
-                    changed.push(uid);
+                    changed.push(message);
                 }
             }
             if changes.is_empty() {
@@ -86,15 +107,15 @@ pub fn replace_labels(
                 .into_iter()
                 .zip(&outcomes)
                 .filter(|(_, outcome)| is_conflict(outcome))
-                .map(|(uid, _)| uid)
+                .map(|(message, _)| message)
                 .collect();
             report.changed += (outcomes.len() - open.len()) as u64;
             if open.is_empty() {
                 break;
             }
         }
-        if let Some(uid) = open.first() {
-            return Err(Error::LabelsBusy { uid: (*uid).clone() });
+        if let Some(message) = open.first() {
+            return Err(Error::LabelsBusy { uid: message.uid.clone() });
         }
     }
     data.merge_after_change(report.changed);
@@ -106,21 +127,26 @@ fn plan_change(
     stored: &StoredLabels,
     extractor: &Extractor,
     collection: &Arc<str>,
-    uid: &str,
-    after: &LabelList,
+    message: &LabelledText,
+    labels: LabelList,
 ) -> Option<BatchChange> {
     let precondition = match stored.item {
         Some((_, seq)) => Precondition::UnchangedSince(seq),
         None => Precondition::Absent,
     };
-    if after.is_empty() {
+    if labels.is_empty() {
         return stored.item.map(|(handle, _)| BatchChange::Remove(handle, precondition));
     }
-    let context = CalendarContext::default();
-    let parsed = extractor.parse_item(Kind::Labels, after.to_bytes(), &context).ok()?;
+    // Labels that were given to another text of this name may belong to either.
+    let text_hash = match stored.item {
+        Some(_) if stored.labels.text_hash != message.text_hash => None,
+        _ => message.text_hash,
+    };
+    let bytes = MessageLabels { text_hash, labels }.to_bytes();
+    let parsed = extractor.parse_item(Kind::Labels, bytes, &CalendarContext::default()).ok()?;
     Some(BatchChange::Put(ItemPut {
         collection: Arc::clone(collection),
-        uid: uid.to_string(),
+        uid: message.uid.clone(),
         derived_uid: true,
         parsed,
         precondition,
@@ -133,7 +159,7 @@ fn plan_change(
 /// The store cannot be read.
 pub fn read_labels(data: &Reader, uid: &str) -> Result<LabelList, Error> {
     let labels = data.stored_labels(&[uid])?.pop().unwrap_or_default();
-    Ok(labels.labels)
+    Ok(labels.labels.labels)
 }
 
 /// Passes each labelled message to `visit`, with its labels.
@@ -144,9 +170,13 @@ pub fn for_each_labelled(
     data: &Reader,
     visit: &mut dyn FnMut(String, LabelList),
 ) -> Result<(), Error> {
+    for_each_item(data, &mut |uid, item| visit(uid, item.labels))
+}
+
+fn for_each_item(data: &Reader, visit: &mut dyn FnMut(String, MessageLabels)) -> Result<(), Error> {
     let mut page = data.label_changes(None, MESSAGES_PER_BATCH)?;
     loop {
-        page.messages.into_iter().for_each(|(uid, labels)| visit(uid, labels));
+        page.messages.into_iter().for_each(|(uid, item)| visit(uid, item));
         if page.is_last {
             return Ok(());
         }
@@ -154,18 +184,18 @@ pub fn for_each_labelled(
     }
 }
 
-/// Returns the names of the messages with a label.
+/// Returns the messages with a label.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn find_labelled(data: &Reader, label: &str) -> Result<Vec<String>, Error> {
-    let mut uids = Vec::new();
-    for_each_labelled(data, &mut |uid, labels| {
+pub fn find_labelled(data: &Reader, label: &str) -> Result<Vec<LabelledText>, Error> {
+    let mut found = Vec::new();
+    for_each_item(data, &mut |uid, MessageLabels { text_hash, labels }| {
         if labels.contains(label) {
-            uids.push(uid);
+            found.push(LabelledText { uid, text_hash });
         }
     })?;
-    Ok(uids)
+    Ok(found)
 }
 
 /// Returns the items with the labels of messages that are about to be purged, also of removed ones.

@@ -1,8 +1,9 @@
 //! The labels of a message: a set of names, and changes of it.
 //!
 //! The labels of a message are one item, whose bytes have a label in each line, sorted, each line
-//! with an end. Names are compared byte by byte, as notmuch does: `Work` and `work` are two
-//! labels. Separate from `message`, because labels are not in the file of a message.
+//! with an end. The first line may name the text that was labelled (`MessageLabels`). Names are
+//! compared byte by byte, as notmuch does: `Work` and `work` are two labels. Separate from
+//! `message`, because labels are not in the file of a message.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,6 +16,44 @@ pub const MAX_LABELS: usize = 1000;
 /// The labels of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelList(BTreeSet<String>);
+
+/// The labels of a message, with the text that was labelled.
+///
+/// Several texts may have one Message-ID, and the index names one of them by it. The hash of the
+/// text tells which one the labels belong to after the index was made again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MessageLabels {
+    /// The hash of the text; `None`: any text with the name of the message.
+    pub text_hash: Option<u64>,
+    /// The labels.
+    pub labels: LabelList,
+}
+
+/// The start of the line with the hash of the text. No label has a control character.
+const TEXT_LINE: &[u8] = b"\ttext ";
+
+impl MessageLabels {
+    /// Reads the bytes of an item. Lines that cannot be labels are left out.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> MessageLabels {
+        let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let digits = first.strip_prefix(TEXT_LINE).and_then(|hex| std::str::from_utf8(hex).ok());
+        let text_hash = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        MessageLabels { text_hash, labels: LabelList::parse(bytes) }
+    }
+
+    /// Returns the bytes of the item.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if let Some(hash) = self.text_hash {
+            bytes.extend_from_slice(TEXT_LINE);
+            bytes.extend_from_slice(format!("{hash:016x}\n").as_bytes());
+        }
+        bytes.extend(self.labels.to_bytes());
+        bytes
+    }
+}
 
 /// A name that cannot be a label, or a change that names none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,9 +114,10 @@ impl LabelList {
     /// Reads the bytes of an item. Lines that cannot be labels are left out.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> LabelList {
-        let lines = bytes.split(|byte| *byte == b'\n').take(MAX_LABELS);
+        let lines = bytes.split(|byte| *byte == b'\n').take(MAX_LABELS + 1);
         let names = lines.filter_map(|line| std::str::from_utf8(line).ok());
-        LabelList(names.filter(|name| check_label(name).is_ok()).map(str::to_string).collect())
+        let names = names.filter(|name| check_label(name).is_ok()).take(MAX_LABELS);
+        LabelList(names.map(str::to_string).collect())
     }
 
     /// Returns the bytes of the item.
@@ -91,9 +131,15 @@ impl LabelList {
         bytes
     }
 
-    /// Adds a label; returns false if it cannot be one, is there, or is one too many.
+    /// Adds a label; returns false if it cannot be one, or is there.
     pub fn insert(&mut self, name: &str) -> bool {
-        self.0.len() < MAX_LABELS && check_label(name).is_ok() && self.0.insert(name.to_string())
+        check_label(name).is_ok() && self.0.insert(name.to_string())
+    }
+
+    /// Returns whether a message cannot have so many labels.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        self.0.len() > MAX_LABELS
     }
 
     /// Removes a label; returns whether it was there.
@@ -236,6 +282,19 @@ mod tests {
         assert_eq!(LabelList::default().to_bytes(), b"");
         let many: String = (0..2 * MAX_LABELS).map(|number| format!("l{number}\n")).collect();
         assert_eq!(LabelList::parse(many.as_bytes()).iter().count(), MAX_LABELS);
+    }
+
+    #[test]
+    fn bytes_have_the_hash_of_the_text() {
+        for (text_hash, bytes) in
+            [(None, &b"tax\n"[..]), (Some(0x1f), b"\ttext 000000000000001f\ntax\n")]
+        {
+            let labels = MessageLabels { text_hash, labels: list(&["tax"]) };
+            assert_eq!(labels.to_bytes(), bytes);
+            assert_eq!(MessageLabels::parse(bytes), labels);
+            assert_eq!(LabelList::parse(bytes), labels.labels);
+        }
+        assert_eq!(MessageLabels::parse(b"\ttext x\ntax\n").text_hash, None);
     }
 
     #[test]

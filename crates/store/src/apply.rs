@@ -1,9 +1,9 @@
 //! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
 //! `batch_writer` applies changes to items, whose rows `item_rows` writes, `collections` those to
-//! collections, `mail`, `mail_copies`, `mail_purge` and `known_mail` those of maildirs, and
-//! `labels` those of labels. This module is separate because only it holds the lock and the
-//! transaction.
+//! collections, `mail`, `message_names`, `mail_copies`, `mail_purge` and `known_mail` those of
+//! maildirs, and `labels` those of labels. This module is separate because only it holds the lock
+//! and the transaction.
 
 mod batch_writer;
 mod collections;
@@ -13,6 +13,7 @@ mod labels;
 mod mail;
 mod mail_copies;
 mod mail_purge;
+mod message_names;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::commit_record::CommittedState;

@@ -205,6 +205,14 @@ pub enum Error {
         /// The name of the message.
         uid: String,
     },
+    /// A message would have too many labels.
+    #[error("{uid:?} would have more than {max} labels: its labels were not changed")]
+    TooManyLabels {
+        /// The name of the message.
+        uid: String,
+        /// The most labels of a message.
+        max: usize,
+    },
     /// The collection has items of another type.
     #[error("collection {name:?} cannot contain items of kind {kind}")]
     WrongKind {

@@ -16,7 +16,7 @@ use crate::row_checksum::verify_item_row;
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{UidFinder, UidLookup, find_collection};
 use crate::{CollectionType, Kind, Seq};
-use larder_format::label::LabelList;
+use larder_format::label::MessageLabels;
 
 /// The changes of labels after a cursor.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct LabelChanges {
     /// Whether the cursor had expired, or there was none: these are the first labels of all.
     pub is_restart: bool,
     /// The Message-IDs of the changed messages, each with all of its labels.
-    pub messages: Vec<(String, LabelList)>,
+    pub messages: Vec<(String, MessageLabels)>,
     /// The position after these changes.
     pub cursor: ChangeCursor,
     /// Whether these are the last changes.
@@ -38,11 +38,27 @@ pub struct StoredLabels {
     /// labels.
     pub item: Option<(Handle, Seq)>,
     /// The labels.
-    pub labels: LabelList,
+    pub labels: MessageLabels,
+}
+
+/// A text of a message that labels are given to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LabelledText {
+    /// The name by which the index knows the message.
+    pub uid: String,
+    /// The hash of its text; `None`: any text with this name.
+    pub text_hash: Option<u64>,
+}
+
+impl From<String> for LabelledText {
+    /// Any text with a name.
+    fn from(uid: String) -> LabelledText {
+        LabelledText { uid, text_hash: None }
+    }
 }
 
 /// A change: its position, the Message-ID (`None`: it was purged) and the labels.
-type PositionedChange = ((Seq, i64), Option<String>, LabelList);
+type PositionedChange = ((Seq, i64), Option<String>, MessageLabels);
 
 impl Reader {
     /// Returns the changes of labels after `cursor`, about `limit` at most. Without a cursor, or
@@ -133,7 +149,7 @@ fn read_labels(tx: &ReadTransaction<'_>, item: ItemRow) -> DatabaseResult<Stored
     let bytes = row.get_ref(2)?.as_blob_or_null()?.unwrap_or_default();
     verify_item(tx, item, bytes, row.get(3)?)?;
     let handle = Handle::from_bytes(row.get_ref(0)?.as_blob()?);
-    Ok(StoredLabels { item: Some((handle, row.get(1)?)), labels: LabelList::parse(bytes) })
+    Ok(StoredLabels { item: Some((handle, row.get(1)?)), labels: MessageLabels::parse(bytes) })
 }
 
 /// Reads the changes after a cursor; `None`: it has expired.
@@ -184,7 +200,7 @@ fn read_puts(
         let (checksum, item): (Checksum, ItemRow) = (row.get(4)?, row.get(5)?);
         verify_item(tx, item, bytes, checksum)?;
         let position = (row.get(0)?, row.get(1)?);
-        changes.push((position, Some(row.get(2)?), LabelList::parse(bytes)));
+        changes.push((position, Some(row.get(2)?), MessageLabels::parse(bytes)));
     }
     Ok(changes)
 }
@@ -204,7 +220,7 @@ fn read_removals(
     )?;
     let (seq, ordinal) = cursor.position_of_removals();
     let rows = select.query_map((seq, ordinal, Kind::Labels.number(), limit as i64), |row| {
-        Ok(((row.get(0)?, row.get(1)?), row.get(2)?, LabelList::default()))
+        Ok(((row.get(0)?, row.get(1)?), row.get(2)?, MessageLabels::default()))
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

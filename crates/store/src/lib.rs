@@ -166,7 +166,7 @@ pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
-pub use crate::label_feed::{LabelChanges, StoredLabels};
+pub use crate::label_feed::{LabelChanges, LabelledText, StoredLabels};
 pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
 pub use crate::mail::batch::{
     MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState, PreparedMessage,

@@ -14,9 +14,11 @@
 //!   the number of the set times 2^24 plus the number of the block; for labels, 2^62 plus the
 //!   number of the block times 2^24 plus the number of the label, so that the labels of a block are
 //!   beside each other.
-//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels)`: the labels of
-//!   messages that are not in the index, by Message-ID, one a line. The value `label_cursor` in
-//!   `meta` is the position in the change feed of `data.db` up to which the labels are known.
+//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels,
+//!   is_given)`: the labels of messages that are not in the index, by Message-ID, as the bytes of
+//!   the item in `data.db`; `is_given`: another text with the Message-ID has them in the meantime.
+//!   The value `label_cursor` in `meta` is the position in the change feed of `data.db` up to which
+//!   the labels are known.
 //! * The value `rule_row:C` in `meta`: the first row of the collection C whose message the rules
 //!   for new mail have not been run on; 0: not known.
 //! * `mail_departed(id, name)`: the last messages that went after the rules for new mail had been
@@ -87,7 +89,11 @@ CREATE INDEX mail_file_unread ON mail_file(directory) WHERE rank IS NULL;
 CREATE TABLE mail_column(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE mail_set(id INTEGER PRIMARY KEY, rows BLOB NOT NULL) STRICT;
 CREATE TABLE mail_label(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
-CREATE TABLE mail_waiting_label(uid TEXT PRIMARY KEY, labels BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE mail_waiting_label(
+  uid TEXT PRIMARY KEY,
+  labels BLOB NOT NULL,
+  is_given INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE mail_departed(id INTEGER PRIMARY KEY, name INTEGER NOT NULL UNIQUE) STRICT;
 CREATE TABLE mail_block(id INTEGER PRIMARY KEY, newest INTEGER NOT NULL) STRICT;
 CREATE INDEX mail_block_newest ON mail_block(newest);

@@ -4,13 +4,13 @@
 //! are elsewhere, and some that are not here at all. Their labels are kept until they come.
 
 use crate::error::Error;
-use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels};
+use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels, unique_names};
 use larder_format::label::LabelList;
 use larder_format::label_dump::{
     LabelDump, LabelDumpFormat, NOTMUCH_FLAG_TAGS, dump_header, write_mu_entry, write_notmuch_line,
 };
 use larder_store::message_flags::{MessageFlag, MessageFlags};
-use larder_store::{MailColumn, MailReader, Operation, Reader, Store, block_of};
+use larder_store::{LabelledText, MailColumn, MailReader, Operation, Reader, Store, block_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
@@ -42,6 +42,7 @@ pub fn import_labels(
 ) -> Result<LabelImportReport, Error> {
     let mut report = LabelImportReport::default();
     let mut wanted: BTreeMap<String, LabelList> = BTreeMap::new();
+    let mut named = Vec::new();
     let mut messages = dump.messages.into_iter().peekable();
     while messages.peek().is_some() {
         let mail = index.map(Reader::mail).transpose()?;
@@ -50,21 +51,22 @@ pub fn import_labels(
                 let is_flag = |tag: &&str| message.labels.remove(tag);
                 report.flag_tags.extend(NOTMUCH_FLAG_TAGS.into_iter().filter(is_flag));
             }
-            let mut uids = match &mail {
-                Some(mail) => find_names(mail, &message.message_id)?,
+            let mut texts = match &mail {
+                Some(mail) => find_texts(mail, &message.message_id)?,
                 None => Vec::new(),
             };
-            if uids.is_empty() {
+            if texts.is_empty() {
                 report.waiting += u64::from(!message.labels.is_empty());
-                uids.push(message.message_id);
+                texts.push(message.message_id.into());
             }
-            for uid in uids {
-                wanted.entry(uid).or_default().extend(message.labels.iter());
+            for text in texts {
+                wanted.entry(text.uid.clone()).or_default().extend(message.labels.iter());
+                named.push(text);
             }
         }
     }
-    let uids: Vec<String> = wanted.keys().cloned().collect();
-    report.labels = replace_labels(data, operation, &uids, &mut |uid, labels| {
+    let named = unique_names(named);
+    report.labels = replace_labels(data, operation, &named, &mut |uid, labels| {
         let mut after = if replaces { LabelList::default() } else { labels.clone() };
         after.extend(wanted.get(uid).into_iter().flat_map(LabelList::iter));
         after
@@ -72,15 +74,13 @@ pub fn import_labels(
     Ok(report)
 }
 
-/// Returns the names of the messages with a Message-ID: several if it has several texts.
-fn find_names(mail: &MailReader<'_>, message_id: &str) -> Result<Vec<String>, Error> {
-    let mut uids = Vec::new();
+/// Returns the texts with a Message-ID.
+fn find_texts(mail: &MailReader<'_>, message_id: &str) -> Result<Vec<LabelledText>, Error> {
+    let mut texts = Vec::new();
     for row in mail.rows_with_uid(message_id)? {
-        uids.extend(mail.uid(row)?);
+        texts.extend(mail.labelled_text(row)?);
     }
-    uids.sort_unstable();
-    uids.dedup();
-    Ok(uids)
+    Ok(texts)
 }
 
 /// The result of an export of labels.

@@ -11,17 +11,18 @@
 //! nothing of `data.db`, where labels are.
 
 use crate::error::Error;
-use larder_edit::labels::{follow_labels, replace_labels};
+use larder_edit::labels::{follow_labels, replace_labels, unique_names};
 use larder_format::label::LabelChange;
 use larder_format::saved_search::SavedSearch;
 use larder_query::{
     MailQuery, MailSearch, QueryContext, SavedQuery, SavedSearches, SyntaxError, TextMatch,
 };
 use larder_store::{
-    BatchChange, MailBatch, MailChange, MailReader, MailSet, Operation, OperationId, Reader, Store,
-    block_of,
+    BatchChange, LabelledText, MailBatch, MailChange, MailReader, MailSet, Operation, OperationId,
+    Reader, Store, block_of,
 };
 use std::collections::BTreeMap;
+use std::mem;
 
 /// The labels that new replies inherit if the user sets none.
 pub const DEFAULT_INHERITED_LABELS: &[&str] = &["muted"];
@@ -159,9 +160,10 @@ pub fn run_mail_rules(
                 .push(MailRuleProblem { search: Some(search.name.clone()), error: error.into() }),
         }
     }
-    let matches = find_matches(&index.open_reader()?, &rules, run, &mut report)?;
-    write_labels(data, &rules, &matches, &mut report, at)?;
-    write_rule_rows(index, matches.rule_rows, at)?;
+    let mut matches = find_matches(&index.open_reader()?, &rules, run, &mut report)?;
+    let rule_rows = mem::take(&mut matches.rule_rows);
+    write_labels(data, &rules, matches, &mut report, at)?;
+    write_rule_rows(index, rule_rows, at)?;
     drop(lock);
     if report.changed > 0 {
         follow_labels(&data.open_reader()?, index, at)?;
@@ -174,6 +176,8 @@ pub fn run_mail_rules(
 struct RuleMatches {
     /// The names of the messages, with the numbers of the rules that match, ascending.
     rules_by_uid: BTreeMap<String, Vec<usize>>,
+    /// These messages.
+    messages: Vec<LabelledText>,
     /// The collections, each with the row that the rules have then been run up to, if it is another
     /// one than before.
     rule_rows: Vec<(String, u32)>,
@@ -250,8 +254,9 @@ fn add_matches(
         if !new_mail.iter().any(is_new) {
             continue;
         }
-        if let Some(message) = mail.message(row)? {
-            let numbers = matches.rules_by_uid.entry(message.uid).or_default();
+        if let Some(message) = mail.labelled_text(row)? {
+            let numbers = matches.rules_by_uid.entry(message.uid.clone()).or_default();
+            matches.messages.push(message);
             // A message may be in several collections.
             if numbers.last() != Some(&number) {
                 numbers.push(number);
@@ -278,7 +283,7 @@ fn write_rule_rows(index: &mut Store, rows: Vec<(String, u32)>, at: i64) -> Resu
 fn write_labels(
     data: &mut Store,
     rules: &[MailRule],
-    matches: &RuleMatches,
+    matches: RuleMatches,
     report: &mut MailRuleReport,
     at: i64,
 ) -> Result<(), Error> {
@@ -294,8 +299,8 @@ fn write_labels(
     }
     let effects = report.effects.iter().map(ToString::to_string);
     let mut operation = Operation::new("rules", effects.collect::<Vec<_>>().join("; "), at);
-    let uids: Vec<String> = matches.rules_by_uid.keys().cloned().collect();
-    let written = replace_labels(data, &mut operation, &uids, &mut |uid, labels| {
+    let messages = unique_names(matches.messages);
+    let written = replace_labels(data, &mut operation, &messages, &mut |uid, labels| {
         let numbers = matches.rules_by_uid.get(uid).map(Vec::as_slice).unwrap_or_default();
         let matching = numbers.iter().filter_map(|number| rules.get(*number));
         matching.fold(labels.clone(), |labels, rule| rule.change.apply(&labels))

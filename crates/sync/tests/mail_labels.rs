@@ -3,7 +3,7 @@
 use crate::mail_sync::check;
 use crate::mailbox::{Mailbox, create_index, find_rows, message};
 use larder_edit::labels::{
-    are_labels_outdated, change_labels, follow_labels, for_each_labelled, read_labels,
+    are_labels_outdated, change_labels, follow_labels, for_each_labelled, read_labels, unique_names,
 };
 use larder_format::label::{LabelChange, LabelList};
 use larder_store::{DataDirectory, Operation, OperationId, Store, StoreOptions};
@@ -38,10 +38,25 @@ impl LabelledMail {
 
     fn label(&mut self, uids: &[&str], changes: &[&str]) {
         let change = LabelChange::parse(changes.iter().copied()).unwrap();
-        let uids: Vec<String> = uids.iter().map(ToString::to_string).collect();
+        let uids: Vec<_> = uids.iter().map(|uid| uid.to_string().into()).collect();
         let mut operation = Operation::new("edit labels", change.to_string(), 0);
         change_labels(&mut self.data, &mut operation, &uids, &change).unwrap();
         self.operations.extend(operation.id());
+    }
+
+    /// Labels the messages that match a query, as the texts that they have.
+    fn label_matches(&mut self, query: &str, changes: &[&str]) {
+        let change = LabelChange::parse(changes.iter().copied()).unwrap();
+        let reader = self.mailbox.store.open_reader().unwrap();
+        let texts: Vec<_> = {
+            let mail = reader.mail().unwrap();
+            let rows = find_rows(&reader, query).into_iter();
+            rows.map(|row| mail.labelled_text(row).unwrap().unwrap()).collect()
+        };
+        let mut operation = Operation::new("edit labels", change.to_string(), 0);
+        change_labels(&mut self.data, &mut operation, &unique_names(texts), &change).unwrap();
+        self.operations.extend(operation.id());
+        self.follow();
     }
 
     fn follow(&mut self) {
@@ -157,6 +172,77 @@ fn a_message_has_its_labels_in_the_batch_that_adds_it() {
     mail.mailbox.sync();
     assert_eq!(mail.mailbox.find("label:tax"), ["m0", "m1"]);
     mail.check_labels();
+}
+
+/// A forged message with the Message-ID of a labelled one takes neither its name nor its labels,
+/// in whatever order a new index reads them.
+#[test]
+fn labels_stay_with_their_text_in_a_new_index() {
+    let texts = ["walrus", "otter"].map(|word| message("m", "note", word));
+    for (order, is_one_labelled) in
+        [([0, 1], false), ([1, 0], false), ([0, 1], true), ([1, 0], true)]
+    {
+        let mut mail = LabelledMail::new();
+        for place in order {
+            mail.mailbox.write(format!("{place}/cur/1:2,"), &texts[place]);
+            mail.mailbox.sync();
+        }
+        if !is_one_labelled {
+            mail.label_matches("walrus", &["+trusted"]);
+        }
+        mail.label_matches("otter", &["+spam"]);
+        let handles = |mail: &LabelledMail| {
+            let reader = mail.mailbox.store.open_reader().unwrap();
+            ["walrus", "otter"].map(|word| {
+                let row = find_rows(&reader, word)[0];
+                reader.mail().unwrap().message(row).unwrap().unwrap().handle
+            })
+        };
+        let known = handles(&mail);
+        for first in [0, 1] {
+            mail.delete_index();
+            mail.follow();
+            for place in [first, 1 - first] {
+                // The other text is hidden at first.
+                let (root, hidden) = (mail.mailbox.root(), mail.mailbox.outside_path("hidden"));
+                let folder = root.join((1 - place).to_string());
+                if place == first {
+                    fs::rename(&folder, &hidden).unwrap();
+                } else {
+                    fs::rename(&hidden, root.join(place.to_string())).unwrap();
+                }
+                mail.mailbox.sync();
+            }
+            assert_eq!(handles(&mail), known, "{order:?} {first}");
+            let found = |line: &str| find_rows(&mail.mailbox.store.open_reader().unwrap(), line);
+            let trusted = if is_one_labelled { Vec::new() } else { found("walrus") };
+            assert_eq!(found("label:trusted"), trusted, "{order:?} {first}");
+            assert_eq!(found("label:spam"), found("otter"), "{order:?} {first}");
+            mail.check_labels();
+            check(&mail.mailbox.store);
+        }
+    }
+}
+
+/// A draft that is saved again in its file has another text, and the same Message-ID.
+#[test]
+fn a_message_whose_text_changed_keeps_its_labels() {
+    let mut mail = LabelledMail::new();
+    mail.mailbox.write("cur/1:2,", message("draft", "note", "walrus"));
+    mail.mailbox.sync();
+    mail.label_matches("walrus", &["+todo"]);
+    mail.mailbox.write("cur/1:2,", message("draft", "note", "otter"));
+    mail.mailbox.sync_with(&MailSyncOptions { is_full: true, ..MailSyncOptions::default() });
+    assert_eq!(mail.mailbox.find("label:todo otter"), ["draft"]);
+    mail.label_matches("otter", &["+tax"]);
+    mail.delete_index();
+    mail.follow();
+    mail.mailbox.sync();
+    assert_eq!(mail.mailbox.find("label:todo label:tax otter"), ["draft"]);
+    mail.check_labels();
+    let reader = mail.mailbox.store.open_reader().unwrap();
+    assert_eq!(reader.mail().unwrap().count_waiting_labels().unwrap(), 0);
+    check(&mail.mailbox.store);
 }
 
 #[test]

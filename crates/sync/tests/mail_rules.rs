@@ -273,7 +273,7 @@ fn replies_inherit_labels() {
     mail.sync();
     let change = LabelChange::parse(["+muted", "+todo"]).unwrap();
     let mut operation = Operation::new("edit", "", 0);
-    change_labels(&mut mail.data, &mut operation, &["a".to_string()], &change).unwrap();
+    change_labels(&mut mail.data, &mut operation, &["a".to_string().into()], &change).unwrap();
     follow_labels(&mail.data.open_reader().unwrap(), &mut mail.mailbox.store, 0).unwrap();
     mail.write("b", "Re: walrus", "<a>");
     mail.write("c", "Re: walrus", "<a> <b>");
@@ -285,7 +285,7 @@ fn replies_inherit_labels() {
     assert_eq!(mail.labels("y"), [""; 0]);
     // A thread that is muted no more stays so.
     let change = LabelChange::parse(["-muted"]).unwrap();
-    let uids = ["a", "b", "c"].map(String::from);
+    let uids = ["a", "b", "c"].map(|uid| uid.to_string().into());
     change_labels(&mut mail.data, &mut operation, &uids, &change).unwrap();
     follow_labels(&mail.data.open_reader().unwrap(), &mut mail.mailbox.store, 0).unwrap();
     mail.write("d", "Re: walrus", "<a>");

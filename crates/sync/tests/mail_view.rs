@@ -2,7 +2,7 @@
 //! after any history of deliveries, changed flags, moves and removals, however often it is asked.
 
 use crate::mailbox::{Mailbox, column_value, find_rows, message};
-use larder_format::label::LabelList;
+use larder_format::label::{LabelList, MessageLabels};
 use larder_query::{MailQueryContext, MailView, MailViewEvent, MailViewOptions, UserLocale};
 use larder_store::{BatchChange, DataDirectory, LabelBatch, MailColumn, Operation, StoreFile};
 use larder_time::civil::Instant;
@@ -151,7 +151,7 @@ impl TestMaildir {
         if is_labelled {
             labels.insert("todo");
         }
-        let messages = vec![(uid.to_string(), labels)];
+        let messages = vec![(uid.to_string(), MessageLabels { text_hash: None, labels })];
         let batch = LabelBatch { from, is_restart: false, messages, to: to.unwrap() };
         let changes = vec![BatchChange::Labels(Box::new(batch))];
         store.apply(&mut Operation::new("labels", "", 0), changes).unwrap();

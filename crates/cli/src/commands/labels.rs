@@ -12,7 +12,7 @@ use crate::table::format_columns;
 use larder_edit::labels::{change_labels, find_labelled};
 use larder_format::label::{LabelChange, LabelError, check_label};
 use larder_format::label_dump::{LabelDump, LabelDumpFormat};
-use larder_store::{FilePrivacy, Operation, OperationId};
+use larder_store::{FilePrivacy, LabelledText, Operation, OperationId};
 use larder_sync::LabelImportReport;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -271,26 +271,26 @@ fn change_all(
     label: &str,
     change: &LabelChange,
 ) -> Result<CommandStatus, CommandFailure> {
-    let uids = find_labelled(&context.open_reader()?, label)?;
-    if uids.is_empty() {
+    let messages = find_labelled(&context.open_reader()?, label)?;
+    if messages.is_empty() {
         let message = format!("no message has the label {:?}", sanitize_line(label));
         return Err(CommandFailure::new(FailureKind::NotFound, message)
             .with_hint("`larder labels` lists them"));
     }
-    change_and_print(context, verb, &uids, change)
+    change_and_print(context, verb, &messages, change)
 }
 
 /// Changes the labels of messages, and prints how many were changed.
 pub(super) fn change_and_print(
     context: &mut CommandContext,
     verb: &str,
-    uids: &[String],
+    messages: &[LabelledText],
     change: &LabelChange,
 ) -> Result<CommandStatus, CommandFailure> {
     let mut data = context.open_store()?;
-    let detail = format!("{change} on {}", format_count(uids.len() as u64, "message"));
+    let detail = format!("{change} on {}", format_count(messages.len() as u64, "message"));
     let mut operation = Operation::new(verb, detail, now_milliseconds());
-    let report = change_labels(&mut data, &mut operation, uids, change)?;
+    let report = change_labels(&mut data, &mut operation, messages, change)?;
     follow_committed_labels(context)?;
     let operation = operation.id();
     if context.format == OutputFormat::Json {

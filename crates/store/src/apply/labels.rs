@@ -16,6 +16,8 @@ use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::write_item_place;
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidFinder, UidLookup};
+use larder_extract::message_summary::MessageSummary;
+use larder_format::label::LabelList;
 
 impl BatchWriter<'_> {
     /// Writes labels.
@@ -31,21 +33,29 @@ impl BatchWriter<'_> {
             before.mark_unknown();
         }
         let collections = read_mail_collections(tx)?;
-        for (uid, labels) in &batch.messages {
-            let mut is_indexed = false;
+        for (uid, one) in &batch.messages {
+            let mut holders = Vec::new();
             for collection in &collections {
-                let UidLookup::Item(item) = self.finder.find(collection, uid, "")? else {
-                    continue;
+                if let UidLookup::Item(item) = self.finder.find(collection, uid, "")? {
+                    holders.push((item, is_text(tx, item, one.text_hash)?));
+                }
+            }
+            let has_text = holders.iter().any(|(_, is_text)| *is_text);
+            for (item, is_text) in &holders {
+                // Without the text that was labelled, another one with the name has the labels.
+                let labels = match is_text == &has_text {
+                    true => &one.labels,
+                    false => &LabelList::default(),
                 };
-                is_indexed = true;
-                if writer.set_labels(tx, row_number(item)?, labels)? {
+                if writer.set_labels(tx, row_number(*item)?, labels)? {
                     let ordinal = self.next_ordinal();
-                    write_item_place(tx, item, self.seq, ordinal)?;
+                    write_item_place(tx, *item, self.seq, ordinal)?;
                     self.updated += 1;
                 }
             }
-            if !is_indexed {
-                writer.keep_waiting(tx, uid, labels)?;
+            match has_text {
+                true => writer.forget_waiting(tx, uid)?,
+                false => writer.keep_waiting(tx, uid, one, !holders.is_empty())?,
             }
         }
         writer.write(tx, &mut before)?;
@@ -54,6 +64,30 @@ impl BatchWriter<'_> {
         self.has_unnumbered_changes = true;
         Ok(ChangeOutcome::Done)
     }
+}
+
+/// Returns whether a message has this text, or any text will do.
+pub(super) fn is_text(
+    tx: &ReadTransaction<'_>,
+    item: ItemRow,
+    text_hash: Option<u64>,
+) -> DatabaseResult<bool> {
+    Ok(match text_hash {
+        Some(hash) => read_text_hash(tx, item)? == Some(hash),
+        None => true,
+    })
+}
+
+/// Reads the hash of the text of a message; `None`: there is no such message.
+pub(super) fn read_text_hash(
+    tx: &ReadTransaction<'_>,
+    item: ItemRow,
+) -> DatabaseResult<Option<u64>> {
+    let mut select = tx.prepare_cached("SELECT stored_fields FROM item WHERE id = ?1")?;
+    let mut rows = select.query([item])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let summary = row.get_ref(0)?.as_blob_or_null()?.unwrap_or_default();
+    Ok(MessageSummary::text_hash_of(summary))
 }
 
 /// Reads the collections that messages are in.

@@ -2,13 +2,13 @@
 //!
 //! It takes no lock and begins no transaction. Separate from `batch_writer`, whose items have bytes
 //! in the store and versions in the history: the versions of a message are files; from
-//! `mail_copies`, which chooses the file that a message has its values from; and from `known_mail`,
-//! which tells new mail from mail that came before.
+//! `message_names`, which chooses the name of a message; from `mail_copies`, which chooses the file
+//! that a message has its values from; and from `known_mail`, which tells new mail from mail that
+//! came before.
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
 use super::item_rows::{STORED_ITEM_COLUMNS, StoredItem, stored_item_from_row};
-use super::labels::find_elsewhere;
 use crate::Kind;
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
@@ -20,15 +20,13 @@ use crate::mail::batch::{
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
 use crate::mail::labels::LabelWriter;
-use crate::mail::threads::{ThreadDepartures, find_thread, join_thread};
+use crate::mail::threads::{ThreadDepartures, join_thread};
 use crate::mail_schema::OUTDATED_END_KEY;
 use crate::meta::{find_meta_number, write_meta};
 use crate::row_checksum::{VersionColumns, history_place_checksum, write_item_place};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidLookup, allocate_handle, delete_collision};
 use larder_extract::message_flags::MessageFlags;
-use larder_extract::message_summary::MessageSummary;
-use larder_format::label::LabelList;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
@@ -45,17 +43,20 @@ pub(super) struct DirectoryRow {
 
 /// A file as the store knows it.
 #[derive(Debug, Clone, Copy)]
-struct KnownFile {
-    item: ItemRow,
+pub(super) struct KnownFile {
+    pub(super) item: ItemRow,
     rank: Option<i64>,
 }
 
 /// The message that a new file may be a copy of.
-enum FoundMessage {
+pub(super) enum FoundMessage {
     /// This message has the text, too.
     Copy(ItemRow),
-    /// A message has the Message-ID, and another text.
+    /// A message has the Message-ID, and another text, or had it when the text was labelled.
     OtherText,
+    /// This message has the Message-ID, and another text; the labels of the Message-ID were given
+    /// to the text of the new file.
+    NameHolder(ItemRow),
     /// No message has the Message-ID as its name.
     None(UidLookup),
 }
@@ -209,13 +210,19 @@ impl MailWriter<'_, '_> {
             self.delete_file(directory, &file.name, known.item)?;
             found = self.find_copy(message, None)?;
         }
+        if let FoundMessage::NameHolder(holder) = found {
+            found = match self.rename_to_other_text(holder, &message.uid)? {
+                true => FoundMessage::None(self.find_message(&message.uid)?),
+                false => FoundMessage::OtherText,
+            };
+        }
         let item = match found {
             FoundMessage::Copy(item) => {
                 self.insert_file(directory, file, item, Some(message.rank))?;
                 self.set_folder(directory, item)?;
                 return self.settle_copy(item, directory, &file.name, message);
             }
-            FoundMessage::OtherText => {
+            FoundMessage::OtherText | FoundMessage::NameHolder(_) => {
                 let name = name_other_text(message.text_hash, &message.uid);
                 let lookup = self.find_message(&name)?;
                 self.insert_message(&name, 2, &lookup, message)?
@@ -246,47 +253,40 @@ impl MailWriter<'_, '_> {
         Ok(self.batch.finder.find(&self.collection, uid, "")?)
     }
 
-    /// Looks for a message with the same Message-ID and text. The hash of a text that was made by
-    /// other rules cannot be compared: such a message is the one that the file belonged to.
-    fn find_copy(
+    /// Returns the handle of a new name, which is not that of an item.
+    pub(super) fn handle_for(
         &mut self,
-        message: &PreparedMessage,
-        known: Option<KnownFile>,
-    ) -> Result<FoundMessage, ApplyError> {
-        let lookup = self.find_message(&message.uid)?;
-        if let UidLookup::Item(item) = lookup {
-            let is_own = known.is_some_and(|known| known.item == item);
-            if self.has_text(item, message.text_hash)? || is_own && self.is_outdated(item) {
-                return Ok(FoundMessage::Copy(item));
-            }
-        }
-        // The text has another name if it came while another one had the Message-ID, which may be
-        // gone. A Message-ID without a thread was never seen.
-        let may_have_name = match (&lookup, message.thread_ids.first()) {
-            (UidLookup::Item(_), _) => true,
-            (_, Some(id)) => find_thread(self.batch.tx, *id)?.is_some(),
-            (_, None) => false,
-        };
-        if may_have_name {
-            let name = name_other_text(message.text_hash, &message.uid);
-            if let UidLookup::Item(item) = self.find_message(&name)? {
-                return Ok(FoundMessage::Copy(item));
-            }
-        }
+        uid: &str,
+        lookup: &UidLookup,
+        item: ItemRow,
+    ) -> Result<Handle, ApplyError> {
         Ok(match lookup {
-            UidLookup::Item(_) => FoundMessage::OtherText,
-            lookup => FoundMessage::None(lookup),
+            UidLookup::Free(handle) => *handle,
+            _ => {
+                self.batch.finder.record_collision();
+                allocate_handle(self.batch.tx, &self.collection, uid, "", item)?
+            }
         })
     }
 
-    /// Returns whether a message has this text.
-    fn has_text(&self, item: ItemRow, text_hash: u64) -> Result<bool, ApplyError> {
-        let mut select =
-            self.batch.tx.prepare_cached("SELECT stored_fields FROM item WHERE id = ?1")?;
-        let mut rows = select.query([item])?;
-        let Some(row) = rows.next()? else { return Ok(false) };
-        let summary = row.get_ref(0)?.as_blob_or_null().ok().flatten().unwrap_or_default();
-        Ok(MessageSummary::text_hash_of(summary) == Some(text_hash))
+    pub(super) fn message_columns<'u>(
+        &self,
+        item: ItemRow,
+        handle: Handle,
+        uid: &'u str,
+        uid_origin: i64,
+    ) -> VersionColumns<'u> {
+        VersionColumns {
+            item,
+            handle,
+            kind: Kind::Message.number(),
+            collection: self.collection.id,
+            uid,
+            uid_origin,
+            seq: self.batch.seq,
+            recurrence_id: "",
+            calendar_context: None,
+        }
     }
 
     pub(super) fn insert_message(
@@ -298,26 +298,9 @@ impl MailWriter<'_, '_> {
     ) -> Result<ItemRow, ApplyError> {
         let tx = self.batch.tx;
         let item = ItemRow::from_number(i64::from(message.row));
-        let handle: Handle = match lookup {
-            UidLookup::Free(handle) => *handle,
-            _ => {
-                self.batch.finder.record_collision();
-                allocate_handle(tx, &self.collection, uid, "", item)?
-            }
-        };
+        let handle = self.handle_for(uid, lookup, item)?;
         let ordinal = self.batch.next_ordinal();
-        let kind = Kind::Message.number();
-        let columns = VersionColumns {
-            item,
-            handle,
-            kind,
-            collection: self.collection.id,
-            uid,
-            uid_origin,
-            seq: self.batch.seq,
-            recurrence_id: "",
-            calendar_context: None,
-        };
+        let columns = self.message_columns(item, handle, uid, uid_origin);
         let row_checksum = columns.to_checksum().at_ordinal(ordinal);
         tx.prepare_cached(
             "INSERT INTO item(id, collection, kind, uid, recurrence_id, uid_origin, handle, seq,
@@ -327,7 +310,7 @@ impl MailWriter<'_, '_> {
         .execute((
             item,
             self.collection.id,
-            kind,
+            columns.kind,
             uid,
             uid_origin,
             handle.to_bytes(),
@@ -340,48 +323,10 @@ impl MailWriter<'_, '_> {
         self.columns.set_value(tx, MailColumn::Date, row, date_value(message.date))?;
         self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
         join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
-        self.restore_labels(uid, row)?;
+        self.restore_labels(uid, row, message.text_hash)?;
         self.mark_returned(uid, item)?;
         self.batch.added += 1;
         Ok(item)
-    }
-
-    /// Gives a new message the labels that wait for it, or that it has in another collection.
-    fn restore_labels(&mut self, uid: &str, row: u32) -> Result<(), ApplyError> {
-        let tx = self.batch.tx;
-        if !self.labels.has_labels(tx)? {
-            return Ok(());
-        }
-        let labels = match self.labels.take_waiting(tx, uid)? {
-            Some(labels) => labels,
-            None => match find_elsewhere(tx, &mut self.batch.finder, &self.collection, uid)? {
-                Some(item) => self.labels.labels(tx, row_number(item)?)?,
-                None => return Ok(()),
-            },
-        };
-        self.labels.set_labels(tx, row, &labels)?;
-        Ok(())
-    }
-
-    /// Takes the labels of a message that is about to be deleted, and keeps them in case it comes
-    /// back.
-    fn keep_labels(&mut self, item: ItemRow, row: u32) -> Result<(), ApplyError> {
-        let tx = self.batch.tx;
-        if !self.labels.has_labels(tx)? {
-            return Ok(());
-        }
-        let labels = self.labels.labels(tx, row)?;
-        if labels.is_empty() {
-            return Ok(());
-        }
-        self.labels.set_labels(tx, row, &LabelList::default())?;
-        let uid: String = tx
-            .prepare_cached("SELECT uid FROM item WHERE id = ?1")?
-            .query_row([item], |row| row.get(0))?;
-        if find_elsewhere(tx, &mut self.batch.finder, &self.collection, &uid)?.is_none() {
-            self.labels.keep_waiting(tx, &uid, &labels)?;
-        }
-        Ok(())
     }
 
     fn find_file(
@@ -552,7 +497,7 @@ impl MailWriter<'_, '_> {
     }
 
     /// Records the removal in the history, without bytes: the change feed names the message.
-    fn record_removal(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+    pub(super) fn record_removal(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, seq) = (self.batch.tx, self.batch.seq);
         let stored: StoredItem = tx
             .prepare_cached(&format!(

@@ -2,8 +2,9 @@
 //!
 //! Labels are items of `data.db`; these sets follow them (`label_feed`). The labels of messages
 //! that are not in the index wait in a table of their own, so that a message has its labels in the
-//! batch that adds it. Separate from `columns`, because labels have names, and the labels of one
-//! message are read together.
+//! batch that adds it. If another text with the Message-ID comes first, it gets them, and they wait
+//! on for the text that they were given to. Separate from `columns`, because labels have names, and
+//! the labels of one message are read together.
 
 use super::before_image::BeforeImageWriter;
 use super::columns::{
@@ -15,7 +16,7 @@ use crate::error::{DatabaseError, DatabaseResult};
 use crate::meta::read_index_state;
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
-use larder_format::label::LabelList;
+use larder_format::label::{LabelList, MessageLabels};
 use rusqlite::OptionalExtension as _;
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,7 +32,7 @@ pub struct LabelBatch {
     /// Whether all labels are forgotten first.
     pub is_restart: bool,
     /// The Message-IDs of the changed messages, each with all of its labels.
-    pub messages: Vec<(String, LabelList)>,
+    pub messages: Vec<(String, MessageLabels)>,
     /// The position after these changes.
     pub to: ChangeCursor,
 }
@@ -168,37 +169,68 @@ impl LabelWriter {
         Ok(is_changed)
     }
 
-    /// Keeps the labels of a message that is not in the index.
+    /// Keeps the labels of a message that is not in the index, or whose place another text has
+    /// (`is_given`). Empty ones are forgotten.
     pub(crate) fn keep_waiting(
         &mut self,
         tx: &WriteTransaction<'_>,
         uid: &str,
-        labels: &LabelList,
+        one: &MessageLabels,
+        is_given: bool,
     ) -> DatabaseResult<()> {
-        if !labels.is_empty() {
-            tx.prepare_cached("INSERT OR REPLACE INTO mail_waiting_label VALUES(?1, ?2)")?
-                .execute((uid, labels.to_bytes()))?;
+        if !one.labels.is_empty() {
+            tx.prepare_cached("INSERT OR REPLACE INTO mail_waiting_label VALUES(?1, ?2, ?3)")?
+                .execute((uid, one.to_bytes(), is_given))?;
             self.has_waiting = Some(true);
-        } else if self.has_waiting(tx)? {
+        } else {
+            self.forget_waiting(tx, uid)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the labels that wait for a message.
+    pub(crate) fn forget_waiting(
+        &mut self,
+        tx: &WriteTransaction<'_>,
+        uid: &str,
+    ) -> DatabaseResult<()> {
+        if self.has_waiting(tx)? {
             tx.prepare_cached("DELETE FROM mail_waiting_label WHERE uid = ?1")?.execute([uid])?;
         }
         Ok(())
     }
 
-    /// Takes the labels that wait for a message.
-    pub(crate) fn take_waiting(
+    /// Returns the labels that wait for a message, or for one of the texts with its name.
+    pub(crate) fn find_waiting(
         &mut self,
-        tx: &WriteTransaction<'_>,
+        tx: &ReadTransaction<'_>,
         uid: &str,
-    ) -> DatabaseResult<Option<LabelList>> {
+    ) -> DatabaseResult<Option<MessageLabels>> {
         if !self.has_waiting(tx)? {
             return Ok(None);
         }
         let bytes: Option<Vec<u8>> = tx
-            .prepare_cached("DELETE FROM mail_waiting_label WHERE uid = ?1 RETURNING labels")?
+            .prepare_cached("SELECT labels FROM mail_waiting_label WHERE uid = ?1")?
             .query_row([uid], |row| row.get(0))
             .optional()?;
-        Ok(bytes.map(|bytes| LabelList::parse(&bytes)))
+        Ok(bytes.map(|bytes| MessageLabels::parse(&bytes)))
+    }
+
+    /// Takes the labels that wait for a message. Those that were given to another text with its
+    /// name wait on for that one.
+    pub(crate) fn take_waiting(
+        &mut self,
+        tx: &WriteTransaction<'_>,
+        uid: &str,
+        text_hash: u64,
+    ) -> DatabaseResult<Option<LabelList>> {
+        let Some(one) = self.find_waiting(tx, uid)? else { return Ok(None) };
+        if one.text_hash.is_none_or(|hash| hash == text_hash) {
+            self.forget_waiting(tx, uid)?;
+        } else {
+            self.keep_waiting(tx, uid, &one, true)?;
+        }
+        Ok(Some(one.labels))
     }
 
     /// Forgets all labels, of all messages.

@@ -14,6 +14,7 @@ use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
 use crate::index_tables::IndexTables;
+use crate::label_feed::LabelledText;
 use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY, WORD_DICTIONARY, WORD_INDEX};
 use crate::meta::{find_meta_number, has_meta, read_meta_text};
 use crate::read_transaction::ReadTransaction;
@@ -183,16 +184,30 @@ impl<'r> MailReader<'r> {
 
     /// Returns the Message-ID of a message, or its name; `None`: the row has no message.
     pub fn uid(&self, row: u32) -> Result<Option<String>> {
+        Ok(self.labelled_text(row)?.map(|message| message.uid))
+    }
+
+    /// Returns the name of a message, and the hash of its text; `None`: there is no such message.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn labelled_text(&self, row: u32) -> Result<Option<LabelledText>> {
         self.run(|tx| {
-            let mut select = tx.prepare_cached("SELECT uid FROM item WHERE id = ?1")?;
-            Ok(select.query_row([row], |row| row.get(0)).optional()?)
+            let mut select =
+                tx.prepare_cached("SELECT uid, stored_fields FROM item WHERE id = ?1")?;
+            let read = |row: &rusqlite::Row<'_>| {
+                let summary = row.get_ref(1)?.as_blob_or_null()?.unwrap_or_default();
+                let text_hash = MessageSummary::text_hash_of(summary);
+                Ok(LabelledText { uid: row.get(0)?, text_hash })
+            };
+            Ok(select.query_row([row], read).optional()?)
         })
     }
 
     /// Returns the number of messages that have labels and are not in the index.
     pub fn count_waiting_labels(&self) -> Result<u64> {
         self.run(|tx| {
-            let sql = "SELECT count(*) FROM mail_waiting_label";
+            let sql = "SELECT count(*) FROM mail_waiting_label WHERE is_given = 0";
             Ok(tx.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
         })
     }

@@ -5,6 +5,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{parse_mail_query, require_mail_reader, resolve_message};
 use crate::output::sanitize_line;
+use larder_edit::labels::unique_names;
 use larder_format::label::LabelChange;
 use larder_query::MailSearch;
 use larder_store::Reader;
@@ -35,20 +36,19 @@ pub(super) fn edit_labels(
         let search = MailSearch::open(&mail, &words)?;
         search.for_each_match(&query, &mut |row| rows.push(row))?;
     }
-    let mut uids = Vec::with_capacity(rows.len());
+    let mut messages = Vec::with_capacity(rows.len());
     {
         let mail = reader.mail()?;
         for row in rows {
-            uids.extend(mail.uid(row)?);
+            messages.extend(mail.labelled_text(row)?);
         }
     }
-    uids.sort_unstable();
-    uids.dedup();
-    if uids.is_empty() {
+    let messages = unique_names(messages);
+    if messages.is_empty() {
         return Err(CommandFailure::new(FailureKind::NotFound, "no message matches the query")
             .with_hint("`larder find --kind message QUERY` shows what a query matches"));
     }
-    change_and_print(context, "edit labels", &uids, &change)
+    change_and_print(context, "edit labels", &messages, &change)
 }
 
 /// Returns the rows of the message with an ID: several if the ID is a Message-ID that several texts

@@ -1,0 +1,153 @@
+//! The names of messages, and the labels that follow them.
+//!
+//! A message has its Message-ID as its name. A further text with the Message-ID has a name that is
+//! made from its content. Labels belong to a name; the text that they were given to keeps the name
+//! when the index is made again and another text comes first.
+//!
+//! Separate from `mail`, which writes messages and their files.
+
+use super::ApplyError;
+use super::labels::{find_elsewhere, is_text, read_text_hash};
+use super::mail::{FoundMessage, KnownFile, MailWriter};
+use crate::mail::batch::{PreparedMessage, name_other_text};
+use crate::mail::columns::row_number;
+use crate::mail::threads::find_thread;
+use crate::row_ids::ItemRow;
+use crate::uid_lookup::{UidLookup, delete_collision};
+use larder_format::label::{LabelList, MessageLabels};
+
+impl MailWriter<'_, '_> {
+    /// Looks for a message with the same Message-ID and text. The hash of a text that was made by
+    /// other rules cannot be compared: such a message is the one that the file belonged to.
+    pub(super) fn find_copy(
+        &mut self,
+        message: &PreparedMessage,
+        known: Option<KnownFile>,
+    ) -> Result<FoundMessage, ApplyError> {
+        let lookup = self.find_message(&message.uid)?;
+        if let UidLookup::Item(item) = lookup {
+            let is_own = known.is_some_and(|known| known.item == item);
+            if is_text(self.batch.tx, item, Some(message.text_hash))?
+                || is_own && self.is_outdated(item)
+            {
+                return Ok(FoundMessage::Copy(item));
+            }
+        }
+        // The text has another name if it came while another one had the Message-ID, which may be
+        // gone. A Message-ID without a thread was never seen.
+        let may_have_name = match (&lookup, message.thread_ids.first()) {
+            (UidLookup::Item(_), _) => true,
+            (_, Some(id)) => find_thread(self.batch.tx, *id)?.is_some(),
+            (_, None) => false,
+        };
+        if may_have_name {
+            let name = name_other_text(message.text_hash, &message.uid);
+            if let UidLookup::Item(item) = self.find_message(&name)? {
+                return Ok(FoundMessage::Copy(item));
+            }
+        }
+        Ok(match lookup {
+            UidLookup::Item(item) => {
+                let waiting = self.labels.find_waiting(self.batch.tx, &message.uid)?;
+                match waiting.is_some_and(|one| one.text_hash == Some(message.text_hash)) {
+                    true => FoundMessage::NameHolder(item),
+                    false => FoundMessage::OtherText,
+                }
+            }
+            lookup => {
+                let name = name_other_text(message.text_hash, &message.uid);
+                match self.labels.find_waiting(self.batch.tx, &name)? {
+                    Some(_) => FoundMessage::OtherText,
+                    None => FoundMessage::None(lookup),
+                }
+            }
+        })
+    }
+
+    /// Gives a message whose Message-ID belongs to another text the name of a further text.
+    /// Returns false if that name is taken.
+    pub(super) fn rename_to_other_text(
+        &mut self,
+        item: ItemRow,
+        message_id: &str,
+    ) -> Result<bool, ApplyError> {
+        let (tx, row) = (self.batch.tx, row_number(item)?);
+        let text_hash = read_text_hash(tx, item)?.unwrap_or_default();
+        let uid = name_other_text(text_hash, message_id);
+        let lookup = self.find_message(&uid)?;
+        if matches!(lookup, UidLookup::Item(_)) {
+            return Ok(false);
+        }
+        self.labels.set_labels(tx, row, &LabelList::default())?;
+        self.record_removal(item)?;
+        delete_collision(tx, item)?;
+        let handle = self.handle_for(&uid, &lookup, item)?;
+        let ordinal = self.batch.next_ordinal();
+        let row_checksum = self.message_columns(item, handle, &uid, 2).to_checksum();
+        tx.prepare_cached(
+            "UPDATE item SET uid = ?2, uid_origin = 2, handle = ?3, seq = ?4, ordinal = ?5,
+                             row_checksum = ?6 WHERE id = ?1",
+        )?
+        .execute((
+            item,
+            &uid,
+            handle.to_bytes(),
+            self.batch.seq,
+            ordinal,
+            row_checksum.at_ordinal(ordinal),
+        ))?;
+        self.restore_labels(&uid, row, text_hash)?;
+        self.batch.updated += 1;
+        Ok(true)
+    }
+
+    /// Gives a new message the labels that wait for it, or that it has in another collection.
+    pub(super) fn restore_labels(
+        &mut self,
+        uid: &str,
+        row: u32,
+        text_hash: u64,
+    ) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        if !self.labels.has_labels(tx)? {
+            return Ok(());
+        }
+        let labels = match self.labels.take_waiting(tx, uid, text_hash)? {
+            Some(labels) => labels,
+            None => match find_elsewhere(tx, &mut self.batch.finder, &self.collection, uid)? {
+                Some(item) if is_text(tx, item, Some(text_hash))? => {
+                    self.labels.labels(tx, row_number(item)?)?
+                }
+                _ => return Ok(()),
+            },
+        };
+        self.labels.set_labels(tx, row, &labels)?;
+        Ok(())
+    }
+
+    /// Takes the labels of a message that is about to be deleted, and keeps them in case it comes
+    /// back.
+    pub(super) fn keep_labels(&mut self, item: ItemRow, row: u32) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        if !self.labels.has_labels(tx)? {
+            return Ok(());
+        }
+        let labels = self.labels.labels(tx, row)?;
+        if labels.is_empty() {
+            return Ok(());
+        }
+        self.labels.set_labels(tx, row, &LabelList::default())?;
+        let uid: String = tx
+            .prepare_cached("SELECT uid FROM item WHERE id = ?1")?
+            .query_row([item], |row| row.get(0))?;
+        if find_elsewhere(tx, &mut self.batch.finder, &self.collection, &uid)?.is_none() {
+            // Another text may have had the labels before.
+            let text_hash = match self.labels.find_waiting(tx, &uid)? {
+                Some(one) => one.text_hash,
+                None => read_text_hash(tx, item)?,
+            };
+            self.labels.keep_waiting(tx, &uid, &MessageLabels { text_hash, labels }, false)?;
+        }
+        Ok(())
+    }
+}

@@ -70,6 +70,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("mime:multipart/mixed", "multiparts have types, too"),
     ("walrus xor report or budget", "or and xor join from left to right, as in mu 1.12 and later"),
     ("date:..1980", "a message without Date has the time of its file"),
+    ("embed:exilate", "reports of mail servers are embedded texts"),
     ("-walrus", "a hyphen negates the term behind it"),
 ];
 
@@ -133,7 +134,16 @@ impl Generator {
         let (hour, minute) = (self.next_below(24), self.next_below(60));
         // The last message has no date.
         if number + 1 < MESSAGE_COUNT {
-            writeln!(header, "Date: {day} {name} {year} {hour:02}:{minute:02}:07 +0100").unwrap();
+            let date = match number % 16 {
+                1 => format!("{day} {name} {year} {hour:02}:{minute:02}:07"),
+                3 => format!("Fri {name} {day} {hour:02}:{minute:02}:07 {year}"),
+                5 => format!("Fri, {day}-{name}-{year} {hour:02}:{minute:02}:07 EST"),
+                7 => format!("Fri {name} {day} {hour:02}:{minute:02}:07 GMT {year}"),
+                9 => format!("{month}/{day}/{year}"),
+                11 => format!("{day} {name} {:02}", year % 100),
+                _ => format!("{day} {name} {year} {hour:02}:{minute:02}:07 +0100"),
+            };
+            writeln!(header, "Date: {date}").unwrap();
         }
         let rare = [
             "Precedence: bulk",
@@ -200,6 +210,11 @@ impl Generator {
             10 => {
                 let calendar = "Content-Type: text/calendar\n\nBEGIN:VCALENDAR\n".to_string();
                 multipart("alternative", &[text, calendar])
+            }
+            11 => {
+                let report =
+                    "Content-Type: message/delivery-status\n\nDiagnostic-Code: smtp; 550 exilate\n";
+                multipart("report", &[text, report.to_string()])
             }
             _ => text,
         };

@@ -48,6 +48,7 @@ don't
 1.5
 brook_stone
 frobnitzel
+exilate
 unheard
 walrus NEAR/1 audit
 walrus ADJ/1 audit

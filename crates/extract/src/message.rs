@@ -22,7 +22,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 5;
+const MESSAGE_RULES_VERSION: u32 = 6;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body. No phrase is in two of these ranges.

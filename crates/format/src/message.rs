@@ -16,6 +16,7 @@
 //! ```
 
 mod damage;
+mod date;
 mod fields;
 mod header_fields;
 mod headers;
@@ -24,9 +25,10 @@ mod part_list;
 mod repair;
 
 pub use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
+pub use crate::message::date::MessageDate;
 pub use crate::message::fields::MESSAGE_FIELDS;
 pub use crate::message::header_fields::HeaderFields;
-pub use crate::message::headers::{MailAddress, MessageDate, MessageHeaders, MessagePriority};
+pub use crate::message::headers::{MailAddress, MessageHeaders, MessagePriority};
 pub use crate::message::part::{MessagePart, PartContent, PartRole};
 use mail_parser::MessageParser;
 

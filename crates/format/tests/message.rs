@@ -91,6 +91,29 @@ fn an_alternative_is_one_text() {
     assert_eq!(inner.subject.as_deref(), Some("inner"));
 }
 
+/// The reports of mail servers are texts, and attachments with their bytes.
+#[test]
+fn reports_are_texts() {
+    let text = "Subject: x\nContent-Type: multipart/report; boundary=a\n\n--a\n\nFailed\n";
+    for (head, body, shown) in [
+        ("delivery-status", "Diagnostic-Code: smtp; 550\r\n", Some("Diagnostic-Code: smtp; 550\n")),
+        ("feedback-report", "Feedback-Type: abuse\n", Some("Feedback-Type: abuse\n")),
+        (
+            "global-delivery-status\nContent-Transfer-Encoding: base64",
+            "Y2Fmw6k=",
+            Some("caf\u{e9}"),
+        ),
+        ("partial", "a\0b", None),
+    ] {
+        let message = parse(&format!("{text}--a\nContent-Type: message/{head}\n\n{body}\n--a--\n"));
+        let part = &message.parts[2];
+        assert_eq!(part.plain_text().as_deref(), shown, "{head}");
+        assert_eq!(part.is_report(), shown.is_some(), "{head}");
+        assert_eq!(part.role, PartRole::Attachment, "{head}");
+        assert_eq!(message.body_text(), "Failed", "{head}");
+    }
+}
+
 /// A message in a message is saved with the bytes that it came with.
 #[test]
 fn messages_in_messages_have_their_bytes() {

@@ -53,6 +53,9 @@ pub fn format_message_article(article: &MessageArticle<'_>) -> String {
                 }
             }
             PartContent::Text(text) if is_shown => {
+                if part.is_report() {
+                    html.push_str(&format!("<h2>{}</h2>\n", escape_html(&part.media_type)));
+                }
                 let text = escape_html(text.trim_end());
                 html.push_str(&format!("<div class=\"text\">{text}</div>\n"));
             }
@@ -86,8 +89,8 @@ fn title_of(headers: &MessageHeaders) -> &str {
     headers.subject.as_deref().filter(|title| !title.is_empty()).unwrap_or("(no subject)")
 }
 
-/// Returns whether each part is on the page: messages, and texts of the body. Of alternatives with
-/// HTML, the last one with HTML is on it.
+/// Returns whether each part is on the page: messages, reports, and texts of the body. Of
+/// alternatives with HTML, the last one with HTML is on it.
 fn shown_parts(parts: &[MessagePart]) -> Vec<bool> {
     let parents = find_parents(parts);
     // Whether each part is HTML of the body or has some in it, and the last such part in each.
@@ -121,6 +124,7 @@ fn shown_parts(parts: &[MessagePart]) -> Vec<bool> {
         }
         let has_role = match (part.role, &part.content) {
             (_, PartContent::Message(_)) | (PartRole::Body, _) => true,
+            _ if part.is_report() => true,
             (PartRole::AlternativeBody, _) => is_chosen[at],
             // A footer in an alternative, which has the role of a file.
             _ => {

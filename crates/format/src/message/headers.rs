@@ -1,6 +1,9 @@
 //! The header of a message: the fields that are searched and shown.
 
+use crate::message::date::MessageDate;
+use mail_parser::parsers::MessageStream;
 use mail_parser::{HeaderName, HeaderValue};
+use std::borrow::Cow;
 use std::fmt;
 
 /// The header fields of a message that Larder reads.
@@ -101,23 +104,6 @@ impl fmt::Display for MailAddress {
     }
 }
 
-/// The time of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MessageDate {
-    /// Seconds since 1970-01-01 00:00 UTC.
-    pub seconds: i64,
-    /// The offset of the sender's clock from UTC.
-    pub offset_minutes: i32,
-}
-
-impl MessageDate {
-    /// Returns the time in UTC as RFC 3339 writes it: `2026-03-06T12:30:00Z`.
-    #[must_use]
-    pub fn to_rfc3339(self) -> String {
-        mail_parser::DateTime::from_timestamp(self.seconds).to_rfc3339()
-    }
-}
-
 impl MessageHeaders {
     /// Reads the fields of a parsed message.
     pub(super) fn from_parsed(parsed: &mail_parser::Message<'_>) -> MessageHeaders {
@@ -170,7 +156,15 @@ fn addresses(parsed: &mail_parser::Message<'_>, name: HeaderName<'static>) -> Ve
 }
 
 fn date(parsed: &mail_parser::Message<'_>) -> Option<MessageDate> {
-    let own = parsed.date().copied().and_then(valid_date);
+    let own = parsed.header_raw(HeaderName::Date).and_then(|value| {
+        MessageDate::parse(&match value.contains("=?") {
+            true => match MessageStream::new(value.as_bytes()).parse_unstructured() {
+                HeaderValue::Text(text) => text,
+                _ => Cow::Borrowed(value),
+            },
+            false => Cow::Borrowed(value),
+        })
+    });
     // The first Received is that of the last server.
     own.or_else(|| parsed.received_all().filter_map(|hop| hop.date()).find_map(valid_date))
 }

@@ -62,6 +62,13 @@ impl MessagePart {
         }
     }
 
+    /// Returns whether the part is a report in the form of a message, such as that of a mail server
+    /// about a message that it could not deliver (RFC 3464).
+    #[must_use]
+    pub fn is_report(&self) -> bool {
+        matches!(self.content, PartContent::Text(_)) && self.media_type.starts_with("message/")
+    }
+
     /// Returns the decoded bytes, texts as UTF-8; `None` for messages and multiparts.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {

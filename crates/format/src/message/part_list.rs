@@ -154,7 +154,7 @@ impl PartList<'_> {
             PartType::Text(text) => PartContent::Text(self.text(message, part, text)),
             PartType::Html(html) => PartContent::Html(self.text(message, part, html)),
             PartType::Binary(bytes) | PartType::InlineBinary(bytes) => {
-                PartContent::Binary(bytes.to_vec())
+                report_text(part, bytes).unwrap_or_else(|| PartContent::Binary(bytes.to_vec()))
             }
         };
         self.parts.push(MessagePart {
@@ -257,6 +257,23 @@ impl PartList<'_> {
         }
         places
     }
+}
+
+/// Returns the text of a report, such as `message/delivery-status` (RFC 3464): a message is a text
+/// unless it has bytes that no text has.
+fn report_text(part: &mail_parser::MessagePart<'_>, bytes: &[u8]) -> Option<PartContent> {
+    let is_message = part
+        .content_type()
+        .is_some_and(|declared| declared.ctype().eq_ignore_ascii_case("message"));
+    if !is_message || bytes.contains(&0) {
+        return None;
+    }
+    let label = part.content_type().and_then(|value| value.attribute("charset"));
+    let text = match label {
+        Some(_) => decode_charset(bytes, label),
+        None => guess_text(bytes),
+    };
+    Some(PartContent::Text(text.replace("\r\n", "\n")))
 }
 
 /// Returns the declared media type, else that of the content.

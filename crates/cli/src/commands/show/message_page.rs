@@ -50,7 +50,7 @@ pub(super) fn html_article(
     file: &MessageFile,
 ) -> Result<String, CommandFailure> {
     let message = file.parse()?;
-    let mut rows = header_rows(&message.headers, &context.settings.user_locale);
+    let mut rows = message_rows(&message, &context.settings.user_locale);
     let names = message.attachments().map(|(at, part)| match &part.file_name {
         Some(name) => format!("{} {}", at + 1, sanitize_line(name)),
         None => (at + 1).to_string(),
@@ -73,7 +73,7 @@ fn print_page(
 ) -> Result<(), CommandFailure> {
     let user_locale = context.settings.user_locale.clone();
     let out = &mut context.out;
-    let mut rows = header_rows(&message.headers, &user_locale);
+    let mut rows = message_rows(message, &user_locale);
     let mut flags: Vec<&str> = file.flags().iter().map(|flag| flag.name()).collect();
     flags.extend(message.is_signed().then_some("signed"));
     flags.extend(message.is_encrypted().then_some("encrypted"));
@@ -96,10 +96,14 @@ fn print_page(
     for part in &message.parts {
         if let PartContent::Message(headers) = &part.content {
             print_inner_header(context, headers, &user_locale)?;
-        } else if part.role == PartRole::Body
+        } else if (part.role == PartRole::Body || part.is_report())
             && let Some(text) = part.plain_text()
         {
             has_text |= !text.trim().is_empty();
+            if part.is_report() {
+                let title = sanitize_line(&part.media_type);
+                context.out.print_line(format!("\n{STRONG_STYLE}{title}{STRONG_STYLE:#}"))?;
+            }
             print_text(context, text.trim_end())?;
         }
     }
@@ -141,6 +145,18 @@ pub(in crate::commands) fn place_json(place: &ThreadRow, path: &[u32]) -> Value 
         "number": place.thread,
         "path": path,
     })
+}
+
+/// Returns the rows of a message. A Date that is no date is shown as it is in the header.
+fn message_rows(message: &Message, user_locale: &UserLocale) -> HeaderRows {
+    let mut rows = header_rows(&message.headers, user_locale);
+    let written = message.header_fields.iter().find(|(name, _)| *name == "date");
+    if let Some((_, text)) = written.filter(|(_, text)| !text.is_empty())
+        && message.headers.date.is_none()
+    {
+        rows.push(("date", sanitize_line(text)));
+    }
+    rows
 }
 
 /// Returns the fields of a header as rows of the page, without the subject.

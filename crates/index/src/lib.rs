@@ -81,7 +81,8 @@
 //! same storage as those of the inverted index. An entry of a block has the term, its rows and its
 //! positions in each; its *posting key*, the term and the first row, is what a fence holds. So a
 //! [`WordCursor`] finds the rows of a term in one range without reading the others, and a range
-//! near the one before mostly reads nothing.
+//! near the one before mostly reads nothing. A [`PhraseCursor`] compares the positions of several
+//! words in the rows that have all of them.
 //!
 //! [`merge_words_step`] merges segments in steps, as the inverted index does, but entry by entry:
 //! most of a frequent word is copied as it is. Merges drop the rows that the caller has no item for
@@ -119,6 +120,7 @@
 //! | `word_buffer` | the words of a batch in memory, and their segment |
 //! | `word_index` | terms, and all rows of a term or a prefix |
 //! | `word_cursor` | the rows of a term by ranges, and its positions in a row |
+//! | `phrase_cursor` | the rows in which words follow each other |
 //! | `word_merge`, `word_merge_input` | merging in steps, reading the inputs of a merge |
 //! | `word_merge_policy` | the choice of the segments to merge |
 //! | `row_lists` | rows with their positions, out of their blocks |
@@ -134,6 +136,7 @@ mod merge;
 mod merge_input;
 mod merge_policy;
 mod newest_inputs;
+mod phrase_cursor;
 pub mod position_list;
 mod posting_scan;
 mod rank_directory;
@@ -162,6 +165,7 @@ pub use crate::block::CorruptBlock;
 pub use crate::level_zero::LevelZero;
 pub use crate::lookup::{BooleanQuery, IndexMatch, Matches, find_matches};
 pub use crate::merge::{FullMerge, delete_all, force_merge_step, merge_all};
+pub use crate::phrase_cursor::PhraseCursor;
 pub use crate::posting_scan::for_each_posting;
 pub use crate::rank_directory::RankDirectory;
 pub use crate::segment_buffer::{SegmentBuffer, TermDecoder, TermSet};

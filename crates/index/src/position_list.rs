@@ -15,6 +15,7 @@
 
 use crate::block::CorruptBlock;
 use crate::varint::{read_varint, write_varint};
+use std::ops::Range;
 
 /// Appends the positions of one posting, in ascending order and at least one.
 pub fn write_position_list(bytes: &mut Vec<u8>, positions: &[u32]) {
@@ -95,6 +96,75 @@ impl<'a> PositionLists<'a> {
         }
         if positions.is_empty() { Err(CorruptBlock) } else { Ok(()) }
     }
+}
+
+/// Reads the positions of one posting one after the other, as far as they are needed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PositionStream<'a> {
+    rest: &'a [u8],
+    position: u64,
+}
+
+impl<'a> PositionStream<'a> {
+    /// Begins to read a list, at its first position.
+    pub(crate) fn open(mut list: &'a [u8]) -> Result<PositionStream<'a>, CorruptBlock> {
+        let head = read_varint(&mut list).ok_or(CorruptBlock)?;
+        if head & 1 == 1 {
+            return Ok(PositionStream { rest: &[], position: head >> 1 });
+        }
+        if head >> 1 != list.len() as u64 {
+            return Err(CorruptBlock);
+        }
+        let position = read_varint(&mut list).ok_or(CorruptBlock)?;
+        Ok(PositionStream { rest: list, position })
+    }
+
+    /// Goes to the first position that is not before `target`, and returns it; `None`: there is
+    /// none. Adds the number of positions that were read to `steps`.
+    #[inline]
+    fn seek(&mut self, target: u64, steps: &mut u64) -> Result<Option<u64>, CorruptBlock> {
+        while self.position < target {
+            if self.rest.is_empty() {
+                return Ok(None);
+            }
+            let gap = read_varint(&mut self.rest).filter(|gap| *gap > 0).ok_or(CorruptBlock)?;
+            self.position = self.position.checked_add(gap).ok_or(CorruptBlock)?;
+            *steps += 1;
+        }
+        Ok(Some(self.position))
+    }
+}
+
+/// Returns whether the words of a phrase follow each other in one item, at positions in a range.
+/// `words` has the positions of each word, and its distance from the beginning of the phrase. Adds
+/// the number of positions that were read or compared to `steps`, and stops beyond `max_steps`.
+///
+/// The words take turns: each goes to the first position at which the phrase may be, or moves the
+/// phrase on. So the positions behind the first place of the phrase are not read.
+pub(crate) fn has_phrase(
+    words: &mut [(PositionStream<'_>, u32)],
+    range: &Range<u32>,
+    steps: &mut u64,
+    max_steps: u64,
+) -> Result<bool, CorruptBlock> {
+    let (mut start, mut agreed, mut turn) = (0, 0, 0);
+    while agreed < words.len() {
+        let Some((positions, distance)) = words.get_mut(turn) else { return Ok(false) };
+        let target = (start + u64::from(*distance)).max(range.start.into());
+        *steps += 1;
+        let Some(position) = positions.seek(target, steps)? else { return Ok(false) };
+        if position >= range.end.into() || *steps > max_steps {
+            return Ok(false);
+        }
+        if position - u64::from(*distance) == start {
+            agreed += 1;
+        } else {
+            start = position - u64::from(*distance);
+            agreed = 1;
+        }
+        turn = if turn + 1 == words.len() { 0 } else { turn + 1 };
+    }
+    Ok(!words.is_empty())
 }
 
 /// Returns the number of places of a phrase in one item. `terms` has the positions of each word,

@@ -17,6 +17,7 @@ use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::word_block::FullBlocks;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
+use std::borrow::Cow;
 
 /// The byte behind each word.
 const END_OF_WORD: u8 = 0;
@@ -85,7 +86,7 @@ pub enum WordPart<'p> {
 /// The segments of a dictionary, in one transaction.
 pub struct TermDictionary<'a, P> {
     pages: &'a P,
-    segments: Vec<Segment>,
+    segments: Cow<'a, [Segment]>,
 }
 
 impl<'a, P: ReadSegments> TermDictionary<'a, P> {
@@ -94,7 +95,13 @@ impl<'a, P: ReadSegments> TermDictionary<'a, P> {
     /// # Errors
     /// Errors of the storage.
     pub fn open(pages: &'a P, index: IndexId) -> Result<TermDictionary<'a, P>, P::Error> {
-        Ok(TermDictionary { pages, segments: pages.segments(index)? })
+        Ok(TermDictionary { pages, segments: pages.segments(index)?.into() })
+    }
+
+    /// Opens a dictionary whose segments were read before.
+    #[must_use]
+    pub fn with_segments(pages: &'a P, segments: &'a [Segment]) -> TermDictionary<'a, P> {
+        TermDictionary { pages, segments: segments.into() }
     }
 
     /// Returns the number of bytes of the blocks, about.

@@ -15,6 +15,7 @@ pub fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {
 
 /// Reads a number and advances past it; `None` at the end of the bytes or if they are malformed.
 #[must_use]
+#[inline]
 pub fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
     if first < 0x80 {

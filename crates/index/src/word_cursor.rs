@@ -1,28 +1,35 @@
 //! A cursor over the rows of one term, which reads them by ranges.
 //!
 //! A query over several words asks each of them for one range of rows after the other, and most
-//! words have no rows in most ranges. So the cursor keeps, for each segment, the rows in one block
-//! and the range of row numbers in which they are all: a range within it is answered without
-//! reading, and its neighbours by the block before or after, without a step into the fences.
+//! words have no rows in most ranges. So the cursor keeps, for each segment, a *window*: the rows
+//! in neighbouring blocks, and the range of row numbers in which they are all. A range within it is
+//! answered without reading, and its neighbours by the blocks before or after, without a step into
+//! the fences.
 //!
-//! Separate from `word_index`, which reads whole terms and keeps nothing.
+//! Separate from `word_index`, which reads whole terms and keeps nothing, and from `phrase_cursor`,
+//! which compares the positions of several words.
 
 use crate::block::CorruptBlock;
 use crate::position_list::PositionLists;
+use crate::segment::corruption;
 use crate::segment_storage::ReadSegments;
 use crate::word_block::{MIN_CONTINUED_BYTES, PostingKey, WordEntry};
 use crate::word_index::{WordIndex, WordSegmentReader};
 use std::ops::Range;
 
 /// The number after the greatest row.
-const END_OF_ROWS: u64 = 1 << 32;
+pub(crate) const END_OF_ROWS: u64 = 1 << 32;
+
+/// A window with more rows, or with more bytes of positions, is not extended but begun anew.
+const MAX_WINDOW_ROWS: usize = 1 << 14;
+const MAX_WINDOW_BYTES: usize = 1 << 16;
 
 /// Reads the postings of one term by ranges of rows, in any order of the ranges, cheapest if they
 /// are neighbours in either direction.
 #[derive(Debug)]
 pub struct WordCursor {
     term: Vec<u8>,
-    segments: Vec<SegmentCursor>,
+    pub(crate) segments: Vec<SegmentCursor>,
 }
 
 impl<P: ReadSegments> WordIndex<'_, P> {
@@ -55,15 +62,26 @@ impl WordCursor {
     ) -> Result<(), P::Error> {
         let first_row = u64::from(first_row);
         let wanted = first_row..(first_row + bits.len() as u64 * 64).min(END_OF_ROWS);
-        for (reader, segment) in index.readers().zip(&mut self.segments) {
-            segment.read_range(&reader, &self.term, &wanted, &mut |rows| {
-                for row in rows {
-                    let place = u64::from(*row) - first_row;
-                    if let Some(word) = bits.get_mut((place / 64) as usize) {
-                        *word |= 1 << (place % 64);
-                    }
+        self.read_range(index, &wanted)?;
+        for segment in &self.segments {
+            for row in segment.rows_within(&wanted) {
+                let place = u64::from(*row) - first_row;
+                if let Some(word) = bits.get_mut((place / 64) as usize) {
+                    *word |= 1 << (place % 64);
                 }
-            })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the rows in a range into the windows.
+    pub(crate) fn read_range<P: ReadSegments>(
+        &mut self,
+        index: &WordIndex<'_, P>,
+        wanted: &Range<u64>,
+    ) -> Result<(), P::Error> {
+        for (reader, segment) in index.readers().zip(&mut self.segments) {
+            segment.read_range(&reader, &self.term, wanted)?;
         }
         Ok(())
     }
@@ -82,10 +100,12 @@ impl WordCursor {
         positions.clear();
         let wanted = u64::from(row)..u64::from(row) + 1;
         for (reader, segment) in index.readers().zip(&mut self.segments) {
-            segment.read_range(&reader, &self.term, &wanted, &mut |_| {})?;
+            segment.read_range(&reader, &self.term, &wanted)?;
             let Ok(number) = segment.rows.binary_search(&row) else { continue };
-            let bytes = segment.read_positions(number, positions).map_err(P::corruption)?;
-            if bytes >= MIN_CONTINUED_BYTES {
+            segment.find_lists(number + 1).map_err(P::corruption)?;
+            let Some(list) = segment.list(number) else { break };
+            PositionLists::new(list).read(positions).map_err(P::corruption)?;
+            if list.len() >= MIN_CONTINUED_BYTES {
                 read_continued_positions(&reader, &self.term, row, positions)?;
             }
             break;
@@ -114,17 +134,18 @@ fn read_continued_positions<P: ReadSegments>(
     })
 }
 
-/// The rows of the term in one block of a segment.
+/// The rows of the term in neighbouring blocks of a segment.
 #[derive(Debug, Default)]
-struct SegmentCursor {
-    /// The block that `rows` are in.
-    block: i64,
+pub(crate) struct SegmentCursor {
+    /// The first and the last block that `rows` are in.
+    first_block: i64,
+    last_block: i64,
     /// The rows of the term in this range are those in `rows`, and no others. It is empty before
     /// anything is read, or if no row is known yet.
     known: Range<u64>,
-    /// Whether `block`, `known` and `rows` are valid.
+    /// Whether the blocks, `known` and `rows` are valid.
     has_block: bool,
-    rows: Vec<u32>,
+    pub(crate) rows: Vec<u32>,
     /// The lists of positions of the rows; empty if the term has none.
     lists: Vec<u8>,
     /// The end of each list that has been passed.
@@ -139,110 +160,113 @@ struct BlockEdges {
 }
 
 impl SegmentCursor {
-    /// Passes the rows in `wanted` to `visit`, in ascending slices in any order.
+    /// Reads the rows in `wanted` into the window.
     fn read_range<P: ReadSegments>(
         &mut self,
         reader: &WordSegmentReader<'_, P>,
         term: &[u8],
         wanted: &Range<u64>,
-        visit: &mut dyn FnMut(&[u32]),
     ) -> Result<(), P::Error> {
         if reader.segment.blocks.is_empty() || wanted.is_empty() {
             return Ok(());
         }
-        let is_connected = wanted.start <= self.known.end && self.known.start <= wanted.end;
-        if !self.has_block || !is_connected {
-            self.seek(reader, term, wanted.start)?;
-        }
-        visit(self.rows_within(wanted));
-        let middle = self.known.start;
-        let has_part_before = wanted.start < middle;
-        if has_part_before && self.known.end >= wanted.end {
-            while wanted.start < self.known.start {
-                self.step_back(reader, term)?;
-                visit(self.rows_within(wanted));
-            }
+        if self.has_block && self.known.start <= wanted.start && wanted.end <= self.known.end {
             return Ok(());
         }
-        self.read_forward(reader, term, wanted, visit)?;
-        if has_part_before {
-            let before = wanted.start..middle;
-            self.seek(reader, term, before.start)?;
-            visit(self.rows_within(&before));
-            self.read_forward(reader, term, &before, visit)?;
-        }
-        Ok(())
+        let is_connected = wanted.start <= self.known.end && self.known.start <= wanted.end;
+        let is_small = self.rows.len() <= MAX_WINDOW_ROWS && self.lists.len() <= MAX_WINDOW_BYTES;
+        let read = if self.has_block && is_connected && is_small {
+            self.extend_range(reader, term, wanted)
+        } else {
+            self.seek(reader, term, wanted)
+        };
+        self.has_block = read.is_ok();
+        read
     }
 
-    /// Steps forward to the end of `wanted`.
-    fn read_forward<P: ReadSegments>(
+    /// Extends the window in both directions.
+    fn extend_range<P: ReadSegments>(
         &mut self,
         reader: &WordSegmentReader<'_, P>,
         term: &[u8],
         wanted: &Range<u64>,
-        visit: &mut dyn FnMut(&[u32]),
     ) -> Result<(), P::Error> {
-        while self.known.end < wanted.end {
-            self.step_forward(reader, term)?;
-            visit(self.rows_within(wanted));
+        while wanted.start < self.known.start {
+            self.step_back(reader, term)?;
         }
-        Ok(())
+        match self.known.end < wanted.end {
+            true => self.read_forward(reader, term, self.last_block + 1, wanted.end),
+            false => Ok(()),
+        }
     }
 
-    /// Returns the rows within a range.
-    fn rows_within(&self, range: &Range<u64>) -> &[u32] {
-        let start = self.rows.partition_point(|row| u64::from(*row) < range.start);
-        let rows = self.rows.get(start..).unwrap_or_default();
-        let count = rows.partition_point(|row| u64::from(*row) < range.end);
-        rows.get(..count).unwrap_or_default()
-    }
-
-    /// Reads the block in which a row of the term would be, or the one before it.
+    /// Begins the window with the block in which the first row would be, or the one before it.
     fn seek<P: ReadSegments>(
         &mut self,
         reader: &WordSegmentReader<'_, P>,
         term: &[u8],
-        row: u64,
+        wanted: &Range<u64>,
     ) -> Result<(), P::Error> {
-        let first_row = u32::try_from(row).unwrap_or(u32::MAX);
+        let first_row = u32::try_from(wanted.start).unwrap_or(u32::MAX);
         let block = reader.find_block_before(PostingKey { term, first_row })?;
         self.clear();
-        let edges = self.read_block(reader, term, block)?;
-        (self.block, self.known, self.has_block) = (block, edges.known, true);
-        Ok(())
+        self.has_block = false;
+        self.first_block = block;
+        self.read_forward(reader, term, block, wanted.end)
     }
 
-    /// Reads the next block.
-    fn step_forward<P: ReadSegments>(
+    /// Reads blocks until all rows before `end` are known, at least one.
+    fn read_forward<P: ReadSegments>(
         &mut self,
         reader: &WordSegmentReader<'_, P>,
         term: &[u8],
+        first_block: i64,
+        end: u64,
     ) -> Result<(), P::Error> {
-        let block = self.block + 1;
-        let edges = self.read_block(reader, term, block)?;
-        if edges.has_term {
-            let start = self.known.end;
-            (self.block, self.known) = (block, start..edges.known.end.max(start));
-        } else {
-            self.known.end = END_OF_ROWS;
-        }
-        Ok(())
+        let start = reader.start().map_err(P::corruption)?;
+        let blocks = &reader.segment.blocks;
+        let mut block = first_block;
+        reader.read_blocks(first_block, &mut |bytes| {
+            let (is_first, is_last) = (block == blocks.start, block + 1 >= blocks.end);
+            let edges =
+                self.add_block(bytes, term, start, is_first, is_last).map_err(P::corruption)?;
+            self.known.end = match (self.has_block, edges.has_term) {
+                (true, true) => edges.known.end.max(self.known.end),
+                (true, false) => END_OF_ROWS,
+                (false, _) => {
+                    self.known.start = edges.known.start;
+                    edges.known.end
+                }
+            };
+            (self.has_block, self.last_block) = (true, block);
+            block += 1;
+            Ok(self.known.end < end)
+        })?;
+        if self.has_block && self.known.end >= end { Ok(()) } else { Err(corruption::<P>()) }
     }
 
-    /// Reads the block before.
+    /// Reads the block before the window.
     fn step_back<P: ReadSegments>(
         &mut self,
         reader: &WordSegmentReader<'_, P>,
         term: &[u8],
     ) -> Result<(), P::Error> {
-        let block = self.block - 1;
-        let edges = self.read_block(reader, term, block)?;
-        if edges.has_term {
-            let end = self.known.start;
-            (self.block, self.known) = (block, edges.known.start.min(end)..end);
-        } else {
-            self.known.start = 0;
+        let start = reader.start().map_err(P::corruption)?;
+        let block = self.first_block - 1;
+        let is_first = block == reader.segment.blocks.start;
+        let rows = std::mem::take(&mut self.rows);
+        let lists = std::mem::take(&mut self.lists);
+        self.list_ends.clear();
+        let edges = reader.read_block(block, |bytes| {
+            self.add_block(bytes, term, start, is_first, false).map_err(P::corruption)
+        })?;
+        self.rows.extend_from_slice(&rows);
+        self.lists.extend_from_slice(&lists);
+        match edges.has_term {
+            true => self.known.start = edges.known.start.min(self.known.start),
+            false => self.known.start = 0,
         }
+        self.first_block = block;
         Ok(())
     }
 
@@ -250,28 +274,23 @@ impl SegmentCursor {
         self.rows.clear();
         self.lists.clear();
         self.list_ends.clear();
+        self.known = 0..0;
     }
 
-    /// Replaces the rows by those of a block, unless it has none of the term.
-    fn read_block<P: ReadSegments>(
-        &mut self,
-        reader: &WordSegmentReader<'_, P>,
-        term: &[u8],
-        block: i64,
-    ) -> Result<BlockEdges, P::Error> {
-        let start = reader.start().map_err(P::corruption)?;
-        let is_first = block == reader.segment.blocks.start;
-        let is_last = block + 1 >= reader.segment.blocks.end;
-        let read = reader.read_block(block, |bytes| {
-            self.read_entries(bytes, term, start, is_first, is_last).map_err(P::corruption)
-        });
-        if read.is_err() {
-            self.has_block = false;
-        }
-        read
+    /// Returns the rows within a range.
+    pub(crate) fn rows_within(&self, range: &Range<u64>) -> &[u32] {
+        self.rows.get(self.places_within(range)).unwrap_or_default()
     }
 
-    fn read_entries(
+    /// Returns the places of the rows within a range.
+    pub(crate) fn places_within(&self, range: &Range<u64>) -> Range<usize> {
+        let start = self.rows.partition_point(|row| u64::from(*row) < range.start);
+        let rows = self.rows.get(start..).unwrap_or_default();
+        start..start + rows.partition_point(|row| u64::from(*row) < range.end)
+    }
+
+    /// Appends the rows of a block.
+    fn add_block(
         &mut self,
         mut rest: &[u8],
         term: &[u8],
@@ -294,7 +313,6 @@ impl SegmentCursor {
             }
             if !edges.has_term {
                 edges.has_term = true;
-                self.clear();
                 if !is_after_other {
                     // The row of a continuing entry is in an earlier block.
                     edges.known.start = u64::from(entry.first_row) + u64::from(entry.count == 0);
@@ -322,25 +340,27 @@ impl SegmentCursor {
         Ok(())
     }
 
-    /// Replaces `positions` by those of the row with this number; by none if the term has none.
-    /// Returns the number of bytes of its list.
-    fn read_positions(
-        &mut self,
-        number: usize,
-        positions: &mut Vec<u32>,
-    ) -> Result<usize, CorruptBlock> {
-        if self.lists.is_empty() {
-            return Ok(0);
+    /// Finds the lists of the first `count` rows.
+    pub(crate) fn find_lists(&mut self, count: usize) -> Result<(), CorruptBlock> {
+        if self.lists.is_empty() || self.list_ends.len() >= count {
+            return Ok(());
         }
-        while self.list_ends.len() < number {
-            let start = self.list_ends.last().copied().unwrap_or(0);
-            let mut lists = PositionLists::new(self.lists.get(start..).ok_or(CorruptBlock)?);
-            self.list_ends.push(start + lists.skip(1)?.len());
+        let start = self.list_ends.last().copied().unwrap_or(0);
+        let mut lists = PositionLists::new(self.lists.get(start..).ok_or(CorruptBlock)?);
+        for _ in self.list_ends.len()..count {
+            lists.skip(1)?;
+            self.list_ends.push(self.lists.len() - lists.remaining_bytes().len());
         }
-        let start = number.checked_sub(1).and_then(|before| self.list_ends.get(before)).copied();
-        let bytes = self.lists.get(start.unwrap_or(0)..).ok_or(CorruptBlock)?;
-        let mut lists = PositionLists::new(bytes);
-        lists.read(positions)?;
-        Ok(bytes.len() - lists.remaining_bytes().len())
+        Ok(())
+    }
+
+    /// Returns the list of positions of the row with this number, which
+    /// [`SegmentCursor::find_lists`] has found; `None`: the term has no positions.
+    pub(crate) fn list(&self, number: usize) -> Option<&[u8]> {
+        let start = match number.checked_sub(1) {
+            Some(before) => *self.list_ends.get(before)?,
+            None => 0,
+        };
+        self.lists.get(start..*self.list_ends.get(number)?)
     }
 }

@@ -5,8 +5,9 @@
 
 use crate::block::CorruptBlock;
 use crate::segment::corruption;
-use crate::segment_storage::{IndexId, ReadSegments, Segment};
+use crate::segment_storage::{BlockReader, IndexId, ReadSegments, Segment};
 use crate::word_block::{PostingKey, WordEntry};
+use std::borrow::Cow;
 
 /// The number of lookups that take as long as reading one block.
 const LOOKUPS_PER_BLOCK: usize = 2;
@@ -14,7 +15,7 @@ const LOOKUPS_PER_BLOCK: usize = 2;
 /// All segments of a word index, in one transaction.
 pub struct WordIndex<'a, P> {
     pages: &'a P,
-    segments: Vec<Segment>,
+    segments: Cow<'a, [Segment]>,
 }
 
 /// The part of the terms that a walk reads.
@@ -37,7 +38,13 @@ impl<'a, P: ReadSegments> WordIndex<'a, P> {
     /// # Errors
     /// Errors of the storage.
     pub fn open(pages: &'a P, index: IndexId) -> Result<WordIndex<'a, P>, P::Error> {
-        Ok(WordIndex { pages, segments: pages.segments(index)? })
+        Ok(WordIndex { pages, segments: pages.segments(index)?.into() })
+    }
+
+    /// Opens an index whose segments were read before.
+    #[must_use]
+    pub fn with_segments(pages: &'a P, segments: &'a [Segment]) -> WordIndex<'a, P> {
+        WordIndex { pages, segments: segments.into() }
     }
 
     /// Returns the number of segments.
@@ -288,6 +295,20 @@ impl<P: ReadSegments> WordSegmentReader<'_, P> {
         key.write(&mut bytes);
         let block = self.pages.last_fence_before(self.segment.id, &bytes)?;
         Ok(block.unwrap_or(blocks.start).clamp(blocks.start, blocks.end))
+    }
+
+    /// Passes the blocks from a number on to `read`, until that returns false. An empty block is
+    /// corrupt: every block has an entry.
+    pub(crate) fn read_blocks(
+        &self,
+        first: i64,
+        read: &mut BlockReader<'_, P::Error>,
+    ) -> Result<(), P::Error> {
+        let blocks = first..self.segment.blocks.end;
+        self.pages.read_blocks(self.segment.id, blocks, &mut |bytes| match bytes {
+            [] => Err(corruption::<P>()),
+            bytes => read(bytes),
+        })
     }
 
     /// Passes a block to `read`. An empty block is corrupt: every block has an entry.

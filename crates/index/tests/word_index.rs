@@ -2,8 +2,8 @@
 
 use crate::memory_pages::MemoryPages;
 use larder_index::{
-    CorruptBlock, FullWordMerge, IndexId, ReadSegments as _, WordBuffer, WordIndex, delete_all,
-    merge_words_step,
+    CorruptBlock, FullWordMerge, IndexId, PhraseCursor, ReadSegments as _, WordBuffer, WordIndex,
+    delete_all, merge_words_step,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,6 +66,7 @@ impl Tester {
             if step < checked_steps {
                 self.check_terms();
                 self.check_cursors(1 + step * 7, step as u32);
+                self.check_phrases(step as u32);
             }
             step += 1;
             assert!(step < 1_000_000);
@@ -137,6 +138,52 @@ impl Tester {
         }
     }
 
+    /// Compares phrases of terms, at all positions and at some, with those of the model.
+    fn check_phrases(&self, seed: u32) {
+        let index = self.index();
+        let terms: Vec<_> = self.model.iter().collect();
+        let mut random = seed;
+        let mut next = |end: usize| {
+            random = random.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
+            (random >> 8) as usize % end.max(1)
+        };
+        for _ in 0..8 {
+            let words: Vec<_> = (0..1 + next(3))
+                .filter_map(|_| Some((terms.get(next(terms.len()))?, [0, 0, 90, 150][next(4)])))
+                .collect();
+            let range = if next(3) == 0 { 500..9000 } else { 0..u32::MAX };
+            let has_phrase = |row: u32| {
+                let positions = |rows: &BTreeMap<u32, Vec<u32>>| rows.get(&row).cloned();
+                let is_at = |rows: &BTreeMap<u32, Vec<u32>>, at: u32| {
+                    range.contains(&at) && positions(rows).unwrap_or_default().contains(&at)
+                };
+                let Some(((_, first), distance)) = words.first() else { return false };
+                let starts = positions(first).unwrap_or_default().into_iter();
+                let mut starts = starts.filter_map(|position| position.checked_sub(*distance));
+                starts.any(|start| words.iter().all(|((_, rows), far)| is_at(rows, start + far)))
+            };
+            let cursors = words.iter().map(|((term, _), far)| (index.cursor(term), *far));
+            let mut phrase = PhraseCursor::new(cursors);
+            for _ in 0..6 {
+                let first_row = next(self.last_row() as usize + 1) as u32;
+                let wanted: Vec<u64> =
+                    (0..1 + next(40)).map(|_| [u64::MAX, 0, 0x1_0010_0000_0001][next(3)]).collect();
+                let mut rows = wanted.clone();
+                let is_complete =
+                    phrase.retain_rows(&index, &range, first_row, &mut rows, u64::MAX).unwrap();
+                assert!(is_complete);
+                let mut expected = unpack(&wanted, first_row);
+                expected.retain(|row| has_phrase(*row));
+                assert_eq!(unpack(&rows, first_row), expected, "{words:?} {range:?}");
+                if phrase.steps() > 0 {
+                    let mut rows = wanted.clone();
+                    let retained = phrase.retain_rows(&index, &range, first_row, &mut rows, 0);
+                    assert!(!retained.unwrap());
+                }
+            }
+        }
+    }
+
     fn check_terms(&self) {
         let index = self.index();
         let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
@@ -178,6 +225,7 @@ impl Tester {
         self.check_cursors(16, 0);
         self.check_cursors(3, 2);
         self.check_cursors(50, 5);
+        (0..3).for_each(|seed| self.check_phrases(seed));
     }
 }
 

@@ -21,8 +21,10 @@ const MIN_LENGTH: usize = 30;
 const MAX_SEARCHED_BYTES: usize = 1 << 20;
 /// A longer mark, or a text without spaces that is longer, is cut off.
 const MAX_MARKED_BYTES: usize = 200;
-/// The most words of a query that are marked.
+/// The most tests of a query whose words are marked, and the most words: each word of a text is
+/// compared with all of them.
 const MAX_MARKED_TESTS: usize = 64;
+const MAX_COMPARED_WORDS: usize = 256;
 /// The most marked words of a text that are collected.
 const MAX_FOUND_WORDS: usize = 10_000;
 
@@ -86,8 +88,8 @@ impl SnippetFinder {
         let (body, embedded) = (Vec::new(), Vec::new());
         let mut finder = SnippetFinder { body, embedded, length: DEFAULT_LENGTH };
         finder.add_query(query);
-        finder.body.truncate(MAX_MARKED_TESTS);
-        finder.embedded.truncate(MAX_MARKED_TESTS);
+        limit_tests(&mut finder.body);
+        limit_tests(&mut finder.embedded);
         finder
     }
 
@@ -140,6 +142,17 @@ impl SnippetFinder {
         }
         cut_snippet(skip_quotation(body), &[], self.length)
     }
+}
+
+/// Leaves out the tests that are too many, or have too many words.
+fn limit_tests(tests: &mut Vec<MarkTest>) {
+    let mut words = 0;
+    tests.retain(|test| {
+        let is_kept = words + test.words.len() <= MAX_COMPARED_WORDS;
+        words += if is_kept { test.words.len() } else { 0 };
+        is_kept
+    });
+    tests.truncate(MAX_MARKED_TESTS);
 }
 
 /// Returns the marks of a test of text; `None`: it has none.
@@ -255,12 +268,17 @@ fn join_words(test: &MarkTest, places: &[Vec<&FoundWord>]) -> Vec<Range<usize>> 
     let Some((first, others)) = places.split_first() else { return Vec::new() };
     match (&test.relation, others) {
         (MarkRelation::Near { distance, is_ordered }, [others]) => {
-            let is_near = |one: &FoundWord, other: &FoundWord| {
-                let gap = i64::from(other.position) - i64::from(one.position);
-                gap != 0 && gap.abs() <= i64::from(*distance) && (gap > 0 || !is_ordered)
-            };
             let pairs = first.iter().flat_map(|one| {
-                let near = others.iter().filter(move |other| is_near(one, other));
+                // The words are in the order of their positions.
+                let start = match is_ordered {
+                    true => one.position + 1,
+                    false => one.position.saturating_sub(*distance),
+                };
+                let end = one.position.saturating_add(*distance);
+                let from = others.partition_point(|other| other.position < start);
+                let near = others.get(from..).unwrap_or_default().iter();
+                let near = near.take_while(move |other| other.position <= end);
+                let near = near.filter(|other| other.position != one.position);
                 near.flat_map(move |other| [one.place.clone(), other.place.clone()])
             });
             pairs.take(MAX_FOUND_WORDS).collect()
@@ -434,6 +452,15 @@ mod tests {
         ] {
             assert_eq!(snippet(query, body), expected, "{query}");
         }
+    }
+
+    #[test]
+    fn many_words_far_from_each_other_are_compared_quickly() {
+        let text = format!("{} c {}", "a ".repeat(4000), "b ".repeat(4000));
+        assert!(snippet("a NEAR/1 b", &text).starts_with("a a a"));
+        assert!(snippet("b NEAR/2 a", &text).contains("a [a] c [b] b"));
+        let long = format!("\"{}\" or c", "a ".repeat(MAX_COMPARED_WORDS + 1));
+        assert!(snippet(&long, &text).contains("[c]"));
     }
 
     #[test]

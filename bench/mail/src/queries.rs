@@ -4,7 +4,7 @@ use crate::{Result, thread_time};
 use larder_query::{
     MailQuery, MailQueryContext, MailSearch, ThreadMessage, ThreadOrder, UserLocale, order_threads,
 };
-use larder_store::{DataDirectory, MailReader, MessageRow, Reader};
+use larder_store::{DataDirectory, Reader};
 
 /// The runs of which the least counts.
 const RUNS: usize = 5;
@@ -83,10 +83,14 @@ fn answer(reader: &Reader, query: &MailQuery, form: AnswerForm) -> Result<usize>
     };
     match form {
         AnswerForm::Count => Ok(usize::try_from(search.count(query)?)?),
-        AnswerForm::Newest => Ok(read_messages(&mail, newest(500)?)?.len()),
-        AnswerForm::Rows => Ok(read_messages(&mail, newest(usize::MAX)?)?.len()),
+        AnswerForm::Newest => Ok(mail.messages(&newest(500)?)?.len()),
+        AnswerForm::Rows => {
+            let mut count = 0;
+            mail.for_each_message(&newest(usize::MAX)?, &mut |_| count += 1)?;
+            Ok(count)
+        }
         AnswerForm::Threads => {
-            let messages = read_messages(&mail, search.with_threads(&newest(500)?)?)?;
+            let messages = mail.messages(&search.with_threads(&newest(500)?)?)?;
             let threaded: Vec<ThreadMessage<'_>> = messages
                 .iter()
                 .map(|message| ThreadMessage {
@@ -99,12 +103,4 @@ fn answer(reader: &Reader, query: &MailQuery, form: AnswerForm) -> Result<usize>
             Ok(order_threads(&threaded, ThreadOrder::Descending).len())
         }
     }
-}
-
-fn read_messages(mail: &MailReader<'_>, rows: Vec<u32>) -> Result<Vec<MessageRow>> {
-    let mut messages = Vec::with_capacity(rows.len());
-    for row in rows {
-        messages.extend(mail.message(row)?);
-    }
-    Ok(messages)
 }

@@ -385,7 +385,7 @@ impl From<larder_query::Error> for CommandFailure {
                 .with_hint(
                     "use fewer terms, or terms that an index answers (`--explain` shows them)",
                 ),
-            larder_query::Error::MailStepLimit { .. } => {
+            larder_query::Error::MailWorkLimit { .. } => {
                 CommandFailure::new(FailureKind::Usage, error)
                     .with_hint("use more letters of the word, or fewer words")
             }

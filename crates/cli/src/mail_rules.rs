@@ -22,7 +22,7 @@ pub(crate) fn run_rules(
         inherited_labels: &context.inherited_labels,
         collections,
         scope,
-        max_steps: None,
+        max_work: None,
         at: now_milliseconds(),
     };
     Ok(run_mail_rules(&mut context.open_store()?, index, &context.settings, &run)?)

@@ -182,16 +182,26 @@ fn read_text(rest: &mut &[u8]) -> Option<String> {
     Some(str::from_utf8(text).ok()?.to_string())
 }
 
+/// Returns the capacity of a list of this length, which may be malformed.
+fn capacity(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX).min(MAX_REFERENCES)
+}
+
 fn read_texts(rest: &mut &[u8]) -> Option<Vec<String>> {
     let count = read_number(rest)?;
-    (0..count).map(|_| read_text(rest)).collect()
+    let mut texts = Vec::with_capacity(capacity(count));
+    for _ in 0..count {
+        texts.push(read_text(rest)?);
+    }
+    Some(texts)
 }
 
 fn read_addresses(rest: &mut &[u8]) -> Option<Vec<MailAddress>> {
     let count = read_number(rest)?;
-    let read_one = |_| {
+    let mut addresses = Vec::with_capacity(capacity(count));
+    for _ in 0..count {
         let (name, address) = (read_text(rest)?, read_text(rest)?);
-        Some(MailAddress { name: (!name.is_empty()).then_some(name), address })
-    };
-    (0..count).map(read_one).collect()
+        addresses.push(MailAddress { name: (!name.is_empty()).then_some(name), address });
+    }
+    Some(addresses)
 }

@@ -214,12 +214,10 @@ struct MessageDates {
 
 impl MessageDates {
     fn read(mail: &MailReader<'_>) -> Result<MessageDates, Error> {
-        let (mut dates, mut flags, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut dates, mut flags) = (Vec::new(), Vec::new());
         for block in 0..mail.end_row()?.div_ceil(BLOCK_ROWS) {
-            mail.values(MailColumn::Date, block, &mut values)?;
-            dates.extend_from_slice(&values);
-            mail.values(MailColumn::Flags, block, &mut values)?;
-            flags.extend_from_slice(&values);
+            dates.extend_from_slice(&mail.values(MailColumn::Date, block)?);
+            flags.extend_from_slice(&mail.values(MailColumn::Flags, block)?);
         }
         Ok(MessageDates { dates, flags })
     }

@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// A term of a query for messages takes too long. No answer is given rather than a part of it.
     #[error("the query is too expensive: {term:?} has to be looked up in too many messages")]
-    MailStepLimit {
+    MailWorkLimit {
         /// The term that the budget ended at.
         term: String,
     },
@@ -59,7 +59,7 @@ impl Error {
             Error::Syntax(_)
                 | Error::NoField { .. }
                 | Error::StepLimit { .. }
-                | Error::MailStepLimit { .. }
+                | Error::MailWorkLimit { .. }
         )
     }
 }

@@ -21,6 +21,7 @@
 //! | `message_list` | lists of messages |
 //! | `row_values` | values of a column by row |
 //! | `thread_list` | lists of threads |
+//! | `work_budget` | the bound of the work of a search |
 
 mod answer_difference;
 mod block_test;
@@ -32,6 +33,7 @@ mod list_order;
 mod message_list;
 mod row_values;
 mod thread_list;
+mod work_budget;
 
 pub use self::compilation::format_thread_id;
 pub(crate) use self::compilation::{compile_pattern, query_words};
@@ -43,11 +45,11 @@ pub use counts::MailCount;
 pub(crate) use self::answer_difference::QueryPair;
 use crate::error::Error;
 use crate::mail_query::MailQuery;
-use crate::step_counter::StepCounter;
 use block_test::{BlockState, BlockTest, for_each_row};
-use larder_store::{BLOCK_ROWS, MailColumn, MailReader, OpenMailWords};
+use larder_store::{BLOCK_ROWS, BlockRows, MailColumn, MailReader, OpenMailWords};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use work_budget::WorkBudget;
 
 /// A message that matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,8 +71,8 @@ pub struct MailSearch<'m> {
     mail: &'m MailReader<'m>,
     words: OpenMailWords<'m>,
     roots: &'m MailRoots,
-    /// The steps that are left for the current query.
-    steps: StepCounter,
+    /// The work that is left for the current query.
+    budget: WorkBudget,
 }
 
 impl<'m> MailSearch<'m> {
@@ -82,14 +84,14 @@ impl<'m> MailSearch<'m> {
         mail: &'m MailReader<'m>,
         words: &'m larder_store::MailWords<'m>,
     ) -> Result<MailSearch<'m>, Error> {
-        let steps = StepCounter::default();
-        Ok(MailSearch { mail, words: words.open()?, roots: &NO_ROOTS, steps })
+        let budget = WorkBudget::default();
+        Ok(MailSearch { mail, words: words.open()?, roots: &NO_ROOTS, budget })
     }
 
-    /// Sets the number of steps that a query may take, each about a nanosecond.
+    /// Sets the work that a query may take, in units of about a nanosecond.
     #[must_use]
-    pub fn with_max_steps(self, max_steps: u64) -> MailSearch<'m> {
-        MailSearch { steps: StepCounter::new(max_steps), ..self }
+    pub fn with_max_work(self, max_work: u64) -> MailSearch<'m> {
+        MailSearch { budget: WorkBudget::new(max_work), ..self }
     }
 
     /// Finds files by the paths of their maildirs, too.
@@ -102,45 +104,42 @@ impl<'m> MailSearch<'m> {
     /// the same date, the one that was indexed last is first.
     ///
     /// # Errors
-    /// The store cannot be read, the query takes too many steps, or it has a test that is not
+    /// The store cannot be read, the query takes too much work, or it has a test that is not
     /// supported.
     pub fn find_newest(&self, query: &MailQuery, limit: usize) -> Result<Vec<MailHit>, Error> {
-        self.steps.restart();
+        self.budget.restart();
         let mut test = self.compile(query)?;
-        let mut state = BlockState::new(self.mail, &self.words, &self.steps);
         let mut hits: Vec<MailHit> = Vec::new();
-        if limit == 0 {
-            return Ok(hits);
-        }
-        let end_block = self.mail.end_row()?.div_ceil(BLOCK_ROWS);
-        self.mail.for_each_block(|block, newest| -> Result<bool, Error> {
-            // A row of a damaged table.
-            if block >= end_block {
-                return Ok(true);
+        let Some(dates) = test.date_range().filter(|_| limit > 0) else { return Ok(hits) };
+        let mut state = BlockState::new(self.mail, &self.words, &self.budget);
+        for one in self.mail.newest_blocks()? {
+            if one.newest < *dates.start() {
+                break;
+            }
+            if one.oldest > *dates.end() {
+                continue;
             }
             if hits.len() >= limit {
                 let (_, least, _) = hits.select_nth_unstable_by(limit - 1, |a, b| b.cmp(a));
                 // The blocks have dates plus one.
-                if least.date >= newest {
-                    return Ok(false);
+                if least.date >= one.newest {
+                    break;
                 }
                 hits.truncate(limit);
             }
-            state.visit(block);
-            let mut rows = test.rows(&mut state)?;
+            state.visit_dated(one);
+            let mut rows = test.message_rows(&mut state)?;
             if rows.iter().all(|word| *word == 0) {
-                return Ok(true);
+                continue;
             }
             let dates = state.values(MailColumn::Date)?;
             for_each_row(&mut rows, |place| {
-                // A row without a date has no message any more.
                 if let Some(date) = dates.get(place).and_then(|date| date.checked_sub(1)) {
-                    let row = block * BLOCK_ROWS + u32::try_from(place).unwrap_or_default();
+                    let row = one.block * BLOCK_ROWS + u32::try_from(place).unwrap_or_default();
                     hits.push(MailHit { date, row });
                 }
             });
-            Ok(true)
-        })?;
+        }
         hits.sort_unstable_by(|a, b| b.cmp(a));
         hits.truncate(limit);
         Ok(hits)
@@ -151,8 +150,11 @@ impl<'m> MailSearch<'m> {
     /// # Errors
     /// As [`MailSearch::find_newest`].
     pub fn count(&self, query: &MailQuery) -> Result<u64, Error> {
+        self.budget.restart();
         let mut count = 0;
-        self.for_each_match(query, &mut |_| count += 1)?;
+        self.for_each_block(0, &mut self.compile(query)?, &mut |_, rows| {
+            count += rows.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        })?;
         Ok(count)
     }
 
@@ -165,7 +167,7 @@ impl<'m> MailSearch<'m> {
         query: &MailQuery,
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
-        self.steps.restart();
+        self.budget.restart();
         let mut test = self.compile(query)?;
         self.for_each_row(&mut test, visit)
     }
@@ -181,7 +183,7 @@ impl<'m> MailSearch<'m> {
         query: &MailQuery,
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
-        self.steps.restart();
+        self.budget.restart();
         let mut test = self.compile(query)?;
         self.for_each_row_from(first, &mut test, visit)
     }
@@ -197,20 +199,33 @@ impl<'m> MailSearch<'m> {
         test: &mut BlockTest,
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
-        let mut state = BlockState::new(self.mail, &self.words, &self.steps);
-        for block in first / BLOCK_ROWS..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {
-            state.visit(block);
-            let mut rows = test.rows(&mut state)?;
-            if rows.iter().all(|word| *word == 0) {
-                continue;
-            }
-            let dates = state.values(MailColumn::Date)?;
+        self.for_each_block(first / BLOCK_ROWS, test, &mut |block, mut rows| {
             for_each_row(&mut rows, |place| {
                 let row = block * BLOCK_ROWS + u32::try_from(place).unwrap_or_default();
-                if row >= first && dates.get(place).is_some_and(|date| *date > 0) {
+                if row >= first {
                     visit(row);
                 }
             });
+        })
+    }
+
+    /// Passes the blocks from `first_block` on, ascending, and the messages in them that pass a
+    /// test to `visit`. Blocks that have none may be left out.
+    fn for_each_block(
+        &self,
+        first_block: u32,
+        test: &mut BlockTest,
+        visit: &mut dyn FnMut(u32, BlockRows),
+    ) -> Result<(), Error> {
+        let Some(dates) = test.date_range() else { return Ok(()) };
+        let mut state = BlockState::new(self.mail, &self.words, &self.budget);
+        let blocks = self.mail.blocks()?;
+        let from = blocks.partition_point(|one| one.block < first_block);
+        for one in blocks.get(from..).unwrap_or_default() {
+            if one.newest >= *dates.start() && one.oldest <= *dates.end() {
+                state.visit_dated(one);
+                visit(one.block, test.message_rows(&mut state)?);
+            }
         }
         Ok(())
     }

@@ -28,12 +28,6 @@ impl StepCounter {
         StepCounter { remaining: Cell::new(max_steps), max_steps, is_exceeded: Cell::new(false) }
     }
 
-    /// Begins to count anew.
-    pub(crate) fn restart(&self) {
-        self.remaining.set(self.max_steps);
-        self.is_exceeded.set(false);
-    }
-
     /// A counter without a limit.
     pub(crate) fn without_limit() -> StepCounter {
         StepCounter::new(u64::MAX)
@@ -51,21 +45,6 @@ impl StepCounter {
             None => self.is_exceeded.set(true),
         }
         remaining.is_some()
-    }
-
-    /// Counts steps of a search for messages, each about a nanosecond. `term` names the term that
-    /// takes them.
-    ///
-    /// # Errors
-    /// [`Error::MailStepLimit`].
-    pub(crate) fn count_mail(&self, steps: u64, term: impl Fn() -> String) -> Result<(), Error> {
-        match self.remaining.get().checked_sub(steps) {
-            Some(remaining) => {
-                self.remaining.set(remaining);
-                Ok(())
-            }
-            None => Err(Error::MailStepLimit { term: term() }),
-        }
     }
 
     /// Returns the number of steps that are left.

@@ -53,6 +53,7 @@
 //! | `sorted_reads` | reading in a sort order |
 //! | `damaged_reads` | reading past damage |
 //! | `store` | opening a store for writing |
+//! | `mail_reader` | reading mail: files, rows of messages, states, words |
 //! | `mail_sync_lock` | the lock of a synchronisation of mail |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `mail` | the tables of mail |
@@ -110,6 +111,7 @@ mod label_feed;
 mod lock;
 mod lock_holder;
 mod mail;
+mod mail_reader;
 mod mail_schema;
 mod mail_sync_lock;
 mod meta;
@@ -171,14 +173,14 @@ pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
 pub use crate::mail::batch::{
     MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState, PreparedMessage,
 };
-pub use crate::mail::columns::{BlockValues, MailColumn, MailSet, block_of, date_value};
+pub use crate::mail::columns::{BlockValues, MailBlock, MailColumn, MailSet, block_of, date_value};
 pub use crate::mail::former_states::FormerMailStates;
 pub use crate::mail::labels::{LabelBatch, ListedLabels};
-pub use crate::mail::reader::{
+pub use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
+pub use crate::mail_reader::{
     MailDirectoryRecord, MailFileRecord, MailReader, MailWords, MessageRow, OpenMailWords,
     ReadingRules, RemovedMessage,
 };
-pub use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
 pub use crate::mail_sync_lock::MailSyncLock;
 pub use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 pub use crate::packed_row_ids::PackedRowIds;
@@ -205,7 +207,7 @@ pub use larder_extract::{
 pub use larder_format::collection_type::CollectionType;
 pub use larder_format::kind::Kind;
 pub use larder_index::{
-    EncodedSegment, SortPosition, TermChoice, WordCursor, WordPart, position_list,
+    EncodedSegment, PhraseCursor, SortPosition, TermChoice, WordCursor, WordPart, position_list,
 };
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by

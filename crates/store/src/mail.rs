@@ -21,16 +21,16 @@
 //! | `columns` | columns and sets, by block |
 //! | `labels` | the labels of messages |
 //! | `former_states` | the states of messages after an earlier batch |
+//! | `page_cache` | what a reader keeps until the next write |
 //! | `threads` | which messages are one thread |
 //! | `batch` | the changes of a batch, and messages that are ready to be written |
-//! | `reader` | reading messages, states and words |
 
 pub(crate) mod batch;
 pub(crate) mod before_image;
 pub(crate) mod columns;
 pub(crate) mod former_states;
 pub(crate) mod labels;
-pub(crate) mod reader;
+pub(crate) mod page_cache;
 pub(crate) mod threads;
 
 /// The number of rows of a block. One page of the database holds a column of a block.

@@ -24,7 +24,8 @@
 //! * `mail_departed(id, name)`: the last messages that went after the rules for new mail had been
 //!   run on them, by the hash of the Message-ID; `id` is in the order in which they went. If they
 //!   come back, they are no new mail. See `apply::known_mail`.
-//! * `mail_block(id, newest)`: the newest date of each block, in whose order a search reads blocks.
+//! * `mail_block(id, newest, oldest)`: the newest and the oldest date of each block. A search reads
+//!   blocks in the order of the newest dates, and skips those without a date of its range.
 //! * `mail_thread(thread, item, ids)`: the members of each thread, with the hashes of the
 //!   Message-IDs that each has and names, its own first. `mail_thread_id(id, thread)`: the thread
 //!   of each Message-ID, by its hash, also of messages that only others name.
@@ -95,8 +96,11 @@ CREATE TABLE mail_waiting_label(
   is_given INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE mail_departed(id INTEGER PRIMARY KEY, name INTEGER NOT NULL UNIQUE) STRICT;
-CREATE TABLE mail_block(id INTEGER PRIMARY KEY, newest INTEGER NOT NULL) STRICT;
-CREATE INDEX mail_block_newest ON mail_block(newest);
+CREATE TABLE mail_block(
+  id INTEGER PRIMARY KEY,
+  newest INTEGER NOT NULL,
+  oldest INTEGER NOT NULL
+) STRICT;
 CREATE TABLE mail_thread(
   thread INTEGER NOT NULL,
   item INTEGER NOT NULL,

@@ -7,6 +7,7 @@ use crate::commit_record::CommittedState;
 use crate::derived_index::DerivedIndex;
 use crate::error::DatabaseResult;
 use crate::index_tables::IndexTables;
+use crate::mail::page_cache::MailPageCache;
 use crate::meta::{EPOCH_KEY, MetaTable};
 use crate::read_transaction::ReadTransaction;
 use crate::sort_index_pages::SortIndexPages;
@@ -42,6 +43,8 @@ pub(crate) struct ReaderCache {
     level_zero: OnceLock<LevelZero>,
     /// The ranks of the blocks of orders in the sort index, of those that were needed.
     rank_directories: Mutex<HashMap<PartitionOrder, Arc<RankDirectory>>>,
+    /// Pages and lists of mail, as they were read.
+    pub(crate) mail: MailPageCache,
 }
 
 impl ReaderCache {
@@ -57,6 +60,7 @@ impl ReaderCache {
             is_sort_index_current: OnceLock::new(),
             level_zero: OnceLock::new(),
             rank_directories: Mutex::default(),
+            mail: MailPageCache::default(),
         })
     }
 

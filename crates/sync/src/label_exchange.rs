@@ -147,8 +147,7 @@ pub fn export_labels(
 /// dump does not name.
 fn add_flag_tags(mail: &MailReader<'_>, row: u32, tags: &mut LabelList) -> Result<(), Error> {
     let (block, place) = block_of(row);
-    let mut values = Vec::new();
-    mail.values(MailColumn::Flags, block, &mut values)?;
+    let values = mail.values(MailColumn::Flags, block)?;
     let bits = values.get(place).copied().unwrap_or_default();
     let flags = MessageFlags::from_bits(u16::try_from(bits).unwrap_or_default());
     let named = [

@@ -90,7 +90,7 @@ pub struct MailRuleRun<'r> {
     /// The messages among theirs.
     pub scope: RuleScope,
     /// The budget of each rule, if it is another one than that of a search.
-    pub max_steps: Option<u64>,
+    pub max_work: Option<u64>,
     /// The time, in milliseconds since 1970.
     pub at: i64,
 }
@@ -219,8 +219,8 @@ fn find_matches(
     };
     let words = mail.words();
     let mut search = MailSearch::open(&mail, &words)?;
-    if let Some(max_steps) = run.max_steps {
-        search = search.with_max_steps(max_steps);
+    if let Some(max_work) = run.max_work {
+        search = search.with_max_work(max_work);
     }
     for (number, rule) in rules.iter().enumerate() {
         let mut rows = Vec::new();

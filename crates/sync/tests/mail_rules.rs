@@ -40,17 +40,17 @@ impl RuledMail {
         self.run_within(scope, None)
     }
 
-    fn run_within(&mut self, scope: RuleScope, max_steps: Option<u64>) -> MailRuleReport {
-        self.run_on(&[COLLECTION.to_string()], scope, max_steps)
+    fn run_within(&mut self, scope: RuleScope, max_work: Option<u64>) -> MailRuleReport {
+        self.run_on(&[COLLECTION.to_string()], scope, max_work)
     }
 
     fn run_on(
         &mut self,
         collections: &[String],
         scope: RuleScope,
-        max_steps: Option<u64>,
+        max_work: Option<u64>,
     ) -> MailRuleReport {
-        run_rules_on(&mut self.data, &mut self.mailbox.store, collections, scope, max_steps)
+        run_rules_on(&mut self.data, &mut self.mailbox.store, collections, scope, max_work)
     }
 
     fn sync(&mut self) -> MailRuleReport {
@@ -87,13 +87,13 @@ fn run_rules_on(
     index: &mut Store,
     collections: &[String],
     scope: RuleScope,
-    max_steps: Option<u64>,
+    max_work: Option<u64>,
 ) -> MailRuleReport {
     let run = MailRuleRun {
         inherited_labels: &["muted".to_string()],
         collections,
         scope,
-        max_steps,
+        max_work,
         at: 0,
     };
     run_mail_rules(data, index, &QueryContext::default(), &run).unwrap()

@@ -7,14 +7,14 @@ use larder_query::{Error, MailQuery, MailQueryContext, MailSearch, UserLocale};
 /// The budget of the tests; the default is some ten seconds.
 const FEW_STEPS: u64 = 8000;
 
-fn run(mailbox: &Mailbox, line: &str, max_steps: Option<u64>) -> Result<u64, Error> {
+fn run(mailbox: &Mailbox, line: &str, max_work: Option<u64>) -> Result<u64, Error> {
     let query = MailQuery::parse(line, &MailQueryContext::from(&UserLocale::default())).unwrap();
     let reader = mailbox.store.open_reader().unwrap();
     let mail = reader.mail().unwrap();
     let words = mail.words();
     let mut search = MailSearch::open(&mail, &words).unwrap();
-    if let Some(max_steps) = max_steps {
-        search = search.with_max_steps(max_steps);
+    if let Some(max_work) = max_work {
+        search = search.with_max_work(max_work);
     }
     let count = search.count(&query)?;
     assert_eq!(search.find_newest(&query, usize::MAX)?.len() as u64, count, "{line}");
@@ -37,11 +37,14 @@ fn expensive_searches_end_with_an_error_that_names_the_term() {
         ("\"common w*\"", "w*", 40),
         (&phrase, "common", 0),
         (&nested, "common", 40),
+        ("subject:/no[t]e/", "/no[t]e/", 40),
+        ("msgid:/m1.*/", "/m1.*/", 11),
+        ("header:message-id:/m1.*/", "/m1.*/", 11),
     ] {
         assert_eq!(run(&mailbox, line, None).unwrap(), count, "{line}");
         let few = if line.starts_with('*') { 2000 } else { FEW_STEPS };
         match run(&mailbox, line, Some(few)) {
-            Err(Error::MailStepLimit { term: found }) => {
+            Err(Error::MailWorkLimit { term: found }) => {
                 assert!(found.contains(term) || term.starts_with(&found), "{line}: {found}");
             }
             other => panic!("{line}: {other:?}"),
@@ -51,6 +54,25 @@ fn expensive_searches_end_with_an_error_that_names_the_term() {
         run(&mailbox, "/./", Some(100)).unwrap_err().to_string(),
         "the query is too expensive: \"/./\" has to be looked up in too many messages"
     );
+}
+
+#[test]
+fn values_of_headers_are_tested_within_the_budget() {
+    let mut mailbox = Mailbox::new();
+    for number in 0..20 {
+        let text = crate::mailbox::message(&format!("m{number}"), "note", "text");
+        let text = format!("X-Test: value {number}\n{text}");
+        mailbox.write(format!("cur/{number}.host:2,"), text);
+    }
+    mailbox.sync();
+    for (test, count) in [("value", 20), ("/^value.1/", 11), ("*lue*", 20)] {
+        let line = format!("header:x-test:{test}");
+        assert_eq!(run(&mailbox, &line, None).unwrap(), count, "{line}");
+        match run(&mailbox, &line, Some(FEW_STEPS)) {
+            Err(Error::MailWorkLimit { term }) => assert_eq!(term, "header:x-test", "{line}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
 }
 
 #[test]

@@ -296,6 +296,31 @@ fn a_view_follows_the_clock() {
     assert_eq!((view.messages.len(), view.resets), (1, 0));
 }
 
+/// What a message that no longer exists has in the index is not decided. Each of these tests would
+/// double the work of those inside it.
+#[test]
+fn nested_tests_of_removed_messages_take_linear_time() {
+    let mut maildir = TestMaildir::new();
+    for word in 0..4 {
+        maildir.apply(&MaildirChange::Deliver { word, folder: 0, letters: 0 });
+    }
+    maildir.sync();
+    let lines: Vec<&'static str> = ["xor", "xor not", "and not", "or not"]
+        .into_iter()
+        .map(|operator| &*format!("walrus{}", format!(" {operator} seal").repeat(80)).leak())
+        .collect();
+    let mut views = open_views(&maildir, &lines);
+    views.iter_mut().for_each(ReplayedView::replay);
+    maildir.apply(&MaildirChange::Remove { file: 2 });
+    maildir.apply(&MaildirChange::Remove { file: 0 });
+    maildir.sync();
+    for view in &mut views {
+        view.replay();
+        view.assert_equals_search(&maildir);
+        assert_eq!(view.resets, 0);
+    }
+}
+
 #[test]
 fn a_deleted_index_resets_a_view() {
     let mut maildir = TestMaildir::new();

@@ -157,9 +157,7 @@ pub(crate) fn find_rows(reader: &Reader, line: &str) -> Vec<u32> {
 /// Returns the value of a column.
 pub(crate) fn column_value(reader: &Reader, column: MailColumn, row: u32) -> u32 {
     let (block, place) = larder_store::block_of(row);
-    let mut values = Vec::new();
-    reader.mail().unwrap().values(column, block, &mut values).unwrap();
-    values[place]
+    reader.mail().unwrap().values(column, block).unwrap()[place]
 }
 
 /// Returns all messages, by row.

@@ -5,13 +5,10 @@
 //! query at one state.
 
 use super::MailSearch;
-use super::block_test::{BlockState, BlockTest, combine, for_each_row};
+use super::block_test::{BlockState, BlockTest, NO_ROWS, combine, for_each_row};
 use crate::error::Error;
 use crate::mail_query::MailQuery;
-use larder_store::{
-    BLOCK_ROWS, BLOCK_WORDS, BlockRows, BlockValues, FormerMailStates, MailColumn,
-    MessageTermField, write_message_term,
-};
+use larder_store::{BLOCK_ROWS, BlockRows, FormerMailStates, MessageTermField, write_message_term};
 
 /// The rows by which two answers differ, ascending.
 #[derive(Debug, Default)]
@@ -31,6 +28,26 @@ pub(crate) struct QueryPair<'q> {
     pub(crate) former: &'q MailQuery,
     /// The query of the later answer.
     pub(crate) present: &'q MailQuery,
+}
+
+/// The tests of a pair of queries. Equal queries have one: to compile a query may take longer than
+/// to test what changed.
+struct TestPair {
+    /// The tests of the former query, if it is another one.
+    former: Option<BlockTest>,
+    present: BlockTest,
+}
+
+impl TestPair {
+    fn new(search: &MailSearch<'_>, queries: &QueryPair<'_>) -> Result<TestPair, Error> {
+        let is_same = queries.former == queries.present;
+        let former = (!is_same).then(|| search.compile(queries.former)).transpose()?;
+        Ok(TestPair { former, present: search.compile(queries.present)? })
+    }
+
+    fn former(&mut self) -> &mut BlockTest {
+        self.former.as_mut().unwrap_or(&mut self.present)
+    }
 }
 
 impl MailQuery {
@@ -56,27 +73,34 @@ impl MailSearch<'_> {
         queries: &QueryPair<'_>,
         former: &FormerMailStates,
     ) -> Result<AnswerDifference, Error> {
-        self.steps.restart();
+        self.budget.restart();
         let mut difference = AnswerDifference::default();
-        let mut tests = (self.compile(queries.former)?, self.compile(queries.present)?);
+        let mut tests = TestPair::new(self, queries)?;
         let mut states = (
-            BlockState::new(self.mail, &self.words, &self.steps).with_former(former),
-            BlockState::new(self.mail, &self.words, &self.steps),
+            BlockState::new(self.mail, &self.words, &self.budget).with_former(former),
+            BlockState::new(self.mail, &self.words, &self.budget),
         );
         let mut marker = self.marker_test();
         let mut add_block = |block: u32, changed: &BlockRows, is_whole: bool| {
             states.0.visit(block);
             states.1.visit(block);
-            let lived = live_rows(states.0.values(MailColumn::Date)?);
-            let live = live_rows(states.1.values(MailColumn::Date)?);
+            let lived = states.0.message_rows()?;
+            let live = states.1.message_rows()?;
             let gone = combine(&lived, &live, |lived, live| lived & !live);
-            if gone.iter().any(|word| *word != 0) {
-                let indexed = marker.rows(&mut states.1)?;
+            if gone != NO_ROWS {
+                let indexed = marker.rows(&mut states.1, &gone)?;
                 let forgotten = combine(&gone, &indexed, |gone, indexed| gone & !indexed);
                 states.0.set_gone(gone, forgotten);
             }
-            let mut matched = combine(&tests.0.rows(&mut states.0)?, &lived, |a, b| a & b);
-            let mut matches = combine(&tests.1.rows(&mut states.1)?, &live, |a, b| a & b);
+            let is_gone = gone != NO_ROWS;
+            let former = tests.former();
+            let matched = match is_gone {
+                true => former.bounds(&mut states.0)?.possible,
+                false => former.rows(&mut states.0, &lived)?,
+            };
+            let mut matched = combine(&matched, &lived, |a, b| a & b);
+            let matches = tests.present.rows(&mut states.1, &live)?;
+            let mut matches = combine(&matches, &live, |a, b| a & b);
             if !is_whole {
                 matched = combine(&matched, changed, |a, b| a & b);
                 matches = combine(&matches, changed, |a, b| a & b);
@@ -109,15 +133,4 @@ impl MailSearch<'_> {
         write_message_term(&mut term, MessageTermField::Message, "");
         BlockTest::Term(self.words.cursor(&term))
     }
-}
-
-/// Returns the rows that have a message.
-fn live_rows(dates: &BlockValues) -> BlockRows {
-    let mut rows = [0; BLOCK_WORDS];
-    for (word, dates) in rows.iter_mut().zip(dates.chunks(64)) {
-        for (bit, date) in dates.iter().enumerate() {
-            *word |= u64::from(*date > 0) << bit;
-        }
-    }
-    rows
 }

@@ -1,40 +1,56 @@
 //! The tests of a query on the rows of one block.
+//!
+//! A test is asked for certain rows only, those that the tests before it have left: so the
+//! positions of a phrase are read in few rows if another word of the query is rare. The module
+//! `conjunction` has the order in which they are asked.
 
+mod conjunction;
+
+pub(in crate::mail_search) use self::conjunction::Conjunction;
+
+use super::work_budget::WorkBudget;
 use crate::error::Error;
-use crate::step_counter::StepCounter;
 use larder_store::message_flags::MessageFlags;
 use larder_store::position_list::{count_phrase, is_near};
 use larder_store::{
-    BLOCK_ROWS, BLOCK_WORDS, BlockRows, BlockValues, FormerMailStates, MailColumn, MailReader,
-    MailSet, OpenMailWords, WordCursor,
+    BLOCK_ROWS, BLOCK_WORDS, BlockRows, BlockValues, FormerMailStates, MailBlock, MailColumn,
+    MailReader, MailSet, OpenMailWords, PhraseCursor, WordCursor,
 };
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 /// No rows.
-const NO_ROWS: BlockRows = [0; BLOCK_WORDS];
+pub(super) const NO_ROWS: BlockRows = [0; BLOCK_WORDS];
 /// All rows.
-const ALL_ROWS: BlockRows = [u64::MAX; BLOCK_WORDS];
+pub(super) const ALL_ROWS: BlockRows = [u64::MAX; BLOCK_WORDS];
 
-/// The steps of a test of one block: a step is about a nanosecond.
-const STEPS_PER_TEST: u64 = 50;
-/// The steps of looking a word up in one block.
-const STEPS_PER_TERM: u64 = 1500;
-/// The steps of reading the positions of a word in one message.
-const STEPS_PER_MESSAGE: u64 = 50;
+/// The number of columns of messages.
+const MAIL_COLUMNS: usize = 5;
+
+/// The work of a test of one block.
+const WORK_PER_TEST: u64 = 50;
+/// The work of looking a word up in one block.
+const WORK_PER_TERM: u64 = 1500;
+/// The work of reading the positions of a word in one message.
+const WORK_PER_MESSAGE: u64 = 50;
+/// The work of comparing one position of a word.
+const WORK_PER_POSITION: u64 = 2;
 
 /// A test of a query. The words of a test have cursors, which stay where they were for the next
 /// block.
 pub(super) enum BlockTest {
     All,
     Nothing,
-    And(Vec<BlockTest>),
+    And(Conjunction),
     Or(Vec<BlockTest>),
     Xor(Box<BlockTest>, Box<BlockTest>),
     Not(Box<BlockTest>),
     /// Messages with a term.
     Term(WordCursor),
-    /// Messages in which words stand at certain positions.
+    /// Messages in which words follow each other, at positions in a range.
+    Phrase(PhraseCursor, Range<u32>),
+    /// Messages in which words stand to each other in another way, or any of several words stands.
     Positions(PositionTest),
     /// The rows that have any of some terms, as bits by row.
     Rows(Vec<u64>),
@@ -78,47 +94,40 @@ pub(super) enum WordRelation {
 pub(super) struct BlockState<'s> {
     mail: &'s MailReader<'s>,
     words: &'s OpenMailWords<'s>,
-    steps: &'s StepCounter,
+    budget: &'s WorkBudget,
     block: u32,
+    /// The block with its dates, if they are known.
+    dates: Option<MailBlock>,
     /// The states that replace the present ones.
     former: Option<&'s FormerMailStates>,
     /// The rows whose message no longer exists.
     gone: BlockRows,
     /// Those of them whose words are no longer indexed.
     forgotten: BlockRows,
-    /// Whether a test that cannot be decided passes.
-    is_lenient: bool,
-    columns: [(MailColumn, bool, BlockValues); 5],
+    /// The columns that were read, by their numbers.
+    columns: [Option<Arc<BlockValues>>; MAIL_COLUMNS],
 }
 
 impl<'s> BlockState<'s> {
     pub(super) fn new(
         mail: &'s MailReader<'s>,
         words: &'s OpenMailWords<'s>,
-        steps: &'s StepCounter,
+        budget: &'s WorkBudget,
     ) -> BlockState<'s> {
-        let columns = [
-            MailColumn::Date,
-            MailColumn::Flags,
-            MailColumn::Thread,
-            MailColumn::Size,
-            MailColumn::Changed,
-        ];
         BlockState {
             mail,
             words,
-            steps,
+            budget,
             block: 0,
+            dates: None,
             former: None,
             gone: NO_ROWS,
             forgotten: NO_ROWS,
-            is_lenient: true,
-            columns: columns.map(|one| (one, false, Vec::new())),
+            columns: Default::default(),
         }
     }
 
-    /// Replaces the present states by former ones. A test that cannot be decided, because its
-    /// message no longer exists, passes.
+    /// Replaces the present states by former ones.
     pub(super) fn with_former(self, former: &'s FormerMailStates) -> BlockState<'s> {
         BlockState { former: Some(former), ..self }
     }
@@ -129,11 +138,17 @@ impl<'s> BlockState<'s> {
         (self.gone, self.forgotten) = (gone, forgotten);
     }
 
+    /// Goes to a block whose dates are known.
+    pub(super) fn visit_dated(&mut self, block: &MailBlock) {
+        self.visit(block.block);
+        self.dates = Some(*block);
+    }
+
     /// Goes to a block.
     pub(super) fn visit(&mut self, block: u32) {
-        self.block = block;
+        (self.block, self.dates) = (block, None);
         self.set_gone(NO_ROWS, NO_ROWS);
-        self.columns.iter_mut().for_each(|(_, is_read, _)| *is_read = false);
+        self.columns = Default::default();
     }
 
     fn first_row(&self) -> u32 {
@@ -141,22 +156,24 @@ impl<'s> BlockState<'s> {
     }
 
     /// Returns the rows that have a message.
-    pub(super) fn present_rows(&mut self) -> Result<BlockRows, Error> {
-        Ok(select(self.values(MailColumn::Date)?, |date| date > 0))
+    pub(super) fn message_rows(&mut self) -> Result<BlockRows, Error> {
+        match self.former {
+            None => Ok(self.mail.message_rows(self.block)?),
+            Some(_) => Ok(select(self.values(MailColumn::Date)?, |date| date > 0)),
+        }
     }
 
     /// Returns the values of a column.
     pub(super) fn values(&mut self, column: MailColumn) -> Result<&BlockValues, Error> {
-        let place = column as usize - 1;
-        let (_, is_read, values) = &mut self.columns[place];
-        if !*is_read {
-            self.mail.values(column, self.block, values)?;
+        let known = &mut self.columns[column as usize - 1];
+        if known.is_none() {
+            let mut values = self.mail.values(column, self.block)?;
             if let Some(former) = self.former {
-                former.restore_values(column, self.block, values);
+                former.restore_values(column, self.block, Arc::make_mut(&mut values));
             }
-            *is_read = true;
+            *known = Some(values);
         }
-        Ok(&self.columns[place].2)
+        Ok(known.get_or_insert_default())
     }
 
     fn set(&self, set: MailSet) -> Result<BlockRows, Error> {
@@ -167,11 +184,38 @@ impl<'s> BlockState<'s> {
         Ok(rows)
     }
 
-    /// Returns the rows that pass a test that is not decided for some rows.
-    fn decide(&self, rows: &BlockRows, undecided: &BlockRows) -> BlockRows {
-        match self.is_lenient {
-            true => combine(rows, undecided, |rows, undecided| rows | undecided),
-            false => combine(rows, undecided, |rows, undecided| rows & !undecided),
+    /// Returns the rows that pass a test of values.
+    fn select(
+        &mut self,
+        column: MailColumn,
+        passes: impl Fn(u32) -> bool,
+    ) -> Result<BlockRows, Error> {
+        Ok(select(self.values(column)?, passes))
+    }
+
+    /// Returns whether all messages of the block have dates in a range.
+    fn is_dated_within(&self, range: &RangeInclusive<u32>) -> bool {
+        self.dates.is_some_and(|one| range.contains(&one.oldest) && range.contains(&one.newest))
+    }
+}
+
+/// The answer to a test that is not decided for some rows.
+pub(super) struct RowBounds {
+    /// The rows that pass however these rows are decided.
+    pub(super) certain: BlockRows,
+    /// The rows that may pass.
+    pub(super) possible: BlockRows,
+}
+
+impl RowBounds {
+    fn from_rows(rows: BlockRows) -> RowBounds {
+        RowBounds { certain: rows, possible: rows }
+    }
+
+    fn with_undecided(rows: &BlockRows, undecided: &BlockRows) -> RowBounds {
+        RowBounds {
+            certain: combine(rows, undecided, |rows, undecided| rows & !undecided),
+            possible: combine(rows, undecided, |rows, undecided| rows | undecided),
         }
     }
 }
@@ -198,90 +242,187 @@ pub(super) fn for_each_row(rows: &mut BlockRows, mut visit: impl FnMut(usize)) {
 }
 
 impl BlockTest {
+    /// Returns a range of dates, as the column has them, that all messages that pass are in.
+    /// `None`: no message passes.
+    pub(super) fn date_range(&self) -> Option<RangeInclusive<u32>> {
+        const ANY: RangeInclusive<u32> = 0..=u32::MAX;
+        match self {
+            BlockTest::Nothing => None,
+            BlockTest::Values(MailColumn::Date, range) => Some(range.clone()),
+            BlockTest::And(tests) => tests.iter().try_fold(ANY, |all, test| {
+                let range = test.date_range()?;
+                let both = *all.start().max(range.start())..=*all.end().min(range.end());
+                (!both.is_empty()).then_some(both)
+            }),
+            BlockTest::Or(tests) => {
+                let ranges = tests.iter().filter_map(BlockTest::date_range);
+                ranges.reduce(|a, b| *a.start().min(b.start())..=*a.end().max(b.end()))
+            }
+            _ => Some(ANY),
+        }
+    }
+
     /// Returns the test of unread messages.
     pub(super) fn unread() -> BlockTest {
         BlockTest::Flags(MessageFlags::is_unread)
     }
 
-    /// Returns the rows of the block that pass. Rows without a message may be among them.
+    /// Returns the messages of the block that pass.
     ///
     /// # Errors
-    /// [`Error::MailStepLimit`], or the store cannot be read.
-    pub(super) fn rows(&mut self, state: &mut BlockState<'_>) -> Result<BlockRows, Error> {
-        state.steps.count_mail(STEPS_PER_TEST, || self.to_string())?;
+    /// As [`BlockTest::rows`].
+    pub(super) fn message_rows(&mut self, state: &mut BlockState<'_>) -> Result<BlockRows, Error> {
+        let rows = self.rows(state, &ALL_ROWS)?;
+        match rows == NO_ROWS {
+            true => Ok(rows),
+            false => Ok(combine(&rows, &state.message_rows()?, |rows, messages| rows & messages)),
+        }
+    }
+
+    /// Returns the rows of the block that pass. Of the rows that are not in `wanted`, any may be
+    /// among them; so may rows without a message.
+    ///
+    /// # Errors
+    /// [`Error::MailWorkLimit`], or the store cannot be read.
+    pub(super) fn rows(
+        &mut self,
+        state: &mut BlockState<'_>,
+        wanted: &BlockRows,
+    ) -> Result<BlockRows, Error> {
+        state.budget.spend(WORK_PER_TEST, || self.to_string())?;
         match self {
-            BlockTest::All => Ok(ALL_ROWS),
-            BlockTest::Nothing => Ok(NO_ROWS),
-            BlockTest::And(tests) => {
-                let mut rows = ALL_ROWS;
-                for test in tests {
-                    let other = test.rows(state)?;
-                    rows.iter_mut().zip(other).for_each(|(word, other)| *word &= other);
-                    if rows == NO_ROWS {
-                        break;
-                    }
-                }
-                Ok(rows)
-            }
+            BlockTest::And(tests) => tests.rows(state, wanted),
             BlockTest::Or(tests) => {
                 let mut rows = NO_ROWS;
                 for test in tests {
-                    let other = test.rows(state)?;
+                    let open = combine(wanted, &rows, |wanted, rows| wanted & !rows);
+                    if open == NO_ROWS {
+                        break;
+                    }
+                    let other = test.rows(state, &open)?;
                     rows.iter_mut().zip(other).for_each(|(word, other)| *word |= other);
                 }
                 Ok(rows)
             }
             BlockTest::Xor(left, right) => {
-                let (a, b) = (left.rows(state)?, right.rows(state)?);
-                if state.gone == NO_ROWS {
-                    return Ok(combine(&a, &b, |a, b| a ^ b));
-                }
-                // Each side with the opposite decision: a row that may pass one of them may be a
-                // match only if it may fail the other one.
-                let is_lenient = state.is_lenient;
-                state.is_lenient = !is_lenient;
-                let opposite = left.rows(state).and_then(|a| Ok((a, right.rows(state)?)));
-                state.is_lenient = is_lenient;
-                let (c, d) = opposite?;
-                let left_only = combine(&a, &d, |a, d| a & !d);
-                let right_only = combine(&b, &c, |b, c| b & !c);
-                Ok(combine(&left_only, &right_only, |a, b| a | b))
+                let (a, b) = (left.rows(state, wanted)?, right.rows(state, wanted)?);
+                Ok(combine(&a, &b, |a, b| a ^ b))
             }
-            BlockTest::Not(test) => {
-                state.is_lenient = !state.is_lenient;
-                let rows = test.rows(state);
-                state.is_lenient = !state.is_lenient;
-                Ok(rows?.map(|word| !word))
-            }
-            BlockTest::Term(cursor) => {
-                state.steps.count_mail(STEPS_PER_TERM, || word_of(cursor))?;
-                let mut rows = NO_ROWS;
-                state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
-                Ok(state.decide(&rows, &state.forgotten))
-            }
-            BlockTest::Positions(test) => {
-                let rows = test.rows(state)?;
-                Ok(state.decide(&rows, &state.forgotten))
-            }
-            BlockTest::Rows(rows) => {
-                Ok(state.decide(&rows_of_block(rows, state.block), &state.forgotten))
-            }
-            BlockTest::Messages(rows) => {
-                Ok(state.decide(&rows_of_block(rows, state.block), &state.gone))
-            }
-            BlockTest::Values(column, range) => {
-                Ok(select(state.values(*column)?, |value| range.contains(&value)))
-            }
-            BlockTest::Flags(passes) => Ok(select(state.values(MailColumn::Flags)?, |value| {
-                passes(MessageFlags::from_bits(value as u16))
-            })),
-            BlockTest::FlagBit(bit) => {
-                let bit = u32::from(*bit);
-                Ok(select(state.values(MailColumn::Flags)?, |value| value & bit != 0))
-            }
-            BlockTest::Set(set) => state.set(*set),
+            BlockTest::Not(test) => Ok(test.rows(state, wanted)?.map(|word| !word)),
+            leaf => leaf.leaf_rows(state, wanted),
         }
     }
+
+    /// Returns the rows that pass a test without parts.
+    fn leaf_rows(
+        &mut self,
+        state: &mut BlockState<'_>,
+        wanted: &BlockRows,
+    ) -> Result<BlockRows, Error> {
+        match self {
+            BlockTest::All => Ok(ALL_ROWS),
+            BlockTest::Term(cursor) => {
+                state.budget.spend(WORK_PER_TERM, || word_of(cursor.term()))?;
+                let mut rows = NO_ROWS;
+                state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
+                Ok(rows)
+            }
+            BlockTest::Phrase(phrase, range) => phrase_rows(phrase, range, state, wanted),
+            BlockTest::Positions(test) => test.rows(state, wanted),
+            BlockTest::Rows(rows) | BlockTest::Messages(rows) => {
+                Ok(rows_of_block(rows, state.block))
+            }
+            BlockTest::Values(MailColumn::Date, range) if state.is_dated_within(range) => {
+                Ok(ALL_ROWS)
+            }
+            BlockTest::Values(column, range) => {
+                state.select(*column, |value| range.contains(&value))
+            }
+            BlockTest::Flags(passes) => state
+                .select(MailColumn::Flags, |value| passes(MessageFlags::from_bits(value as u16))),
+            BlockTest::FlagBit(bit) => {
+                let bit = u32::from(*bit);
+                state.select(MailColumn::Flags, |value| value & bit != 0)
+            }
+            BlockTest::Set(set) => state.set(*set),
+            BlockTest::Nothing
+            | BlockTest::And(_)
+            | BlockTest::Or(_)
+            | BlockTest::Xor(..)
+            | BlockTest::Not(_) => Ok(NO_ROWS),
+        }
+    }
+
+    /// Returns the rows that pass or may pass, where a test that needs a message that no longer
+    /// exists is not decided.
+    ///
+    /// # Errors
+    /// As [`BlockTest::rows`].
+    pub(super) fn bounds(&mut self, state: &mut BlockState<'_>) -> Result<RowBounds, Error> {
+        state.budget.spend(WORK_PER_TEST, || self.to_string())?;
+        Ok(match self {
+            BlockTest::And(tests) => tests.bounds(state)?,
+            BlockTest::Or(tests) => {
+                let mut all = RowBounds::from_rows(NO_ROWS);
+                for test in tests {
+                    let other = test.bounds(state)?;
+                    all.certain = combine(&all.certain, &other.certain, |a, b| a | b);
+                    all.possible = combine(&all.possible, &other.possible, |a, b| a | b);
+                }
+                all
+            }
+            BlockTest::Xor(left, right) => {
+                let (a, b) = (left.bounds(state)?, right.bounds(state)?);
+                let one_only = |a: &BlockRows, not_a: &BlockRows, b: &BlockRows, not_b| {
+                    let a_only = combine(a, not_b, |a, b| a & !b);
+                    let b_only = combine(b, not_a, |b, a| b & !a);
+                    combine(&a_only, &b_only, |a, b| a | b)
+                };
+                RowBounds {
+                    certain: one_only(&a.certain, &a.possible, &b.certain, &b.possible),
+                    possible: one_only(&a.possible, &a.certain, &b.possible, &b.certain),
+                }
+            }
+            BlockTest::Not(test) => {
+                let RowBounds { certain, possible } = test.bounds(state)?;
+                RowBounds {
+                    certain: possible.map(|word| !word),
+                    possible: certain.map(|word| !word),
+                }
+            }
+            leaf => {
+                let rows = leaf.leaf_rows(state, &ALL_ROWS)?;
+                match leaf {
+                    BlockTest::Term(_)
+                    | BlockTest::Phrase(..)
+                    | BlockTest::Positions(_)
+                    | BlockTest::Rows(_) => RowBounds::with_undecided(&rows, &state.forgotten),
+                    BlockTest::Messages(_) => RowBounds::with_undecided(&rows, &state.gone),
+                    _ => RowBounds::from_rows(rows),
+                }
+            }
+        })
+    }
+}
+
+/// Returns those of the wanted rows that have a phrase.
+fn phrase_rows(
+    phrase: &mut PhraseCursor,
+    range: &Range<u32>,
+    state: &BlockState<'_>,
+    wanted: &BlockRows,
+) -> Result<BlockRows, Error> {
+    let name = |phrase: &PhraseCursor| phrase.terms().map(word_of).collect::<Vec<_>>().join(" ");
+    let lookups = WORK_PER_TERM.saturating_mul(phrase.terms().count() as u64);
+    state.budget.spend(lookups, || name(phrase))?;
+    let mut rows = *wanted;
+    let max_steps = state.budget.remaining_work() / WORK_PER_POSITION;
+    let first_row = state.first_row();
+    let is_complete =
+        state.words.retain_phrase_rows(phrase, range, first_row, &mut rows, max_steps)?;
+    let work = phrase.steps().saturating_mul(WORK_PER_POSITION);
+    state.budget.spend(if is_complete { work } else { u64::MAX }, || name(phrase))?;
+    Ok(rows)
 }
 
 /// Returns the rows of a block from the bits of all rows.
@@ -315,7 +456,7 @@ impl WordAlternatives {
         let mut all = NO_ROWS;
         self.found.clear();
         for (number, cursor) in self.terms.iter_mut().enumerate() {
-            state.steps.count_mail(STEPS_PER_TERM, || word_of(cursor))?;
+            state.budget.spend(WORK_PER_TERM, || word_of(cursor.term()))?;
             let mut rows = NO_ROWS;
             state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
             if rows != NO_ROWS {
@@ -342,8 +483,8 @@ impl WordAlternatives {
             let is_first = positions.is_empty();
             let target = if is_first { &mut *positions } else { &mut part };
             state.words.positions(cursor, row, target)?;
-            let steps = STEPS_PER_MESSAGE + target.len() as u64;
-            state.steps.count_mail(steps, || word_of(cursor))?;
+            let work = WORK_PER_MESSAGE + WORK_PER_POSITION * target.len() as u64;
+            state.budget.spend(work, || word_of(cursor.term()))?;
             if !is_first {
                 positions.append(&mut part);
             }
@@ -357,8 +498,8 @@ impl WordAlternatives {
 }
 
 impl PositionTest {
-    fn rows(&mut self, state: &mut BlockState<'_>) -> Result<BlockRows, Error> {
-        let mut candidates = ALL_ROWS;
+    fn rows(&mut self, state: &BlockState<'_>, wanted: &BlockRows) -> Result<BlockRows, Error> {
+        let mut candidates = *wanted;
         for (word, _) in &mut self.words {
             let rows = word.rows(state)?;
             candidates.iter_mut().zip(rows).for_each(|(word, other)| *word &= other);
@@ -415,19 +556,20 @@ impl PositionTest {
     }
 }
 
-/// Returns the word of a cursor, without the byte of its field.
-fn word_of(cursor: &WordCursor) -> String {
-    String::from_utf8_lossy(cursor.term().get(1..).unwrap_or_default()).into_owned()
+/// Returns the word of a term, without the byte of its field.
+fn word_of(term: &[u8]) -> String {
+    String::from_utf8_lossy(term.get(1..).unwrap_or_default()).into_owned()
 }
 
 /// The words of a test, for an error.
 impl fmt::Display for BlockTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BlockTest::Term(cursor) => f.write_str(&word_of(cursor)),
+            BlockTest::Term(cursor) => f.write_str(&word_of(cursor.term())),
             BlockTest::Positions(test) => {
                 let words = test.words.iter().filter_map(|(word, _)| word.terms.first());
-                f.write_str(&words.map(word_of).collect::<Vec<_>>().join(" "))
+                let words: Vec<String> = words.map(|word| word_of(word.term())).collect();
+                f.write_str(&words.join(" "))
             }
             _ => f.write_str("the query"),
         }

@@ -4,7 +4,7 @@
 //! of rows. Tests that cost little, or that few messages pass, come first in a conjunction.
 
 use super::MailSearch;
-use super::block_test::{BlockTest, PositionTest, WordAlternatives, WordRelation};
+use super::block_test::{BlockTest, Conjunction, PositionTest, WordAlternatives, WordRelation};
 use super::expansion::{WordExpansion, word_term};
 use super::row_values::RowValues;
 use crate::error::{Error, SyntaxError};
@@ -14,13 +14,17 @@ use larder_format::fold::{fold, is_cjk};
 use larder_format::message::MessagePriority;
 use larder_store::message_flags::MessageFlag;
 use larder_store::tokenizer::Tokenizer;
+use larder_store::{BLOCK_ROWS, MailColumn, PhraseCursor, date_value};
 use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
-use larder_store::{MailColumn, date_value};
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
-/// Counting stops at this many messages: a word with more is as common as any.
-const MAX_COUNTED_POSTINGS: u64 = 20_000;
+/// The work of comparing a Message-ID with a pattern, and of reading and comparing a subject.
+const WORK_PER_ID: u64 = 1000;
+const WORK_PER_SUBJECT: u64 = 3000;
+
+/// The positions of all words: no word has the last number.
+const ALL_POSITIONS: Range<u32> = 0..u32::MAX;
 
 /// A field of terms, and the positions in it that count.
 type TermScope = (MessageTermField, Option<Range<u32>>);
@@ -76,34 +80,14 @@ impl MailSearch<'_> {
         queries.iter().map(|query| self.compile(query)).collect()
     }
 
-    /// Compiles queries that must all match, those that few messages match first.
+    /// Compiles queries that must all match, those that cost little first.
     fn compile_conjunction(&self, queries: &[MailQuery]) -> Result<BlockTest, Error> {
         let mut ranked = Vec::with_capacity(queries.len());
         for query in queries {
-            ranked.push((self.rank(query)?, self.compile(query)?));
+            ranked.push((rank(query), self.compile(query)?));
         }
         ranked.sort_by_key(|(rank, _)| *rank);
-        Ok(BlockTest::And(ranked.into_iter().map(|(_, test)| test).collect()))
-    }
-
-    /// Returns about how many messages match, or what a test costs more than that.
-    fn rank(&self, query: &MailQuery) -> Result<u64, Error> {
-        Ok(match query {
-            MailQuery::Text(TextTest { fields, text: TextMatch::Words(text) }) => {
-                let mut least = MAX_COUNTED_POSTINGS;
-                for (field, _) in term_scopes(*fields).iter().take(1) {
-                    for (word, _) in query_words(text) {
-                        let term = word_term(*field, &word);
-                        least = least.min(self.words.count_postings(&term, least)?);
-                    }
-                }
-                least
-            }
-            MailQuery::MessageId(_) | MailQuery::Reference(_) | MailQuery::Thread(_) => 0,
-            MailQuery::And(_) | MailQuery::Or(_) | MailQuery::Text(_) => MAX_COUNTED_POSTINGS,
-            MailQuery::Not(_) | MailQuery::Xor(..) => MAX_COUNTED_POSTINGS + 2,
-            _ => MAX_COUNTED_POSTINGS + 1,
-        })
+        Ok(BlockTest::And(Conjunction::new(ranked.into_iter().map(|(_, test)| test))))
     }
 
     /// Returns the messages with the file of this absolute path, in all maildirs.
@@ -210,6 +194,8 @@ impl MailSearch<'_> {
             let words = WordExpansion::from_pattern(text, pattern);
             return self.compile_expansion(MessageTermField::Reference, None, &[], &words);
         }
+        let work = u64::from(self.mail.end_row()?) * WORK_PER_ID;
+        self.budget.spend(work, || format!("/{text}/"))?;
         let mut rows = Vec::new();
         self.mail.for_each_uid(&mut |row, uid| {
             if pattern.is_match(uid) {
@@ -222,12 +208,17 @@ impl MailSearch<'_> {
     /// Compiles a regular expression for whole subjects, which no term has.
     fn compile_subject_pattern(&self, text: &str) -> Result<BlockTest, Error> {
         let pattern = compile_pattern(text)?;
+        let work = u64::from(self.mail.end_row()?) * WORK_PER_SUBJECT;
+        self.budget.spend(work, || format!("/{text}/"))?;
         let mut rows = Vec::new();
-        for row in 0..self.mail.end_row()? {
-            let message = self.mail.message(row)?;
-            if message.is_some_and(|message| pattern.is_match(&fold(&message.summary.subject))) {
-                rows.push(row);
-            }
+        for block in self.mail.blocks()? {
+            let first = block.block * BLOCK_ROWS;
+            let block_rows: Vec<u32> = (first..first.saturating_add(BLOCK_ROWS)).collect();
+            self.mail.for_each_message(&block_rows, &mut |message| {
+                if pattern.is_match(&fold(&message.summary.subject)) {
+                    rows.push(message.row);
+                }
+            })?;
         }
         Ok(self.rows_test(&rows))
     }
@@ -340,8 +331,9 @@ impl MailSearch<'_> {
         range: Option<Range<u32>>,
         words: &[(String, u32)],
     ) -> BlockTest {
-        let words = words.iter().map(|(word, at)| (self.single_word(field, word), *at)).collect();
-        BlockTest::Positions(PositionTest { words, relation: WordRelation::Phrase, range })
+        let cursor = |word: &str| self.words.cursor(&word_term(field, word));
+        let words = words.iter().map(|(word, at)| (cursor(word), *at));
+        BlockTest::Phrase(PhraseCursor::new(words), range.unwrap_or(ALL_POSITIONS))
     }
 
     /// Returns a word of a phrase.
@@ -363,6 +355,20 @@ impl MailSearch<'_> {
             return Ok(BlockTest::Rows(rows));
         }
         self.compile_expansion(field, range, words, &WordExpansion::with_start(start))
+    }
+}
+
+/// Returns the place of a test among tests that must all pass, before anything is known of what
+/// they pass: rows that are known, dates, by which blocks are passed over, words, states, and
+/// negations.
+fn rank(query: &MailQuery) -> u8 {
+    match query {
+        MailQuery::MessageId(_) | MailQuery::Reference(_) | MailQuery::Thread(_) => 0,
+        MailQuery::Nothing | MailQuery::ThreadOf(_) | MailQuery::Path(_) => 0,
+        MailQuery::Date(_) => 1,
+        MailQuery::And(_) | MailQuery::Or(_) | MailQuery::Text(_) => 2,
+        MailQuery::Not(_) | MailQuery::Xor(..) => 4,
+        _ => 3,
     }
 }
 

@@ -7,7 +7,7 @@ use super::MailSearch;
 use super::block_test::{BlockState, BlockTest};
 use crate::error::Error;
 use crate::mail_query::MailQuery;
-use larder_store::{BLOCK_ROWS, BlockRows};
+use larder_store::BlockRows;
 
 /// The number of messages that match a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,18 +24,18 @@ impl MailSearch<'_> {
     /// # Errors
     /// As [`MailSearch::find_newest`].
     pub fn count_each(&self, queries: &[MailQuery]) -> Result<Vec<MailCount>, Error> {
-        self.steps.restart();
+        self.budget.restart();
         let compiled: Result<Vec<_>, Error> = queries.iter().map(|one| self.compile(one)).collect();
         let mut tests = compiled?;
         let mut counts = vec![MailCount::default(); tests.len()];
         let mut unread_test = BlockTest::unread();
-        let mut state = BlockState::new(self.mail, &self.words, &self.steps);
-        for block in 0..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {
-            state.visit(block);
-            let present = state.present_rows()?;
-            let unread = and(unread_test.rows(&mut state)?, &present);
+        let mut state = BlockState::new(self.mail, &self.words, &self.budget);
+        for one in self.mail.blocks()? {
+            state.visit_dated(one);
+            let messages = state.message_rows()?;
+            let unread = and(unread_test.rows(&mut state, &messages)?, &messages);
             for (test, count) in tests.iter_mut().zip(&mut counts) {
-                let rows = and(test.rows(&mut state)?, &present);
+                let rows = and(test.rows(&mut state, &messages)?, &messages);
                 count.messages += count_bits(&rows);
                 count.unread += count_bits(&and(rows, &unread));
             }

@@ -12,14 +12,14 @@ use std::ops::Range;
 
 /// The most words of which one may be a part that is searched.
 const MAX_EXPANDED_TERMS: usize = 10_000;
-/// The bytes of the dictionary that are searched in one step.
-const BYTES_PER_STEP: u64 = 4;
-/// The steps of testing a word, and of looking up the rows of one, in nanoseconds.
-const STEPS_PER_WORD: u64 = 20;
-const STEPS_PER_PATTERN: u64 = 200;
-const STEPS_PER_LOOKUP: u64 = 3000;
-/// The steps of reading the positions of a word in one message.
-const STEPS_PER_MESSAGE: u64 = 300;
+/// The bytes of the dictionary that are searched in one unit of work, a nanosecond.
+const BYTES_PER_UNIT: u64 = 4;
+/// The work of testing a word, and of looking up the rows of one.
+const WORK_PER_WORD: u64 = 20;
+const WORK_PER_PATTERN: u64 = 200;
+pub(super) const WORK_PER_LOOKUP: u64 = 3000;
+/// The work of reading the positions of a word in one message.
+const WORK_PER_MESSAGE: u64 = 300;
 
 /// A test of words: it stands for all that pass.
 pub(super) struct WordExpansion<'e> {
@@ -32,7 +32,8 @@ enum ExpandedPart<'e> {
     Start(&'e str),
     Inside(&'e str),
     End(&'e str),
-    Pattern(RegexPattern),
+    /// Words that match a pattern, and a text that they have.
+    Pattern(RegexPattern, String),
 }
 
 impl<'e> WordExpansion<'e> {
@@ -53,7 +54,10 @@ impl<'e> WordExpansion<'e> {
 
     /// Words that match a pattern with this text.
     pub(super) fn from_pattern(text: &str, pattern: RegexPattern) -> WordExpansion<'e> {
-        WordExpansion { text: format!("/{text}/"), part: ExpandedPart::Pattern(pattern) }
+        WordExpansion {
+            text: format!("/{text}/"),
+            part: ExpandedPart::Pattern(pattern, required_text(text)),
+        }
     }
 
     fn is_match(&self, word: &str) -> bool {
@@ -61,7 +65,7 @@ impl<'e> WordExpansion<'e> {
             ExpandedPart::Start(start) => word.starts_with(start),
             ExpandedPart::Inside(part) => word.contains(part),
             ExpandedPart::End(end) => word.ends_with(end),
-            ExpandedPart::Pattern(pattern) => pattern.is_match(word),
+            ExpandedPart::Pattern(pattern, _) => pattern.is_match(word),
         }
     }
 
@@ -72,14 +76,14 @@ impl<'e> WordExpansion<'e> {
             ExpandedPart::Start(_) => None,
             ExpandedPart::Inside(part) => Some(WordPart::Inside(part.as_bytes())),
             ExpandedPart::End(end) => Some(WordPart::End(end.as_bytes())),
-            ExpandedPart::Pattern(_) => Some(WordPart::Any),
+            ExpandedPart::Pattern(_, text) => Some(WordPart::Inside(text.as_bytes())),
         }
     }
 
-    fn steps_per_word(&self) -> u64 {
+    fn work_per_word(&self) -> u64 {
         match &self.part {
-            ExpandedPart::Pattern(_) => STEPS_PER_PATTERN,
-            _ => STEPS_PER_WORD,
+            ExpandedPart::Pattern(..) => WORK_PER_PATTERN,
+            _ => WORK_PER_WORD,
         }
     }
 }
@@ -124,14 +128,17 @@ impl MailSearch<'_> {
         expansion: &WordExpansion<'_>,
     ) -> Result<Vec<Vec<u8>>, Error> {
         let mut terms: Vec<Vec<u8>> = Vec::new();
-        let mut steps: u64 = 0;
+        // The words that pass are not kept beyond the budget.
+        let most = self.budget.remaining_work();
+        let mut work: u64 = 0;
         if field == MessageTermField::Text
             && let Some(part) = expansion.dictionary_part()
         {
-            steps += self.words.text_word_bytes() / BYTES_PER_STEP;
+            work += self.words.text_word_bytes() / BYTES_PER_UNIT;
             self.words.for_each_text_word(part, &mut |word| {
-                steps += expansion.steps_per_word();
-                if str::from_utf8(word).is_ok_and(|word| expansion.is_match(word)) {
+                work += expansion.work_per_word();
+                if work <= most && str::from_utf8(word).is_ok_and(|word| expansion.is_match(word)) {
+                    work += WORK_PER_LOOKUP;
                     terms.push([&[field as u8], word].concat());
                 }
             })?;
@@ -142,20 +149,20 @@ impl MailSearch<'_> {
             };
             let prefix = word_term(field, start);
             self.words.for_each_term(&prefix, &mut |term, count| {
-                steps += expansion.steps_per_word() + count;
-                let is_inside = term.starts_with(&prefix);
+                work += expansion.work_per_word() + count;
+                let is_inside = term.starts_with(&prefix) && work <= most;
                 let word = term.get(1..).and_then(|word| str::from_utf8(word).ok());
                 if is_inside && word.is_some_and(|word| expansion.is_match(word)) {
+                    work += WORK_PER_LOOKUP;
                     terms.push(term.to_vec());
                 }
                 is_inside
             })?;
         }
+        self.budget.spend(work, || expansion.text.clone())?;
         // Each segment has its words.
         terms.sort_unstable();
         terms.dedup();
-        steps += terms.len() as u64 * STEPS_PER_LOOKUP;
-        self.steps.count_mail(steps, || expansion.text.clone())?;
         Ok(terms)
     }
 
@@ -176,8 +183,8 @@ impl MailSearch<'_> {
             for (at, (bits, found)) in rows.iter().zip(&mut found).enumerate() {
                 // Rows that another term has found need no look at their positions.
                 let mut open = bits & !*found;
-                let steps = u64::from(open.count_ones()) * STEPS_PER_MESSAGE;
-                self.steps.count_mail(steps, || expansion.text.clone())?;
+                let work = u64::from(open.count_ones()) * WORK_PER_MESSAGE;
+                self.budget.spend(work, || expansion.text.clone())?;
                 while open != 0 {
                     let bit = open.trailing_zeros();
                     open &= open - 1;
@@ -194,9 +201,63 @@ impl MailSearch<'_> {
     }
 }
 
+/// Returns the longest text that each folded word has that matches a pattern; empty: none is known,
+/// as for all patterns with alternatives, groups, classes or counts.
+fn required_text(pattern: &str) -> String {
+    let (mut longest, mut text) = (String::new(), String::new());
+    for c in pattern.chars().chain(['.']) {
+        match c {
+            _ if c.is_ascii_alphanumeric() => {
+                text.push(c.to_ascii_lowercase());
+                continue;
+            }
+            // The character before may be missing.
+            '*' | '?' => drop(text.pop()),
+            '.' | '+' | '^' | '$' => {}
+            _ => return String::new(),
+        }
+        if text.len() > longest.len() {
+            std::mem::swap(&mut longest, &mut text);
+        }
+        text.clear();
+    }
+    longest
+}
+
 /// Returns the term of a folded word in a field.
 pub(super) fn word_term(field: MessageTermField, word: &str) -> Vec<u8> {
     let mut term = Vec::with_capacity(word.len() + 1);
     write_message_term(&mut term, field, word);
     term
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_format::fold::fold;
+
+    #[test]
+    fn texts_that_a_pattern_requires_are_found() {
+        for (pattern, text) in [
+            ("frob.*", "frob"),
+            ("Frob", "frob"),
+            ("^per+f$", "per"),
+            ("a.*bcd?e", "bc"),
+            ("x*", ""),
+            ("x*?y", "y"),
+            ("ab+c", "ab"),
+            ("abc|d", ""),
+            ("(abc)?d", ""),
+            ("abc[d]", ""),
+            ("abc{0}", ""),
+            ("\\bfrob", ""),
+            ("caf\u{e9}s", ""),
+            (".", ""),
+            ("", ""),
+        ] {
+            assert_eq!(required_text(pattern), text, "{pattern}");
+        }
+        // The other letters that equal an ASCII letter in any case are in no folded word.
+        assert_eq!(fold("\u{17f}\u{212a}"), "sk");
+    }
 }

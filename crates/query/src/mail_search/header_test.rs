@@ -6,7 +6,7 @@
 use super::MailSearch;
 use super::block_test::BlockTest;
 use super::compilation::{compile_pattern, query_words};
-use super::expansion::word_term;
+use super::expansion::{WORK_PER_LOOKUP, word_term};
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{HeaderTest, MailQuery, MailTextFields, TextMatch, TextTest};
 use crate::pattern::RegexPattern;
@@ -16,8 +16,8 @@ use larder_store::MessageTermField;
 use larder_store::header_term::{NAME_END, has_indexed_values, header_value};
 use larder_store::tokenizer::Tokenizer;
 
-/// The most different values of a header that are tested.
-const MAX_TESTED_VALUES: usize = 1_000_000;
+/// The work of testing a value of a header, and of reading the number of its messages.
+const WORK_PER_VALUE: u64 = 1000;
 
 /// The compiled test of one value.
 enum ValueTest {
@@ -48,10 +48,10 @@ impl MailSearch<'_> {
             HeaderTest::Compare(comparison, number) => ValueTest::Compare(*comparison, *number),
         };
         let terms = self.matching_values(name, &prefix, &value_test)?;
+        let lookups = terms.len() as u64 * WORK_PER_LOOKUP;
+        self.budget.spend(lookups, || format!("header:{name}"))?;
         let mut rows = Vec::new();
-        for term in terms {
-            self.words.rows_with_term(&term, &mut rows)?;
-        }
+        self.words.rows_with_terms(&terms, &mut rows)?;
         Ok(BlockTest::Rows(rows))
     }
 
@@ -63,22 +63,20 @@ impl MailSearch<'_> {
         test: &ValueTest,
     ) -> Result<Vec<Vec<u8>>, Error> {
         let mut terms: Vec<Vec<u8>> = Vec::new();
-        let mut tested = 0;
-        self.words.for_each_term(prefix, &mut |term, _| {
-            let is_inside = term.starts_with(prefix) && tested < MAX_TESTED_VALUES;
-            tested += usize::from(is_inside);
+        let mut spent = Ok(());
+        self.words.for_each_term(prefix, &mut |term, count| {
+            if !term.starts_with(prefix) || spent.is_err() {
+                return false;
+            }
+            spent = self.budget.spend(WORK_PER_VALUE + count, || format!("header:{name}"));
             let text = term.get(1..).and_then(|text| str::from_utf8(text).ok());
             let value = text.and_then(|text| header_value(text, name));
-            if is_inside && value.is_some_and(|value| test.passes(value)) {
+            if value.is_some_and(|value| test.passes(value)) {
                 terms.push(term.to_vec());
             }
-            is_inside
+            true
         })?;
-        if tested >= MAX_TESTED_VALUES {
-            let message = format!("the header {name} has more than {MAX_TESTED_VALUES} values");
-            let hint = Some(format!("header:{name} finds the messages that have it"));
-            return Err(SyntaxError { message, at: 1, hint }.into());
-        }
+        spent?;
         // Each segment has its terms.
         terms.sort_unstable();
         terms.dedup();

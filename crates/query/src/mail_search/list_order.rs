@@ -139,11 +139,16 @@ impl MailSearch<'_> {
             hits.iter_mut().zip(rows).for_each(|(hit, (_, sorted))| *hit = sorted);
             return Ok(());
         }
-        let mut rows = Vec::with_capacity(hits.len());
-        for hit in hits.iter() {
-            let message = self.mail.message(hit.row)?;
-            rows.push((message.map(|message| text_key(&message, sort.key)), *hit));
-        }
+        // A row without a message has no key, and comes first.
+        let mut rows: Vec<(Option<String>, MailHit)> =
+            hits.iter().map(|hit| (None, *hit)).collect();
+        let wanted: Vec<u32> = hits.iter().map(|hit| hit.row).collect();
+        let mut open = rows.iter_mut();
+        self.mail.for_each_message(&wanted, &mut |message| {
+            if let Some((key, _)) = open.find(|(_, hit)| hit.row == message.row) {
+                *key = Some(text_key(&message, sort.key));
+            }
+        })?;
         sort.sort_by_key(&mut rows);
         hits.iter_mut().zip(rows).for_each(|(hit, (_, sorted))| *hit = sorted);
         Ok(())

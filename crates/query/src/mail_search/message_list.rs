@@ -79,9 +79,10 @@ impl MailSearch<'_> {
         let mut flags = RowValues::new(self.mail, MailColumn::Flags);
         let mut threads = RowValues::new(self.mail, MailColumn::Thread);
         let mut labels = self.mail.listed_labels()?;
-        let mut listed = Vec::with_capacity(rows.size_hint().0);
-        for row in rows {
-            let Some(message) = self.mail.message(row)? else { continue };
+        let messages = self.mail.messages(&rows.collect::<Vec<u32>>())?;
+        let mut listed = Vec::with_capacity(messages.len());
+        for message in messages {
+            let row = message.row;
             let bits = u16::try_from(flags.get(row)?).unwrap_or_default();
             listed.push(ListedMessage {
                 message,

@@ -3,7 +3,7 @@
 //! Separate from `thread_tree`, which arranges given messages: here the threads are chosen, by
 //! their newest messages that match.
 
-use super::block_test::BlockTest;
+use super::block_test::{BlockTest, Conjunction};
 use super::list_order::without_reply_prefixes;
 use super::message_list::{ListedMessage, MailListRequest};
 use super::row_values::RowValues;
@@ -128,9 +128,10 @@ impl MailSearch<'_> {
 
     /// Returns those of the rows that match, ascending.
     fn matches_among(&self, query: &MailQuery, rows: &[u32]) -> Result<Vec<u32>, Error> {
-        self.steps.restart();
+        self.budget.restart();
         let mut matches = Vec::new();
-        let mut test = BlockTest::And(vec![self.rows_test(rows), self.compile(query)?]);
+        let mut test =
+            BlockTest::And(Conjunction::new([self.rows_test(rows), self.compile(query)?]));
         self.for_each_row(&mut test, &mut |row| matches.push(row))?;
         Ok(matches)
     }

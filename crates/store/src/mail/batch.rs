@@ -4,8 +4,8 @@
 //! a segment, its row chosen from a range that the writer reserved. Under the lock only rows are
 //! written. Separate from `apply::batch_writer`, whose items have their bytes in the store.
 
-use super::columns::{MailColumn, block_of, read_values};
-use super::{BLOCK_WORDS, BlockRows};
+use super::BlockRows;
+use super::columns::{MailColumn, block_of, present_rows, read_values};
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTableWriter;
 use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
@@ -340,14 +340,9 @@ impl<'t> MessageRows<'t> {
 
 /// Returns the rows of a block that have a message.
 fn read_message_rows(tx: &WriteTransaction<'_>, block: u32) -> DatabaseResult<BlockRows> {
-    let (mut dates, mut rows) = (Vec::new(), [0; BLOCK_WORDS]);
+    let mut dates = Vec::new();
     read_values(tx, MailColumn::Date, block, &mut dates)?;
-    for (word, dates) in rows.iter_mut().zip(dates.chunks(64)) {
-        for (bit, date) in dates.iter().enumerate() {
-            *word |= u64::from(*date > 0) << bit;
-        }
-    }
-    Ok(rows)
+    Ok(present_rows(&dates))
 }
 
 /// A batch with more bytes of words does not merge.

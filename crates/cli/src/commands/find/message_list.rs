@@ -197,7 +197,7 @@ impl MessageGroup {
                 Ok(Some(MessageGroup { reader, listed, count, is_cut }))
             }
             // Messages may match: this is not the answer that there are none.
-            Err(error @ larder_query::Error::MailStepLimit { .. }) => {
+            Err(error @ larder_query::Error::MailWorkLimit { .. }) => {
                 context.print_warning(format!("no messages are listed: {error}"));
                 Ok(None)
             }

@@ -1,32 +1,42 @@
 //! Reading mail: the files of maildirs, rows of messages, states by block, and words.
 //!
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
-//! rows, and their bytes are in files.
+//! rows, and their bytes are in files. Separate from `mail`, which has the tables and their
+//! writers. The module `message_rows` reads the rows that lists show.
 
-use super::batch::{MailFile, MailFileState, name_other_text, rule_row_key};
-use super::columns::{BlockValues, MailColumn, MailSet, for_each_label_set, read_set, read_values};
-use super::former_states::FormerMailStates;
-use super::labels::{ListedLabels, read_label_cursor, read_label_names};
-use super::threads::{find_thread, thread_members};
-use super::{BLOCK_ROWS, BlockRows};
+mod message_rows;
+
+pub use self::message_rows::MessageRow;
+
 use crate::before_images::read_changed_rows;
 use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
 use crate::index_tables::IndexTables;
 use crate::label_feed::LabelledText;
-use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY, WORD_DICTIONARY, WORD_INDEX};
+use crate::mail::batch::{MailFile, MailFileState, name_other_text, rule_row_key};
+use crate::mail::columns::{
+    BlockValues, MailBlock, MailColumn, MailSet, for_each_label_set, row_number,
+};
+use crate::mail::former_states::FormerMailStates;
+use crate::mail::labels::{ListedLabels, read_label_cursor, read_label_names};
+use crate::mail::threads::{find_thread, thread_members};
+use crate::mail::{BLOCK_ROWS, BlockRows};
+use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY};
 use crate::meta::{find_meta_number, has_meta, read_meta_text};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
+use crate::reader_cache::ReaderCache;
 use crate::{Kind, Seq};
 use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
 use larder_format::maildir_name::MaildirName;
-use larder_index::{TermChoice, TermDictionary, WordCursor, WordIndex, WordPart};
+use larder_index::{PhraseCursor, TermChoice, TermDictionary, WordCursor, WordIndex, WordPart};
 use rusqlite::OptionalExtension as _;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The last block that a row can be in.
 const LAST_BLOCK: u32 = u32::MAX / BLOCK_ROWS;
@@ -64,21 +74,6 @@ pub struct ReadingRules {
     pub has_outdated_messages: bool,
 }
 
-/// A message in a list.
-#[derive(Debug, Clone)]
-pub struct MessageRow {
-    /// The row.
-    pub row: u32,
-    /// The handle.
-    pub handle: Handle,
-    /// The Message-ID, or the name of a message without one.
-    pub uid: String,
-    /// Whether another message has the same Message-ID, so that the name was made from the text.
-    pub has_derived_uid: bool,
-    /// The values that lists show.
-    pub summary: MessageSummary,
-}
-
 /// A message that left an answer, or no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedMessage {
@@ -94,11 +89,13 @@ pub struct RemovedMessage {
 pub struct MailReader<'r> {
     reader: &'r Reader,
     tx: ReadTransaction<'r>,
+    cache: Arc<ReaderCache>,
 }
 
 /// The words of all messages, in one transaction.
 pub struct MailWords<'t> {
     pages: IndexTables<'t>,
+    cache: &'t ReaderCache,
     path: &'t Path,
 }
 
@@ -109,7 +106,9 @@ impl Reader {
     /// # Errors
     /// The store cannot be read.
     pub fn mail(&self) -> Result<MailReader<'_>> {
-        Ok(MailReader { reader: self, tx: self.begin_read()? })
+        let tx = self.begin_read()?;
+        let cache = self.cache(&tx).map_err(sqlite_error_at(&self.path))?;
+        Ok(MailReader { reader: self, tx, cache })
     }
 }
 
@@ -118,68 +117,57 @@ impl<'r> MailReader<'r> {
         read(&self.tx).map_err(sqlite_error_at(&self.reader.path))
     }
 
+    /// Maps the file into memory, if so many rows are to be read that this is worth it.
+    fn map_file(&self, rows: usize) {
+        self.reader.map_file_for_items(rows);
+    }
+
+    /// Maps the file into memory, for a search that reads much of it.
+    pub fn expect_large_read(&self) {
+        self.map_file(usize::MAX);
+    }
+
     /// Returns the words.
     #[must_use]
     pub fn words(&self) -> MailWords<'_> {
-        MailWords { pages: IndexTables::new(&self.tx), path: &self.reader.path }
+        let pages = IndexTables::new(&self.tx);
+        MailWords { pages, cache: &self.cache, path: &self.reader.path }
     }
 
     /// Returns the row after the last one that any message has or had.
     pub fn end_row(&self) -> Result<u32> {
-        self.run(|tx| {
-            let last = crate::meta::read_meta_number(tx, "last_item")?;
+        self.run(|_| {
+            let last = self.cache.meta.number("last_item")?;
             u32::try_from(last + 1)
                 .map_err(|_| DatabaseError::Damaged("the last row is too large".into()))
         })
     }
 
     /// Returns the values of a column in a block.
-    pub fn values(&self, column: MailColumn, block: u32, values: &mut BlockValues) -> Result<()> {
-        self.run(|tx| read_values(tx, column, block, values))
+    pub fn values(&self, column: MailColumn, block: u32) -> Result<Arc<BlockValues>> {
+        self.run(|tx| self.cache.mail.values(tx, column, block))
+    }
+
+    /// Returns the rows of a block that have a message.
+    pub fn message_rows(&self, block: u32) -> Result<BlockRows> {
+        self.run(|tx| self.cache.mail.message_rows(tx, block))
     }
 
     /// Returns the rows of a set in a block.
     pub fn set(&self, set: MailSet, block: u32) -> Result<BlockRows> {
-        self.run(|tx| read_set(tx, set, block))
+        self.run(|tx| self.cache.mail.set(tx, set, block))
     }
 
-    /// Passes each block with the newest date in it to `visit`, the newest first, until it returns
-    /// false.
-    pub fn for_each_block<E: From<crate::Error>>(
-        &self,
-        mut visit: impl FnMut(u32, u32) -> std::result::Result<bool, E>,
-    ) -> std::result::Result<(), E> {
-        let error = |error| E::from(sqlite_error_at(&self.reader.path)(DatabaseError::from(error)));
-        let sql = "SELECT id, newest FROM mail_block ORDER BY newest DESC, id DESC";
-        let mut select = self.tx.prepare_cached(sql).map_err(error)?;
-        let mut rows = select.query([]).map_err(error)?;
-        while let Some(row) = rows.next().map_err(error)? {
-            if !visit(row.get(0).map_err(error)?, row.get(1).map_err(error)?)? {
-                break;
-            }
-        }
-        Ok(())
+    /// Returns the blocks, ascending.
+    pub fn blocks(&self) -> Result<&[MailBlock]> {
+        let end_block = self.end_row()?.div_ceil(BLOCK_ROWS);
+        self.run(|tx| self.cache.mail.blocks(tx, end_block))
     }
 
-    /// Returns a message; `None`: the row has none.
-    pub fn message(&self, row: u32) -> Result<Option<MessageRow>> {
-        self.run(|tx| {
-            let mut select = tx.prepare_cached(
-                "SELECT handle, uid, uid_origin, stored_fields FROM item WHERE id = ?1",
-            )?;
-            let mut rows = select.query([row])?;
-            let Some(found) = rows.next()? else { return Ok(None) };
-            let summary = MessageSummary::from_bytes(found.get_ref(3)?.as_blob()?);
-            Ok(Some(MessageRow {
-                row,
-                handle: Handle::from_bytes(found.get_ref(0)?.as_blob()?),
-                uid: found.get(1)?,
-                has_derived_uid: found.get::<_, i64>(2)? == 2,
-                summary: summary.ok_or_else(|| {
-                    DatabaseError::Damaged("the row of a message is malformed".into())
-                })?,
-            }))
-        })
+    /// Returns the blocks, those with the newest dates first.
+    pub fn newest_blocks(&self) -> Result<&[MailBlock]> {
+        let end_block = self.end_row()?.div_ceil(BLOCK_ROWS);
+        self.run(|tx| self.cache.mail.newest_blocks(tx, end_block))
     }
 
     /// Returns the Message-ID of a message, or its name; `None`: the row has no message.
@@ -224,7 +212,7 @@ impl<'r> MailReader<'r> {
                 let key =
                     crate::uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
                 if let Some(item) = crate::uid_lookup::find_row(tx, &key, uid, "")? {
-                    found.push(super::columns::row_number(item)?);
+                    found.push(row_number(item)?);
                 }
             }
             found.extend(find_other_texts(tx, uid)?);
@@ -263,7 +251,7 @@ impl<'r> MailReader<'r> {
             let mut rows = select.query([])?;
             while let Some(row) = rows.next()? {
                 let uid = row.get_ref(1)?.as_str().unwrap_or_default();
-                visit(super::columns::row_number(row.get(0)?)?, uid);
+                visit(row_number(row.get(0)?)?, uid);
             }
             Ok(())
         })
@@ -315,7 +303,7 @@ impl<'r> MailReader<'r> {
             };
             let Some(rows) = read_changed_rows(tx, after, Seq::MAX)? else { return Ok(None) };
             for row in rows {
-                states.add_changed_row(super::columns::row_number(row)?);
+                states.add_changed_row(row_number(row)?);
             }
             Ok(Some(states))
         })
@@ -529,18 +517,20 @@ fn removed_message(
 /// are in the thread of the Message-ID.
 fn find_other_texts(tx: &ReadTransaction<'_>, message_id: &str) -> DatabaseResult<Vec<u32>> {
     let mut found = Vec::new();
-    let Some(thread) = find_thread(tx, hash_message_id(message_id))? else { return Ok(found) };
+    let id = hash_message_id(message_id);
+    let Some(thread) = find_thread(tx, id)? else { return Ok(found) };
+    // A thread may be very long, and few of its members have this Message-ID.
     let mut select = tx.prepare_cached(
-        "SELECT i.uid, i.stored_fields FROM item i JOIN collection c ON c.id = i.collection
-         WHERE i.id = ?1 AND i.uid_origin = 2 AND c.removed = 0",
+        "SELECT i.id, i.uid, i.stored_fields
+         FROM mail_thread t JOIN item i ON i.id = t.item JOIN collection c ON c.id = i.collection
+         WHERE t.thread = ?1 AND substr(t.ids, 1, 8) = ?2 AND i.uid_origin = 2 AND c.removed = 0",
     )?;
-    for row in thread_members(tx, thread)? {
-        let mut rows = select.query([row])?;
-        let Some(item) = rows.next()? else { continue };
-        let text_hash = MessageSummary::text_hash_of(item.get_ref(1)?.as_blob()?);
+    let mut rows = select.query((thread, id.to_le_bytes()))?;
+    while let Some(item) = rows.next()? {
+        let text_hash = MessageSummary::text_hash_of(item.get_ref(2)?.as_blob()?);
         let name = text_hash.map(|text_hash| name_other_text(text_hash, message_id));
-        if name.as_deref() == Some(item.get_ref(0)?.as_str()?) {
-            found.push(row);
+        if name.as_deref() == Some(item.get_ref(1)?.as_str()?) {
+            found.push(item.get(0)?);
         }
     }
     Ok(found)
@@ -550,8 +540,10 @@ impl<'t> MailWords<'t> {
     /// Reads the list of segments.
     pub fn open(&'t self) -> Result<OpenMailWords<'t>> {
         let open = || -> DatabaseResult<_> {
-            let index = WordIndex::open(&self.pages, WORD_INDEX)?;
-            Ok((index, TermDictionary::open(&self.pages, WORD_DICTIONARY)?))
+            let cache = &self.cache.mail;
+            let index = WordIndex::with_segments(&self.pages, cache.word_segments(&self.pages)?);
+            let segments = cache.dictionary_segments(&self.pages)?;
+            Ok((index, TermDictionary::with_segments(&self.pages, segments)))
         };
         let (index, dictionary) = open().map_err(sqlite_error_at(self.path))?;
         Ok(OpenMailWords { index, dictionary, path: self.path })
@@ -580,6 +572,20 @@ impl OpenMailWords<'_> {
         bits: &mut [u64],
     ) -> Result<()> {
         let read = cursor.rows_in_range(&self.index, first_row, bits);
+        read.map_err(sqlite_error_at(self.path))
+    }
+
+    /// Clears the bits of the rows from `first_row` on that do not have a phrase at positions in a
+    /// range. Returns false if that takes more steps, see [`PhraseCursor::retain_rows`].
+    pub fn retain_phrase_rows(
+        &self,
+        phrase: &mut PhraseCursor,
+        range: &Range<u32>,
+        first_row: u32,
+        rows: &mut [u64],
+        max_steps: u64,
+    ) -> Result<bool> {
+        let read = phrase.retain_rows(&self.index, range, first_row, rows, max_steps);
         read.map_err(sqlite_error_at(self.path))
     }
 

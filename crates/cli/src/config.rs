@@ -4,10 +4,13 @@
 use crate::byte_size;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::suggestion::find_nearest;
+use larder_sync::{AttachmentConverter, ConverterLimits, ConverterSettings};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The configuration file; docs/configuration.md documents it.
 #[derive(Debug, Default, Deserialize)]
@@ -44,6 +47,85 @@ pub(crate) struct MailConfig {
     /// The labels whose messages are hidden from searches that do not name them.
     #[serde(default)]
     pub(crate) exclude_labels: Vec<String>,
+    /// The programs that make texts of attachments, by media type.
+    #[serde(default)]
+    converters: BTreeMap<MediaTypePattern, ConverterCommand>,
+    /// The limits of these programs.
+    #[serde(default)]
+    converter_limits: ConverterLimitsConfig,
+}
+
+/// `[mail.converter-limits]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct ConverterLimitsConfig {
+    /// The seconds for all attachments of a message.
+    time: Option<NonZeroU32>,
+    /// The address space of a program.
+    memory: Option<ByteSize>,
+    /// The text of an attachment.
+    output: Option<ByteSize>,
+}
+
+/// A media type, or its first half with a star: `application/pdf`, `image/*`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+struct MediaTypePattern(String);
+
+impl TryFrom<String> for MediaTypePattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<MediaTypePattern, String> {
+        let is_name = |half: &str| {
+            let is_known = |c: char| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c);
+            !half.is_empty() && half.chars().all(is_known)
+        };
+        match text.split_once('/') {
+            Some((first, second)) if is_name(first) && (second == "*" || is_name(second)) => {
+                Ok(MediaTypePattern(text.to_ascii_lowercase()))
+            }
+            _ => Err(format!(
+                "{text:?} is no media type: write one as \"application/pdf\" or \"image/*\""
+            )),
+        }
+    }
+}
+
+/// A program and its arguments.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+struct ConverterCommand(Vec<String>);
+
+impl TryFrom<Vec<String>> for ConverterCommand {
+    type Error = String;
+
+    fn try_from(command: Vec<String>) -> Result<ConverterCommand, String> {
+        match command.first() {
+            Some(program) if !program.is_empty() => Ok(ConverterCommand(command)),
+            _ => Err("write a program and its arguments, as [\"pdftotext\", \"-\", \"-\"]".into()),
+        }
+    }
+}
+
+impl MailConfig {
+    /// Returns the converters.
+    pub(crate) fn to_converters(&self) -> ConverterSettings {
+        let defaults = ConverterLimits::default();
+        let limits = &self.converter_limits;
+        let converter = |(media_type, command): (&MediaTypePattern, &ConverterCommand)| {
+            AttachmentConverter { media_type: media_type.0.clone(), command: command.0.clone() }
+        };
+        ConverterSettings {
+            converters: self.converters.iter().map(converter).collect(),
+            limits: ConverterLimits {
+                time: limits
+                    .time
+                    .map_or(defaults.time, |seconds| Duration::from_secs(u64::from(seconds.get()))),
+                memory_bytes: limits.memory.map_or(defaults.memory_bytes, |memory| memory.0 as u64),
+                output_bytes: limits.output.map_or(defaults.output_bytes, |output| output.0),
+            },
+        }
+    }
 }
 
 /// `[query-log]`.
@@ -123,7 +205,9 @@ impl Config {
         let example = |error: &toml::de::Error| {
             // In a section, the message itself names the known keys.
             let known = |what: &str| error.message().contains(what);
-            let in_section = known("unknown field") || known("write a size as");
+            let in_section = ["unknown field", "write a size as", "write a program", "media type"]
+                .into_iter()
+                .any(known);
             let hint = if in_section { "see docs/configuration.md" } else { EXAMPLE_LINE_HINT };
             wrong(error.span(), error.message().to_string()).with_hint(hint)
         };
@@ -207,5 +291,27 @@ mod tests {
         assert_eq!(config.query_log.enabled, Some(true));
         assert_eq!(config.query_log.file.as_deref(), Some(Path::new("q.jsonl")));
         assert!(parse("[query-log]\nfil = \"q\"\n").is_err());
+        for (line, is_valid) in [
+            ("converters.\"application/pdf\" = [\"pdftotext\", \"-\", \"-\"]", true),
+            ("converters.\"image/*\" = [\"ocr\"]", true),
+            ("converters.pdf = [\"pdftotext\"]", false),
+            ("converters.\"a/b*\" = [\"x\"]", false),
+            ("converters.\"application/pdf\" = []", false),
+            ("converters.\"application/pdf\" = \"pdftotext\"", false),
+            ("converter-limits.time = 0", false),
+            ("converter-limits.tim = 1", false),
+        ] {
+            assert_eq!(parse(&format!("[mail]\n{line}\n")).is_ok(), is_valid, "{line}");
+        }
+        let limits = "time = 7\nmemory = \"1 MB\"\noutput = 9";
+        let text = format!(
+            "[mail.converters]\n\"Application/PDF\" = [\"a\", \"b\"]\n\
+             [mail.converter-limits]\n{limits}\n"
+        );
+        let settings = parse(&text).unwrap().mail.to_converters();
+        assert_eq!(settings.converters[0].media_type, "application/pdf");
+        assert_eq!(settings.converters[0].command, ["a", "b"]);
+        let ConverterLimits { time, memory_bytes, output_bytes } = settings.limits;
+        assert_eq!((time.as_secs(), memory_bytes, output_bytes), (7, 1_000_000, 9));
     }
 }

@@ -15,7 +15,7 @@ use larder_store::{
     DataDirectory, FilePrivacy, LastCommit, LockHolder, LockRequester, OperationId, OutputFile,
     PendingWork, Reader, Store, StoreOptions, WaitNotice,
 };
-use larder_sync::DEFAULT_INHERITED_LABELS;
+use larder_sync::{ConverterSettings, DEFAULT_INHERITED_LABELS};
 use larder_time::civil::Instant;
 use larder_time::zone::{Zone, ZoneDatabase};
 use std::cell::Cell;
@@ -33,6 +33,8 @@ pub(crate) struct CommandContext {
     pub(crate) format: OutputFormat,
     /// The addresses of the user, by which personal messages are known.
     pub(crate) mail_addresses: Vec<String>,
+    /// The converters of attachments.
+    pub(crate) converters: ConverterSettings,
     /// The labels that new replies inherit from their threads.
     pub(crate) inherited_labels: Vec<String>,
     /// The labels whose messages are hidden from searches that do not name them.
@@ -131,6 +133,7 @@ impl CommandContext {
                 user_locale: read_user_locale(),
                 saved_searches: Arc::default(),
             },
+            converters: config.mail.to_converters(),
             mail_addresses: config.mail.addresses,
             inherited_labels: config.mail.inherited_labels.unwrap_or_else(|| {
                 DEFAULT_INHERITED_LABELS.iter().map(ToString::to_string).collect()

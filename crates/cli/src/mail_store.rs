@@ -164,7 +164,7 @@ pub(crate) fn print_outdated_note(
     context: &mut CommandContext,
     reader: &Reader,
 ) -> Result<(), CommandFailure> {
-    if larder_sync::is_mail_outdated(reader, &context.mail_addresses)? {
+    if larder_sync::is_mail_outdated(reader, &context.mail_addresses, &context.converters)? {
         context.print_note("the index of mail is out of date; run: larder sync");
     }
     Ok(())

@@ -320,3 +320,38 @@ fn an_index_without_tables_is_made_by_the_next_synchronisation() {
     assert_eq!(lines(&home, &["walrus"]), before);
     assert_eq!(home.code(&["check"], 0).stderr(), "");
 }
+
+/// The warning about attachments that cannot be converted, and words of those that can.
+#[test]
+fn converters_are_configured() {
+    let home = Home::new();
+    home.configure(
+        "[mail.converters]\n\"application/pdf\" = [\"tr\", \"A-Z\", \"a-z\"]\n\
+         \"application/x-a\" = [\"no-such-program\"]\n",
+    );
+    let part = |media_type| {
+        format!(
+            "--b\nContent-Type: {media_type}; name=x\nContent-Disposition: attachment\n\nSEAL\n"
+        )
+    };
+    let text = format!(
+        "From: a@x.example\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n{}{}--b--\n",
+        part("application/pdf"),
+        part("application/x-a"),
+    );
+    std::fs::create_dir_all(home.work("mail/cur")).unwrap();
+    std::fs::write(home.work("mail/cur/1:2,S"), text).unwrap();
+    home.ok(&["sources", "add", "mail"]);
+    insta::assert_snapshot!(home.code(&["sync"], 0).masked_output(), @r"
+    mail: 1 added (1 folder of 1 listed)
+    ! warning: converter no-such-program: the program was not found (1 attachment, such as in [HOME]/work/mail/cur/1:2,S)
+    ");
+    let found = home.ok(&["find", "--kind", "message", "--count", "seal"]);
+    assert_eq!(found.trim(), "1");
+    home.configure("[mail.converters]\npdf = [\"pdftotext\"]\n");
+    insta::assert_snapshot!(home.code(&["sync"], 2).masked_output(), @r#"
+    ! error: [HOME]/home/.config/larder/config.toml: line 2: "pdf" is no media type: write one as "application/pdf" or "image/*"
+    ! hint: see docs/configuration.md
+    exit 2
+    "#);
+}

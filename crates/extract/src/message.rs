@@ -17,8 +17,10 @@ use larder_format::fold::fold;
 use larder_format::message::{
     MailAddress, Message, MessageHeaders, MessagePart, MessageProblem, PartContent, PartRole,
 };
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
@@ -100,6 +102,8 @@ pub struct MessageDocument {
     pub message_id: Option<String>,
     /// The states that come from the contents.
     pub flags: MessageFlags,
+    /// The texts of converted attachments, by the place of the part.
+    converted_texts: BTreeMap<usize, Arc<str>>,
 }
 
 impl MessageExtractor {
@@ -141,7 +145,13 @@ impl MessageExtractor {
             reply_to: headers.reply_to.clone(),
             keywords: headers.keywords.clone(),
         };
-        MessageDocument { message_id: headers.message_id.clone(), message, summary, flags }
+        MessageDocument {
+            message_id: headers.message_id.clone(),
+            message,
+            summary,
+            flags,
+            converted_texts: BTreeMap::new(),
+        }
     }
 
     fn content_flags(&self, message: &Message) -> MessageFlags {
@@ -184,7 +194,7 @@ impl MessageExtractor {
                 visit(*field, value, None);
             }
         });
-        writer.visit_embedded(message);
+        writer.visit_embedded(document);
         for part in &message.parts {
             writer.visit_value(MessageTermField::MediaType, &part.media_type);
         }
@@ -198,6 +208,26 @@ impl MessageDocument {
     #[must_use]
     pub fn problems(&self) -> &[MessageProblem] {
         &self.message.problems
+    }
+
+    /// Gives attachments the texts that `convert` returns, in place of their own, if they have any.
+    pub fn convert_attachments(
+        &mut self,
+        convert: &mut dyn FnMut(&MessagePart) -> Option<Arc<str>>,
+    ) {
+        for (place, part) in self.message.attachments() {
+            if let Some(text) = convert(part) {
+                self.converted_texts.insert(place, text);
+            }
+        }
+    }
+
+    /// Returns the text of a part.
+    fn part_text(&self, place: usize) -> Option<Cow<'_, str>> {
+        match self.converted_texts.get(&place) {
+            Some(text) => Some(Cow::Borrowed(text)),
+            None => self.message.parts.get(place).and_then(MessagePart::plain_text),
+        }
     }
 
     /// Returns hashes of the Message-IDs of the thread: its own first, then those that it refers
@@ -372,7 +402,8 @@ impl<V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'_, V> {
     }
 
     /// Visits attached texts, and messages in the message.
-    fn visit_embedded(&mut self, message: &Message) {
+    fn visit_embedded(&mut self, document: &MessageDocument) {
+        let message = &document.message;
         let body: Vec<usize> = message.body_parts().map(|(place, _)| place).collect();
         let mut position = EMBEDDED_POSITIONS.start;
         let mut is_inner = false;
@@ -389,7 +420,7 @@ impl<V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'_, V> {
             let is_inner_body = is_inner && part.role == PartRole::Body;
             if !body.contains(&place)
                 && (is_attached || is_inner_body)
-                && let Some(text) = part.plain_text()
+                && let Some(text) = document.part_text(place)
             {
                 position = self.visit_text(&text, position, EMBEDDED_POSITIONS.end);
             }

@@ -174,6 +174,7 @@ pub use crate::mail::batch::{
     MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState, PreparedMessage,
 };
 pub use crate::mail::columns::{BlockValues, MailBlock, MailColumn, MailSet, block_of, date_value};
+pub use crate::mail::conversions::{ConversionKey, ConvertedText, MessageConversion};
 pub use crate::mail::former_states::FormerMailStates;
 pub use crate::mail::labels::{LabelBatch, ListedLabels};
 pub use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};

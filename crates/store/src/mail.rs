@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `before_image` | the former states of messages, by batch |
 //! | `columns` | columns and sets, by block |
+//! | `conversions` | the texts that converters made of attachments |
 //! | `labels` | the labels of messages |
 //! | `former_states` | the states of messages after an earlier batch |
 //! | `page_cache` | what a reader keeps until the next write |
@@ -28,6 +29,7 @@
 pub(crate) mod batch;
 pub(crate) mod before_image;
 pub(crate) mod columns;
+pub(crate) mod conversions;
 pub(crate) mod former_states;
 pub(crate) mod labels;
 pub(crate) mod page_cache;

@@ -18,6 +18,7 @@ use crate::mail::batch::{MailFile, MailFileState, name_other_text, rule_row_key}
 use crate::mail::columns::{
     BlockValues, MailBlock, MailColumn, MailSet, for_each_label_set, row_number,
 };
+use crate::mail::conversions::{ConversionKey, ConvertedText, find_conversion, unconverted_files};
 use crate::mail::former_states::FormerMailStates;
 use crate::mail::labels::{ListedLabels, read_label_cursor, read_label_names};
 use crate::mail::threads::{find_thread, thread_members};
@@ -428,6 +429,17 @@ impl<'r> MailReader<'r> {
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
+    }
+
+    /// Returns the text that a converter made of an attachment, if it is known.
+    pub fn find_conversion(&self, key: &ConversionKey) -> Result<Option<ConvertedText>> {
+        self.run(|tx| find_conversion(tx, key))
+    }
+
+    /// Returns the files of a collection with attachments that could not be converted, as directory
+    /// and name.
+    pub fn unconverted_files(&self, collection: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        self.run(|tx| unconverted_files(tx, collection))
     }
 
     /// Returns the message of a file; `None`: the file is not known. Directories are named by their

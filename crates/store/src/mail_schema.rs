@@ -34,6 +34,11 @@
 //!   that the batch `seq` changed; `previous`: the batch of the record before it; `first_new_row`:
 //!   the first row that is new in the batch; `data`: NULL if the former states are not known. See
 //!   `mail::before_image`.
+//! * `mail_conversion(id, key, text, failure, text_hash)`: the text that a converter made of an
+//!   attachment; `key`: the SHA-256 of the command of the converter and the content; `failure`: the
+//!   reason that the text is not complete, or NULL; `text_hash`: a hash of the text.
+//!   `mail_conversion_use(item, conversion, text_hash)`: the messages with such attachments, with
+//!   the hash of the text whose words the index has. A text without a use is deleted.
 //! * In `meta`: `mail_fingerprint`: the rules with which messages are read.
 //!   `mail_outdated_end`: the row before which messages were read with other rules; their files are
 //!   to be read again. It is missing if there are none.
@@ -109,6 +114,20 @@ CREATE TABLE mail_thread(
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE mail_thread_id(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL) STRICT;
 CREATE TABLE mail_thread_alias(thread INTEGER PRIMARY KEY, joined INTEGER NOT NULL) STRICT;
+CREATE TABLE mail_conversion(
+  id INTEGER PRIMARY KEY,
+  key BLOB NOT NULL UNIQUE,
+  text BLOB NOT NULL,
+  failure TEXT,
+  text_hash INTEGER NOT NULL
+) STRICT;
+CREATE TABLE mail_conversion_use(
+  item INTEGER NOT NULL,
+  conversion INTEGER NOT NULL,
+  text_hash INTEGER NOT NULL,
+  PRIMARY KEY(item, conversion)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mail_conversion_use_conversion ON mail_conversion_use(conversion);
 CREATE TABLE mail_before_image(
   id INTEGER PRIMARY KEY,
   seq INTEGER NOT NULL,

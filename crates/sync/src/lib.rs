@@ -13,7 +13,9 @@
 //! | module | contents |
 //! |---|---|
 //! | `adoption` | labels and saved searches of other mail programs |
+//! | `attachment_conversion` | the texts of attachments, by converters |
 //! | `compression` | recognition of compressed files |
+//! | `converter_process` | running a converter within limits |
 //! | `error` | errors that end an import or an export |
 //! | `export` | export of a collection |
 //! | `import` | import into collections |
@@ -27,7 +29,9 @@
 //! | `mail_watch` | keeping the index up to date |
 
 mod adoption;
+mod attachment_conversion;
 mod compression;
+mod converter_process;
 mod error;
 mod export;
 mod import;
@@ -43,7 +47,9 @@ mod sync_round;
 pub use crate::adoption::{
     AdoptionReport, ForeignMail, RefusedSearch, RunProgram, adopt_mail, read_mu, read_notmuch,
 };
+pub use crate::attachment_conversion::{AttachmentConverter, ConversionFailure, ConverterSettings};
 pub use crate::compression::{Compression, detect_compression};
+pub use crate::converter_process::ConverterLimits;
 pub use crate::error::Error;
 pub use crate::export::{ExportReport, export};
 pub use crate::import::{

@@ -16,6 +16,7 @@
 mod file_changes;
 mod message_pipeline;
 
+use crate::attachment_conversion::{ConversionFailure, ConversionRun, ConverterSettings};
 use crate::error::Error;
 use crate::maildir::{
     DirectoryState, MaildirDirectory, MaildirProblem, MaildirProblemReason, find_absent_folder,
@@ -33,6 +34,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The number of messages of a batch: at most as many as are written in a tenth of a second.
@@ -61,6 +63,8 @@ pub struct MailSyncOptions {
     pub sort_inodes: bool,
     /// The addresses of the user.
     pub personal_addresses: Vec<String>,
+    /// The converters of attachments.
+    pub converters: ConverterSettings,
 }
 
 impl Default for MailSyncOptions {
@@ -72,6 +76,7 @@ impl Default for MailSyncOptions {
             readers: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS),
             sort_inodes: true,
             personal_addresses: Vec::new(),
+            converters: ConverterSettings::default(),
         }
     }
 }
@@ -95,6 +100,8 @@ pub struct MailSyncReport {
     pub scanned_folders: Vec<PathBuf>,
     /// Folders and files that could not be read, and damaged messages.
     pub problems: Vec<MailSyncProblem>,
+    /// Attachments that could not be converted.
+    pub conversion_failures: Vec<ConversionFailure>,
     /// Whether the user interrupted it. What was committed stays.
     pub is_interrupted: bool,
 }
@@ -127,6 +134,7 @@ struct MailSync<'s> {
     options: &'s MailSyncOptions,
     operation: Operation,
     report: MailSyncReport,
+    conversions: Arc<ConversionRun>,
     is_cancelled: &'s dyn Fn() -> bool,
 }
 
@@ -170,21 +178,32 @@ pub fn sync_locked_maildir(
         options,
         operation: Operation::new("sync", collection, now_milliseconds()),
         report: MailSyncReport::default(),
+        conversions: Arc::new(ConversionRun::new(&options.converters, options.is_full)),
         is_cancelled,
     };
     sync.run(first_row, report_progress)?;
+    sync.report.conversion_failures = sync.conversions.failures();
     Ok(sync.report)
 }
 
 /// Returns whether messages of the index were read with other rules than those of this program and
-/// these addresses of the user. The next synchronisation reads them again.
+/// these addresses and converters of the user. The next synchronisation reads them again.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn is_mail_outdated(reader: &Reader, personal_addresses: &[String]) -> Result<bool, Error> {
+pub fn is_mail_outdated(
+    reader: &Reader,
+    personal_addresses: &[String],
+    converters: &ConverterSettings,
+) -> Result<bool, Error> {
     let rules = reader.mail()?.reading_rules()?;
-    let fingerprint = MailBatchBuilder::new(personal_addresses).fingerprint_text();
+    let fingerprint = reading_fingerprint(personal_addresses, converters);
     Ok(rules.has_outdated_messages || rules.fingerprint.is_some_and(|known| known != fingerprint))
+}
+
+/// Returns the text that identifies the rules by which messages are read.
+fn reading_fingerprint(personal_addresses: &[String], converters: &ConverterSettings) -> String {
+    MailBatchBuilder::new(personal_addresses).fingerprint_text() + &converters.fingerprint_text()
 }
 
 fn now_milliseconds() -> i64 {
@@ -330,11 +349,16 @@ impl MailSync<'_> {
             is_new: listing.is_new,
             state: state.to_vec(),
         };
-        let rules = MailBatchBuilder::new(&self.options.personal_addresses).fingerprint_text();
-        let (files, known_rules) = {
+        let rules = reading_fingerprint(&self.options.personal_addresses, &self.options.converters);
+        let (files, known_rules, unconverted) = {
             let reader = self.store.open_reader()?;
             let mail = reader.mail()?;
-            (compare.resolve(&mail)?, mail.reading_rules()?)
+            // Conversions that failed are tried again.
+            let unconverted = match self.options.is_full {
+                true => mail.unconverted_files(self.collection)?,
+                false => Vec::new(),
+            };
+            (compare.resolve(&mail)?, mail.reading_rules()?, unconverted)
         };
         if known_rules.fingerprint.as_ref() != Some(&rules) {
             self.apply(vec![MailChange::SetReadingRules(rules)], None, 0)?;
@@ -344,6 +368,8 @@ impl MailSync<'_> {
         let mut first: Vec<MailChange> = opened.map(|listing| put(listing, &[])).collect();
         self.report.renamed_files = files.renamed.len();
         self.report.removed_files = files.removed.len();
+        let expire = |(directory, name)| MailChange::ExpireFile { directory, name };
+        first.extend(unconverted.into_iter().map(expire));
         first.extend(files.renamed);
         first.extend(files.edited);
         self.apply_all(first)?;
@@ -431,10 +457,10 @@ impl MailSync<'_> {
         }
         let (mut done, mut read) = (0, 0);
         let mut unread = Vec::new();
-        let pipeline = MessagePipeline::start(self.root, files, first_row, self.options)?;
-        for PreparedBatch { changes, words, end_row, problems, unread_directories, count } in
-            pipeline
-        {
+        let mut pipeline = self.start_pipeline(files, first_row)?;
+        while let Some(batch) = pipeline.next_batch(self.is_cancelled) {
+            let PreparedBatch { changes, words, end_row, problems, unread_directories, count } =
+                batch;
             if (self.is_cancelled)() {
                 self.report.is_interrupted = true;
                 break;
@@ -448,10 +474,28 @@ impl MailSync<'_> {
             report_progress(MailSyncProgress { done, total });
         }
         if !self.report.is_interrupted && done != total {
-            return Err(Error::ThreadDied);
+            if !(self.is_cancelled)() {
+                return Err(Error::ThreadDied);
+            }
+            self.report.is_interrupted = true;
         }
         while !(self.is_cancelled)() && self.store.merge_words(MERGED_BYTES_PER_STEP)? {}
         Ok((read, unread))
+    }
+
+    fn start_pipeline(
+        &self,
+        files: Vec<larder_store::MailFile>,
+        first_row: u32,
+    ) -> Result<MessagePipeline, Error> {
+        let mut indexes = Vec::new();
+        if self.conversions.has_converters() {
+            for _ in 0..self.options.readers.max(1) {
+                indexes.push(self.store.open_reader()?);
+            }
+        }
+        let (options, conversions) = (self.options, &self.conversions);
+        MessagePipeline::start(self.root, files, first_row, options, conversions, indexes)
     }
 
     /// Writes changes without new messages, in batches.

@@ -3,7 +3,7 @@
 use crate::mail_sync::{check, counts, full_sync, small_batches};
 use crate::mail_sync_model::assert_same_as_fresh;
 use crate::mailbox::{COLLECTION, Mailbox, indexed_messages, message};
-use larder_sync::{MailSyncOptions, is_mail_outdated, sync_maildir};
+use larder_sync::{ConverterSettings, MailSyncOptions, is_mail_outdated, sync_maildir};
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -75,7 +75,8 @@ fn other_rules_read_all_files_again() {
     };
     mailbox.sync();
     let is_outdated = |mailbox: &Mailbox, addresses: &[String]| {
-        is_mail_outdated(&mailbox.store.open_reader().unwrap(), addresses).unwrap()
+        let reader = mailbox.store.open_reader().unwrap();
+        is_mail_outdated(&reader, addresses, &ConverterSettings::default()).unwrap()
     };
     assert!(!is_outdated(&mailbox, &[]) && is_outdated(&mailbox, &own(1).personal_addresses));
     assert_eq!(mailbox.find("flag:personal"), [""; 0]);
@@ -125,7 +126,8 @@ fn an_unreadable_file_does_not_keep_the_index_out_of_date() {
         assert_eq!((report.reread_files, report.problems.len()), (read, 1));
         assert_eq!(mailbox.find("").len(), all);
         let reader = mailbox.store.open_reader().unwrap();
-        assert!(!is_mail_outdated(&reader, &own().personal_addresses).unwrap());
+        let (addresses, converters) = (own().personal_addresses, own().converters);
+        assert!(!is_mail_outdated(&reader, &addresses, &converters).unwrap());
     }
     fs::remove_file(&file).unwrap();
     fs::write(&file, bytes).unwrap();

@@ -7,6 +7,7 @@
     reason = "tests fail by panics"
 )]
 
+mod attachment_conversion;
 mod book;
 mod calendar_contexts;
 mod calendars;

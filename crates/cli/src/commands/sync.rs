@@ -11,8 +11,8 @@ use crate::mail_store::{
 };
 use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
 use larder_sync::{
-    MailRuleReport, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch, MailWatchEvent,
-    MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
+    ConversionFailure, MailRuleReport, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch,
+    MailWatchEvent, MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
 };
 use serde_json::json;
 use std::cell::Cell;
@@ -146,6 +146,7 @@ impl SyncArgs {
             readers: self.tune_readers.unwrap_or(defaults.readers),
             sort_inodes: self.tune_sort_inodes,
             personal_addresses: context.mail_addresses.clone(),
+            converters: context.converters.clone(),
             ..defaults
         }
     }
@@ -225,6 +226,7 @@ impl<'c> RoundPrinter<'c> {
             report.renamed_files,
             report.removed_files,
             problems.len(),
+            report.conversion_failures.len(),
         ];
         if self.is_watch && (self.context.quiet || changes.iter().all(|count| *count == 0)) {
             return;
@@ -315,6 +317,14 @@ fn print_report(
         let further = format_count((damaged.len() - MAX_PRINTED_PROBLEMS) as u64, "further file");
         context.print_note(format!("{further} with damage not shown"));
     }
+    for failure in &report.conversion_failures {
+        let path = sanitize_line(&failure.path.display().to_string());
+        let program = sanitize_line(&failure.program);
+        let count = format_count(failure.attachments as u64, "attachment");
+        let reason = sanitize_line(&failure.reason);
+        context
+            .print_warning(format!("converter {program}: {reason} ({count}, such as in {path})"));
+    }
     if context.format == OutputFormat::Json {
         let problem = |one: &&MailSyncProblem| {
             json!({
@@ -322,6 +332,13 @@ fn print_report(
                 "is_left_out": one.is_left_out,
             })
         };
+        let failure = |one: &ConversionFailure| {
+            json!({
+                "program": one.program, "reason": one.reason, "attachments": one.attachments,
+                "path": one.path.to_string_lossy(),
+            })
+        };
+        let failures: Vec<_> = report.conversion_failures.iter().map(failure).collect();
         context.out.print_json(&json!({
             "name": name,
             "added_files": report.added_files, "reread_files": report.reread_files,
@@ -330,6 +347,7 @@ fn print_report(
             "listed_directories": report.listed_directories,
             "is_interrupted": report.is_interrupted,
             "problems": problems.iter().map(problem).collect::<Vec<_>>(),
+            "conversion_failures": failures,
         }))?;
         return Ok(());
     }

@@ -19,6 +19,7 @@ use crate::mail::batch::{
 };
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
+use crate::mail::conversions::ConversionWriter;
 use crate::mail::labels::LabelWriter;
 use crate::mail::threads::{ThreadDepartures, join_thread};
 use crate::mail_schema::OUTDATED_END_KEY;
@@ -67,6 +68,7 @@ pub(super) struct MailWriter<'w, 'a> {
     pub(super) collection: CollectionKey,
     pub(super) columns: ColumnWriter,
     pub(super) labels: LabelWriter,
+    pub(super) conversions: ConversionWriter,
     directories: HashMap<Vec<u8>, DirectoryRow>,
     departures: ThreadDepartures,
     /// The row before which messages were read with other rules.
@@ -100,6 +102,7 @@ impl<'w, 'a> MailWriter<'w, 'a> {
             collection,
             columns: ColumnWriter::default(),
             labels: LabelWriter::default(),
+            conversions: ConversionWriter::default(),
             directories: HashMap::new(),
             departures: ThreadDepartures::default(),
             outdated_end,
@@ -108,8 +111,9 @@ impl<'w, 'a> MailWriter<'w, 'a> {
 
     /// Writes what was collected: columns, labels and threads, with their before-image.
     pub(super) fn finish(self) -> Result<(), ApplyError> {
-        let MailWriter { batch, mut columns, labels, departures, .. } = self;
+        let MailWriter { batch, mut columns, labels, conversions, departures, .. } = self;
         let tx = batch.tx;
+        conversions.finish(tx)?;
         departures.divide_threads(tx, &mut columns)?;
         let mut before = BeforeImageWriter::new(batch.rows.last_row_number);
         columns.write(tx, &mut before)?;
@@ -324,6 +328,7 @@ impl MailWriter<'_, '_> {
         self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
         join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
         self.restore_labels(uid, row, message.text_hash)?;
+        self.conversions.add_uses(tx, item, &message.conversions)?;
         self.mark_returned(uid, item)?;
         self.batch.added += 1;
         Ok(item)
@@ -483,6 +488,7 @@ impl MailWriter<'_, '_> {
     pub(super) fn delete_message(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, row) = (self.batch.tx, row_number(item)?);
         self.keep_labels(item, row)?;
+        self.conversions.release_uses(tx, item)?;
         self.keep_name(item)?;
         self.record_removal(item)?;
         let columns = [MailColumn::Date, MailColumn::Flags, MailColumn::Size, MailColumn::Changed];

@@ -93,7 +93,13 @@ impl MailWriter<'_, '_> {
         }
         let least = self.least_rank(item)?;
         if least == self.message_rank(item)? {
-            self.update_states(item)
+            // A converter that failed before may have a text now, whose words have no row yet.
+            if least != Some(message.rank)
+                || self.conversions.has_texts(self.batch.tx, item, &message.conversions)?
+            {
+                return self.update_states(item);
+            }
+            self.replace_message(item, message).map(drop)
         } else if least == Some(message.rank) {
             self.replace_message(item, message).map(drop)
         } else {

@@ -6,6 +6,7 @@
 
 use super::BlockRows;
 use super::columns::{MailColumn, block_of, present_rows, read_values};
+use super::conversions::MessageConversion;
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTableWriter;
 use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
@@ -14,6 +15,7 @@ use crate::write_transaction::WriteTransaction;
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::{MessageDocument, MessageExtractor, MessageTermField};
 use larder_format::maildir_name::MaildirFlags;
+use larder_format::message::MessagePart;
 use larder_index::{
     EncodedSegment, FullWordMerge, ReadSegments as _, Segment, WordBuffer, WordIndex,
 };
@@ -21,6 +23,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The changes of one batch to the mail of one collection.
@@ -142,6 +145,8 @@ pub struct PreparedMessage {
     pub(crate) summary: Vec<u8>,
     /// Hashes of the Message-IDs of its thread, its own first.
     pub(crate) thread_ids: Vec<i64>,
+    /// The attachments that were converted.
+    pub(crate) conversions: Vec<MessageConversion>,
 }
 
 /// Makes messages ready to be written, and collects their words.
@@ -175,7 +180,26 @@ impl MailBatchBuilder {
         bytes: &[u8],
         fallback_date: i64,
     ) -> (PreparedMessage, MessageDocument) {
-        let document = self.extractor.extract(bytes, fallback_date);
+        self.prepare_converted(row, bytes, fallback_date, &mut |_| None)
+    }
+
+    /// Parses a file as [`MailBatchBuilder::prepare`] does. `convert` gets each attachment, and
+    /// returns its text if a converter is set for it.
+    pub fn prepare_converted(
+        &mut self,
+        row: u32,
+        bytes: &[u8],
+        fallback_date: i64,
+        convert: &mut dyn FnMut(&MessagePart) -> Option<MessageConversion>,
+    ) -> (PreparedMessage, MessageDocument) {
+        let mut document = self.extractor.extract(bytes, fallback_date);
+        let mut conversions = Vec::new();
+        document.convert_attachments(&mut |part| {
+            let conversion = convert(part)?;
+            let text = Arc::clone(&conversion.converted.text);
+            conversions.push(conversion);
+            Some(text)
+        });
         let words = &mut self.words;
         self.extractor.for_each_term(&document, |field, word, position| {
             words.add(row, field, word, position);
@@ -194,6 +218,7 @@ impl MailBatchBuilder {
             size: document.summary.size,
             flags: document.flags,
             summary: document.summary.to_bytes(),
+            conversions,
         };
         (message, document)
     }

@@ -9,24 +9,31 @@
 
 use super::file_changes::{delivery_time, file_path, file_state};
 use super::{MailSyncOptions, MailSyncProblem};
+use crate::attachment_conversion::ConversionRun;
 use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
 use larder_format::message::MessageProblem;
-use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile, MailFileState};
+use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile, MailFileState, Reader};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// The first batch is small, so that the newest messages are found at once; the size doubles.
 const FIRST_BATCH_MESSAGES: usize = 128;
 /// The bytes of the files of a batch, after which it ends early.
 const MAX_BATCH_BYTES: usize = 48 << 20;
+/// The time that the converters of a batch take, after which it ends early.
+const MAX_BATCH_CONVERSION_TIME: Duration = Duration::from_secs(2);
+/// The time between two looks whether a synchronisation is cancelled that waits for converters.
+const CANCELLATION_TICK: Duration = Duration::from_millis(100);
 /// The bytes of the buffer of files that are kept for the next one.
 const MAX_KEPT_BUFFER_BYTES: usize = 4 << 20;
 /// The largest file that is read. Larger ones are no mail: no server accepts them.
@@ -61,22 +68,32 @@ type SentJob = (ReadJob, SyncSender<PreparedBatch>);
 pub(super) struct MessagePipeline {
     /// The jobs that no thread has.
     jobs: std::vec::IntoIter<ReadJob>,
-    sender: Sender<SentJob>,
+    /// `None` at the end.
+    sender: Option<Sender<SentJob>>,
     /// The channels of the jobs that were given out, in their order.
     pending: VecDeque<Receiver<PreparedBatch>>,
+    has_converters: bool,
+    /// Ends the converters that are running.
+    is_cancelled: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl MessagePipeline {
-    /// Starts the threads.
+    /// Starts the threads. With converters, `indexes` has a reader for each.
     pub(super) fn start(
         root: &Path,
         files: Vec<MailFile>,
         first_row: u32,
         options: &MailSyncOptions,
+        conversions: &Arc<ConversionRun>,
+        indexes: Vec<Reader>,
     ) -> Result<MessagePipeline, Error> {
         let readers = options.readers.max(1);
         let (sender, receiver) = channel();
         let receiver = Arc::new(Mutex::new(receiver));
+        let mut indexes = indexes.into_iter();
+        let mut threads = Vec::with_capacity(readers);
+        let is_cancelled = Arc::<AtomicBool>::default();
         for number in 0..readers {
             let worker = ReadWorker {
                 root: root.to_path_buf(),
@@ -84,14 +101,26 @@ impl MessagePipeline {
                 builder: MailBatchBuilder::new(&options.personal_addresses),
                 sort_inodes: options.sort_inodes,
                 bytes: Vec::new(),
+                conversions: Arc::clone(conversions),
+                index: indexes.next(),
+                is_cancelled: Arc::clone(&is_cancelled),
             };
-            Builder::new()
+            let thread = Builder::new()
                 .name(format!("mail-reader-{number}"))
                 .spawn(move || worker.run())
                 .map_err(Error::SpawnThread)?;
+            threads.push(thread);
         }
         let jobs = divide_files(files, first_row, options).into_iter();
-        let mut pipeline = MessagePipeline { jobs, sender, pending: VecDeque::new() };
+        let (sender, pending) = (Some(sender), VecDeque::new());
+        let mut pipeline = MessagePipeline {
+            jobs,
+            sender,
+            pending,
+            has_converters: conversions.has_converters(),
+            is_cancelled,
+            threads,
+        };
         // One more, so that no thread waits for the writer.
         for _ in 0..=readers {
             pipeline.send_job();
@@ -104,25 +133,43 @@ impl MessagePipeline {
         let Some(job) = self.jobs.next() else { return };
         let (sender, batches) = sync_channel(1);
         // Without threads the channel of the job is closed.
-        if self.sender.send((job, sender)).is_ok() {
+        if self.sender.as_ref().is_some_and(|jobs| jobs.send((job, sender)).is_ok()) {
             self.pending.push_back(batches);
         }
     }
-}
 
-impl Iterator for MessagePipeline {
-    type Item = PreparedBatch;
-
-    fn next(&mut self) -> Option<PreparedBatch> {
+    /// Returns the next batch; `None`: there is none, or `is_cancelled` is true while a converter
+    /// is waited for.
+    pub(super) fn next_batch(&mut self, is_cancelled: &dyn Fn() -> bool) -> Option<PreparedBatch> {
         loop {
-            match self.pending.front()?.recv() {
+            let batches = self.pending.front()?;
+            let received = match self.has_converters {
+                true => batches.recv_timeout(CANCELLATION_TICK),
+                false => batches.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match received {
                 Ok(batch) => return Some(batch),
+                Err(RecvTimeoutError::Timeout) if is_cancelled() => return None,
+                Err(RecvTimeoutError::Timeout) => {}
                 // All batches of the job came.
-                Err(_) => {
+                Err(RecvTimeoutError::Disconnected) => {
                     self.pending.pop_front();
                     self.send_job();
                 }
             }
+        }
+    }
+}
+
+impl Drop for MessagePipeline {
+    /// Ends the threads, and the converters that they run.
+    fn drop(&mut self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+        self.pending.clear();
+        self.sender = None;
+        for thread in self.threads.drain(..) {
+            // That a thread died was noticed by its missing batches.
+            let _died = thread.join();
         }
     }
 }
@@ -150,6 +197,10 @@ struct ReadWorker {
     builder: MailBatchBuilder,
     sort_inodes: bool,
     bytes: Vec<u8>,
+    conversions: Arc<ConversionRun>,
+    /// The index, which has the texts of attachments that were converted before.
+    index: Option<Reader>,
+    is_cancelled: Arc<AtomicBool>,
 }
 
 impl ReadWorker {
@@ -178,10 +229,11 @@ impl ReadWorker {
         files: &mut std::vec::IntoIter<MailFile>,
         row: &mut u32,
     ) -> PreparedBatch {
-        let (mut bytes, mut count) = (0, 0);
+        let (mut bytes, mut count, mut conversion_time) = (0, 0, Duration::ZERO);
         let mut renamed = RenamedFiles::default();
         let (mut changes, mut problems, mut unread_directories) = (vec![], vec![], vec![]);
         while bytes < MAX_BATCH_BYTES
+            && conversion_time < MAX_BATCH_CONVERSION_TIME
             && let Some(mut file) = files.next()
         {
             count += 1;
@@ -211,7 +263,15 @@ impl ReadWorker {
                 delivered => delivered,
             };
             bytes += self.bytes.len();
-            let (message, document) = self.builder.prepare(*row, &self.bytes, fallback_date);
+            let mut conversions =
+                self.conversions.begin_message(self.index.as_ref(), &path, &self.is_cancelled);
+            let (message, document) =
+                self.builder.prepare_converted(*row, &self.bytes, fallback_date, &mut |part| {
+                    let conversion = conversions.convert(part)?;
+                    bytes += conversion.converted.text.len();
+                    Some(conversion)
+                });
+            conversion_time += conversions.spent;
             *row = row.saturating_add(1);
             // A guess of a character set is seldom wrong.
             let is_guess = |problem: &&MessageProblem| {

@@ -11,7 +11,7 @@ use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
 use larder_store::{
-    CheckReport, DataDirectory, Error, HandlePrefix, PendingWork, Reader, Store, StoreFile,
+    CheckReport, DataDirectory, Error, Fault, HandlePrefix, PendingWork, Reader, Store, StoreFile,
 };
 use larder_sync::{MailSource, MailStores};
 use std::path::{Path, PathBuf};
@@ -116,12 +116,18 @@ pub(crate) fn check_mail_store(
     if !directory.has_store() {
         return Ok(None);
     }
-    match Store::open_to_copy(directory, &context.store_options(false)) {
+    let checked = Store::open_to_copy(directory, &context.store_options(false))
+        .and_then(|store| store.check());
+    match checked {
         Err(Error::NoStore { .. }) => {
             context.print_note("the creation of index.db was interrupted; run: larder sync");
             Ok(None)
         }
-        store => Ok(Some(store?.check()?)),
+        Err(error @ (Error::Damaged { .. } | Error::DamagedObject { .. })) => {
+            let faults = vec![Fault::Page(error.to_string())];
+            Ok(Some(CheckReport { faults, ..CheckReport::default() }))
+        }
+        report => Ok(Some(report?)),
     }
 }
 

@@ -298,6 +298,35 @@ fn one_question_is_about_all_kinds() {
     home.code(&["find", "anna", "--offset", "1"], 2);
 }
 
+/// Nothing in `index.db` is lost with it.
+#[test]
+fn a_damaged_index_is_made_again() {
+    let home = home_with_mail();
+    home.ok(&["edit", "--query", "walrus", "--label", "+tax"]);
+    let before = lines(&home, &["walrus"]);
+    for damage in [&b"garbage"[..], &[0; 40_000]] {
+        let path = home.data().join("index.db");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[..damage.len().min(40_000)].copy_from_slice(damage);
+        std::fs::write(&path, bytes).unwrap();
+        for name in ["index.db-wal", "index.db-shm"] {
+            drop(std::fs::remove_file(home.data().join(name)));
+        }
+        for args in [&["find", "walrus"][..], &["sync"], &["labels"]] {
+            let run = home.code(args, 4);
+            assert!(run.stderr().contains("larder check --rebuild"), "{args:?} {}", run.stderr());
+            assert!(!run.stderr().contains("restore"), "{args:?} {}", run.stderr());
+        }
+        let check = home.code(&["check"], 4);
+        assert!(check.stderr().contains("larder check --rebuild"), "{}", check.stderr());
+        let rebuilt = home.code(&["check", "--rebuild"], 0);
+        assert!(rebuilt.stderr().contains("index.db was deleted"), "{}", rebuilt.stderr());
+        assert_eq!(lines(&home, &["walrus"]), before);
+        assert_eq!(lines(&home, &["label:tax"]).len(), before.len());
+        assert_eq!(home.code(&["check"], 0).stderr(), "");
+    }
+}
+
 /// A process that creates `index.db` may be killed before the file has tables.
 #[test]
 fn an_index_without_tables_is_made_by_the_next_synchronisation() {

@@ -55,6 +55,7 @@
 //! | `store` | opening a store for writing |
 //! | `mail_reader` | reading mail: files, rows of messages, states, words |
 //! | `mail_sync_lock` | the lock of a synchronisation of mail |
+//! | `index_deletion` | deleting `index.db`, which is made again |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `mail` | the tables of mail |
 //! | `batch`, `apply` | changes, and the one function that writes them |
@@ -95,6 +96,7 @@ mod extractor_cache;
 mod failure_cause;
 mod handle;
 mod history;
+mod index_deletion;
 mod index_digest;
 mod index_maintenance;
 mod index_query;

@@ -1,5 +1,6 @@
 //! `larder check`.
 
+use super::sync::SyncArgs;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{
@@ -18,7 +19,8 @@ use std::path::Path;
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Rebuild all indexes from the items and compare; if pages of indexes are damaged, the store
-    /// is written anew, and the damaged file is kept
+    /// is written anew, and the damaged file is kept. A damaged index of mail is made again from
+    /// the mail
     #[arg(long)]
     rebuild: bool,
 }
@@ -45,7 +47,8 @@ impl CheckArgs {
         }
         let mail = check_mail_store(context)?;
         if report.faults.is_empty() {
-            return mail.map_or(Ok(CommandStatus::Done), |mail| finish_with_mail(context, &mail));
+            let Some(mail) = mail else { return Ok(CommandStatus::Done) };
+            return finish_with_mail(context, &mail, self.rebuild);
         }
         context.out.flush()?;
         let faults = format_count(report.faults.len() as u64, "fault");
@@ -58,8 +61,10 @@ impl CheckArgs {
 fn finish_with_mail(
     context: &mut CommandContext,
     report: &CheckReport,
+    rebuilds: bool,
 ) -> Result<CommandStatus, CommandFailure> {
-    if context.format == OutputFormat::Text {
+    let is_readable = report.database_bytes > 0;
+    if context.format == OutputFormat::Text && is_readable {
         let (messages, bytes) = (format_count(report.items, "message"), report.database_bytes);
         context
             .out
@@ -72,8 +77,13 @@ fn finish_with_mail(
         print_message("error", format!("index.db: {fault}"));
     }
     context.out.flush()?;
+    if rebuilds {
+        DataDirectory::new(&context.dir).delete_index(&context.store_options(false))?;
+        context.print_note("index.db was deleted, and is made again from the mail");
+        return SyncArgs::of_all_sources().run(context);
+    }
     Err(CommandFailure::new(FailureKind::Store, "the index of mail is damaged")
-        .with_hint("no mail is lost: delete index.db in the data directory; then: larder sync"))
+        .with_hint("no mail is lost; to make the index again: larder check --rebuild"))
 }
 
 /// Adds hints on what to do: indexes can be rebuilt from the items, the items cannot.

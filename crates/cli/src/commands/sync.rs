@@ -63,6 +63,20 @@ pub(crate) struct SyncArgs {
 const MAX_PRINTED_PROBLEMS: usize = 100;
 
 impl SyncArgs {
+    /// Returns the arguments of a plain `larder sync`.
+    pub(super) fn of_all_sources() -> SyncArgs {
+        SyncArgs {
+            names: Vec::new(),
+            full: false,
+            rules: false,
+            watch: false,
+            interval: 0,
+            tune_batch: larder_sync::DEFAULT_MAIL_BATCH,
+            tune_readers: None,
+            tune_sort_inodes: true,
+        }
+    }
+
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let sources = list_sources(context)?;
         for name in &self.names {

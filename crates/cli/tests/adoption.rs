@@ -46,7 +46,7 @@ fn a_dump_of_notmuch_is_taken_over() {
     home.code(&["find", "--kind", "message", "--count", "label:tax"], 1);
     home.code(&["adopt", "notmuch", "--from", "dump"], 3);
     assert_snapshot!(run(&["adopt", "notmuch", "--from", "dump", "--format", "json"]), @r#"
-    {"program":"notmuch","labelled":0,"waiting":1,"flag_tags":["unread"],"bad_lines":1,"searches":[],"refused":[{"name":"bad","query":"date:nonsense","reason":"unknown date \"nonsense\" (at character 1 of the query)"},{"name":"uses","query":"@bad","reason":"in the saved search @bad: unknown date \"nonsense\" (at character 1 of the query)"}],"operation":null}
+    {"program":"notmuch","labelled":0,"waiting":1,"unnamed":0,"flag_tags":["unread"],"bad_lines":1,"searches":[],"refused":[{"name":"bad","query":"date:nonsense","reason":"unknown date \"nonsense\" (at character 1 of the query)"},{"name":"uses","query":"@bad","reason":"in the saved search @bad: unknown date \"nonsense\" (at character 1 of the query)"}],"operation":null}
     ! error: labels: line 8: "+%zz" is not encoded as notmuch does
     ! error: search bad left out: date:nonsense: unknown date "nonsense" (at character 1 of the query)
     ! error: search uses left out: @bad: in the saved search @bad: unknown date "nonsense" (at character 1 of the query)

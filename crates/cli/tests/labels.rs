@@ -180,13 +180,15 @@ fn labels_are_exported_and_imported() {
     assert_snapshot!(other.run(&["labels", "import", "dump"]).masked_output(), @"labels of 2 messages changed. Undo: larder undo 2");
     assert_eq!(find(&other, "label:tax/2026 label:\"a b\" label:ok"), ["m0", "m1"]);
     let dump = "#notmuch-dump batch-tag:3 tags\n+new +unread -- id:m0@example.org\n\
-        +later -- id:far@example.org\n+x y -- id:m1@example.org\n";
+        +later -- id:far@example.org\n+x y -- id:m1@example.org\n\
+        +x -- id:notmuch-sha1-0123456789abcdef0123456789abcdef01234567\n";
     let imported = other.run_with(&["labels", "import", "-", "--replace"], dump.as_bytes());
     assert_eq!(imported.code, 3);
     assert_snapshot!(imported.masked_output(), @r#"
     labels of 2 messages changed. Undo: larder undo 3
     ! error: standard input: line 4: "y" is no tag: tags begin with +
     ! note: 1 message not in the index: their labels wait for them
+    ! note: 1 message left out: without a Message-ID
     ! note: left out, because they are flags: unread
     exit 3
     "#);
@@ -202,8 +204,49 @@ fn labels_are_exported_and_imported() {
     assert_eq!(find(&other, "label:a label:b"), ["m3"]);
 }
 
+/// notmuch takes flags from files that a line does not name.
+#[test]
+fn messages_whose_flags_are_unknown_are_not_exported() {
+    let home = home_with_mail();
+    home.write("Mail/new/6", "From: a@example.org\nSubject: statement\n\nno Message-ID\n");
+    home.write(
+        "Mail/cur/7:2,FRS",
+        "Message-ID: <m0@example.org>\nSubject: statement\n\nanother text\n",
+    );
+    home.ok(&["sync"]);
+    home.ok(&["edit", "--query", "statement", "--label", "+tax"]);
+    assert_snapshot!(home.run(&["labels", "export"]).masked_output(), @"
+    #notmuch-dump batch-tag:3 tags
+    +flagged +replied +tax -- id:m0@example.org
+    +tax -- id:m1@example.org
+    ! warning: 2 messages left out: no Message-ID, or one that notmuch cannot read
+    ");
+    for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        drop(std::fs::remove_file(home.data().join(name)));
+    }
+    assert_snapshot!(home.run(&["labels", "export"]).masked_output(), @"
+    #notmuch-dump batch-tag:3 tags
+    ! warning: 4 messages left out: not in the index; run: larder sync
+    exit 3
+    ");
+}
+
 #[test]
 fn wrong_labels_are_refused() {
+    let home = home_with_mail();
+    for (args, expected) in [
+        (&["--label", "-unread"][..], "unread is a flag of the file"),
+        (&["--label", "+x", "+flagged"], "flagged is a flag of the file"),
+    ] {
+        let run = home.code(&[&["edit", "mid:m0@example.org"], args].concat(), 2);
+        assert!(run.stderr().contains(expected), "{}", run.stderr());
+    }
+    let run = home.code(&["edit", "--label", "+x", "--query", "walrus"], 2);
+    assert!(run.stderr().contains("write --query before it"), "{}", run.stderr());
+    check_wrong_labels();
+}
+
+fn check_wrong_labels() {
     let home = home_with_mail();
     home.write("dump.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00");
     home.write("other.txt", "hello\n");

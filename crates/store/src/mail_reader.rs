@@ -176,6 +176,17 @@ impl<'r> MailReader<'r> {
         Ok(self.labelled_text(row)?.map(|message| message.uid))
     }
 
+    /// Returns whether the name of a message is its Message-ID, and not one made from its content.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn has_message_id(&self, row: u32) -> Result<bool> {
+        self.run(|tx| {
+            let mut select = tx.prepare_cached("SELECT uid_origin = 0 FROM item WHERE id = ?1")?;
+            Ok(select.query_row([row], |row| row.get(0)).optional()?.unwrap_or_default())
+        })
+    }
+
     /// Returns the name of a message, and the hash of its text; `None`: there is no such message.
     ///
     /// # Errors

@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
+/// The beginning of the name that notmuch gives a message without a Message-ID.
+const NOTMUCH_HASH_PREFIX: &str = "notmuch-sha1-";
 /// The number of messages that are looked up in one read transaction.
 const MESSAGES_PER_READ: usize = 1000;
 
@@ -25,6 +27,9 @@ pub struct LabelImportReport {
     pub labels: LabelReport,
     /// The number of messages that are not in the index: they get their labels when they come.
     pub waiting: u64,
+    /// The number of messages without a Message-ID, which notmuch names by a hash of the file: they
+    /// cannot be found by it, and are left out.
+    pub unnamed: u64,
     /// The tags of notmuch that were left out, because they are flags of files.
     pub flag_tags: BTreeSet<&'static str>,
 }
@@ -50,6 +55,10 @@ pub fn import_labels(
             if dump.format == LabelDumpFormat::Notmuch {
                 let is_flag = |tag: &&str| message.labels.remove(tag);
                 report.flag_tags.extend(NOTMUCH_FLAG_TAGS.into_iter().filter(is_flag));
+            }
+            if message.message_id.starts_with(NOTMUCH_HASH_PREFIX) {
+                report.unnamed += 1;
+                continue;
             }
             let mut texts = match &mail {
                 Some(mail) => find_texts(mail, &message.message_id)?,
@@ -88,8 +97,11 @@ fn find_texts(mail: &MailReader<'_>, message_id: &str) -> Result<Vec<LabelledTex
 pub struct LabelExportReport {
     /// The number of messages.
     pub messages: u64,
-    /// The number of messages that the other program could not read: for mu, those that are not in
-    /// the index, and those with none but labels that it does not take.
+    /// The number of messages that are not in the index: which flags their files have is not known,
+    /// and notmuch takes those from a file that a line does not name.
+    pub not_indexed: u64,
+    /// The number of messages that the other program could not read: those without a Message-ID,
+    /// and for mu those with none but labels that it does not take.
     pub left_out: u64,
 }
 
@@ -112,24 +124,24 @@ pub fn export_labels(
     for page in labelled.chunks(MESSAGES_PER_READ) {
         let mail = index.map(Reader::mail).transpose()?;
         for (uid, labels) in page {
-            let row = match &mail {
-                Some(mail) => mail.rows_with_uid(uid)?.first().copied(),
-                None => None,
+            let rows = match &mail {
+                Some(mail) => mail.rows_with_uid(uid)?,
+                None => Vec::new(),
             };
-            let indexed = mail.as_ref().zip(row);
+            let Some((mail, first)) = mail.as_ref().zip(rows.first()) else {
+                report.not_indexed += 1;
+                continue;
+            };
+            // A text that is found by another name than its Message-ID has one that Larder made.
             let text = match format {
+                _ if !mail.has_message_id(*first)? => None,
                 LabelDumpFormat::Notmuch => {
                     let mut tags = labels.clone();
-                    if let Some((mail, row)) = indexed {
-                        add_flag_tags(mail, row, &mut tags)?;
-                    }
+                    add_flag_tags(mail, &rows, &mut tags)?;
                     write_notmuch_line(uid, &tags)
                 }
-                LabelDumpFormat::Mu => match indexed {
-                    Some((mail, row)) => file_of_message(mail, roots, row)?
-                        .and_then(|path| write_mu_entry(&path, uid, labels)),
-                    None => None,
-                },
+                LabelDumpFormat::Mu => file_of_message(mail, roots, *first)?
+                    .and_then(|path| write_mu_entry(&path, uid, labels)),
             };
             match text {
                 Some(text) => {
@@ -143,13 +155,16 @@ pub fn export_labels(
     Ok(report)
 }
 
-/// Adds the tags that notmuch has for the flags of a message: a restore takes away those that a
-/// dump does not name.
-fn add_flag_tags(mail: &MailReader<'_>, row: u32, tags: &mut LabelList) -> Result<(), Error> {
-    let (block, place) = block_of(row);
-    let values = mail.values(MailColumn::Flags, block)?;
-    let bits = values.get(place).copied().unwrap_or_default();
-    let flags = MessageFlags::from_bits(u16::try_from(bits).unwrap_or_default());
+/// Adds the tags that notmuch has for the flags of a message, in which it has all texts with the
+/// Message-ID: a restore takes away those that a dump does not name.
+fn add_flag_tags(mail: &MailReader<'_>, rows: &[u32], tags: &mut LabelList) -> Result<(), Error> {
+    let mut flags = MessageFlags::default();
+    for row in rows {
+        let (block, place) = block_of(*row);
+        let values = mail.values(MailColumn::Flags, block)?;
+        let bits = values.get(place).copied().unwrap_or_default();
+        flags = flags.union(MessageFlags::from_bits(u16::try_from(bits).unwrap_or_default()));
+    }
     let named = [
         (MessageFlag::Attachment, "attachment"),
         (MessageFlag::Draft, "draft"),

@@ -144,7 +144,7 @@ fn print_report(
             .map(|one| json!({ "name": one.name, "query": one.query, "reason": one.reason }));
         context.out.print_json(&json!({
             "program": program, "labelled": labels.labels.changed, "waiting": labels.waiting,
-            "flag_tags": labels.flag_tags, "bad_lines": problems, "searches": searches,
+            "unnamed": labels.unnamed, "flag_tags": labels.flag_tags, "bad_lines": problems, "searches": searches,
             "refused": refused.collect::<Vec<_>>(),
             "operation": operation.map(OperationId::to_number),
         }))?;
@@ -162,6 +162,10 @@ fn print_report(
     if labels.waiting > 0 {
         let waiting = format_count(labels.waiting, "message");
         context.print_note(format!("{waiting} not in the index: labelled when they come"));
+    }
+    if labels.unnamed > 0 {
+        let count = format_count(labels.unnamed, "message");
+        context.print_note(format!("{count} left out: without a Message-ID"));
     }
     if !labels.flag_tags.is_empty() {
         let tags: Vec<&str> = labels.flag_tags.iter().copied().collect();

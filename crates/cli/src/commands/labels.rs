@@ -178,14 +178,20 @@ fn export(
             report
         }
     };
+    let mut status = CommandStatus::Done;
+    if report.not_indexed > 0 {
+        let count = format_count(report.not_indexed, "message");
+        context.print_warning(format!("{count} left out: not in the index; run: larder sync"));
+        status = CommandStatus::Rejected;
+    }
     if report.left_out > 0 {
         let count = format_count(report.left_out, "message");
         context.print_warning(match format {
             LabelDumpFormat::Notmuch => {
-                format!("{count} left out: notmuch cannot read their Message-IDs")
+                format!("{count} left out: no Message-ID, or one that notmuch cannot read")
             }
             LabelDumpFormat::Mu => format!(
-                "{count} left out: not in the index, or no label that mu takes (no spaces, / $ ' \" \\ `)"
+                "{count} left out: no Message-ID, or no label that mu takes (no spaces, / $ ' \" \\ `)"
             ),
         });
     }
@@ -193,7 +199,7 @@ fn export(
         let count = format_count(report.messages, "message");
         context.print_note(format!("exported the labels of {count}"));
     }
-    Ok(CommandStatus::Done)
+    Ok(status)
 }
 
 fn import(
@@ -237,11 +243,11 @@ fn print_import(
     problems: usize,
     operation: Option<OperationId>,
 ) -> Result<(), CommandFailure> {
-    let LabelImportReport { labels, waiting, flag_tags } = report;
+    let LabelImportReport { labels, waiting, unnamed, flag_tags } = report;
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({
             "changed": labels.changed, "unchanged": labels.unchanged, "waiting": waiting,
-            "flag_tags": flag_tags, "problems": problems,
+            "unnamed": unnamed, "flag_tags": flag_tags, "problems": problems,
             "operation": operation.map(OperationId::to_number),
         }))?;
         return Ok(());
@@ -256,6 +262,10 @@ fn print_import(
     if *waiting > 0 {
         let count = format_count(*waiting, "message");
         context.print_note(format!("{count} not in the index: their labels wait for them"));
+    }
+    if *unnamed > 0 {
+        let count = format_count(*unnamed, "message");
+        context.print_note(format!("{count} left out: without a Message-ID"));
     }
     if !flag_tags.is_empty() {
         let names: Vec<&str> = flag_tags.iter().copied().collect();

@@ -133,10 +133,10 @@ impl MessageFlags {
         self.0 & flag as u16 != 0
     }
 
-    /// Returns whether the message is not read yet: it is new, or not seen.
+    /// Returns whether the message is not read yet: none of its files is seen.
     #[must_use]
     pub fn is_unread(self) -> bool {
-        self.contains(MessageFlag::New) || !self.contains(MessageFlag::Seen)
+        !self.contains(MessageFlag::Seen)
     }
 
     /// Returns the priority; a message without one is normal.

@@ -47,7 +47,7 @@ use tempfile::TempPath;
 #[derive(Debug, clap::Args)]
 pub(crate) struct EditArgs {
     /// The item; with --label, the messages
-    #[arg(value_name = "ID", required_unless_present = "query")]
+    #[arg(value_name = "ID", required_unless_present_any = ["query", "labels"])]
     ids: Vec<String>,
     /// Change the labels of all messages that match this query
     #[arg(
@@ -283,6 +283,16 @@ impl EditArgs {
             return Err(
                 CommandFailure::new(FailureKind::Usage, message).with_hint("give --label alone")
             );
+        }
+        if self.ids.is_empty() && self.query.is_none() {
+            let failure = CommandFailure::new(FailureKind::Usage, "missing <ID>... or --query");
+            return Err(match self.labels.iter().find(|label| label.starts_with("--")) {
+                Some(option) => failure.with_hint(format!(
+                    "--label takes all words that follow: write {} before it",
+                    sanitize_line(option)
+                )),
+                None => failure.with_hint("larder edit ID --label +NAME"),
+            });
         }
         message_labels::edit_labels(context, &self.ids, self.query.as_deref(), &self.labels)
     }

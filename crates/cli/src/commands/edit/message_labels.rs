@@ -7,6 +7,7 @@ use crate::mail_store::{parse_mail_query, require_mail_reader, resolve_message};
 use crate::output::sanitize_line;
 use larder_edit::labels::unique_names;
 use larder_format::label::LabelChange;
+use larder_format::label_dump::NOTMUCH_FLAG_TAGS;
 use larder_query::MailSearch;
 use larder_store::Reader;
 
@@ -18,6 +19,12 @@ pub(super) fn edit_labels(
     changes: &[String],
 ) -> Result<CommandStatus, CommandFailure> {
     let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
+    let named = change.additions().iter().chain(change.removals().iter());
+    if let Some(flag) = named.into_iter().find(|name| NOTMUCH_FLAG_TAGS.contains(name)) {
+        let message = format!("{flag} is a flag of the file of a message: larder changes no mail");
+        return Err(CommandFailure::new(FailureKind::Usage, message)
+            .with_hint("set it in your mail program; larder sync then notes it"));
+    }
     if query.is_some_and(|line| line.trim().is_empty()) {
         // An unset variable of a script must not change all mail.
         return Err(CommandFailure::new(FailureKind::Usage, "the query of --query is empty")

@@ -113,7 +113,7 @@ fn rules_run_at_the_end_of_a_synchronisation() {
     1 added
     rules: +tax -inbox on 1 message (@bills). Undo: larder undo 4
     ");
-    assert_snapshot!(run(&["undo"]), @"Undid operation 4 (rules): 1 item removed. Redo: larder undo 5");
+    assert_snapshot!(run(&["undo"]), @"Undid operation 4 (rules): labels of 1 message changed back. Redo: larder undo 5");
     assert_snapshot!(sync(), @"nothing changed");
     assert_snapshot!(run(&["sync", "--rules", "--format", "json"]).lines().last().unwrap(), @r#"{"rules":[{"search":"bills","labels":"+tax -inbox","messages":6}],"changed":6,"operation":6}"#);
     assert_snapshot!(run(&["log", "-n", "2"]).replace("  ", " "), @"

@@ -45,6 +45,9 @@ impl UndoArgs {
     }
 }
 
+/// The verbs of operations that change labels only, of which each message has one item.
+const LABEL_VERBS: &[&str] =
+    &["edit labels", "labels import", "labels rename", "labels remove", "rules"];
 /// The number of operations read at a time in search of the one to undo.
 const LISTED_OPERATIONS: usize = 30;
 
@@ -118,7 +121,11 @@ fn print_report(
         Some([0, ..]) => "restored",
         _ => "reverted",
     };
-    let items = format_count(undo.items, "item");
+    let of_labels = undone.is_some_and(|row| LABEL_VERBS.contains(&row.verb.as_str()));
+    let (items, effect) = match of_labels {
+        true => (format!("labels of {}", format_count(undo.items, "message")), "changed back"),
+        false => (format_count(undo.items, "item"), effect),
+    };
     if !undo.unreadable.is_empty() {
         return Err(damage_failure(id, undo, &format!("{items} {effect}")));
     }

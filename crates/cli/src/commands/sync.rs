@@ -59,8 +59,10 @@ pub(crate) struct SyncArgs {
     tune_sort_inodes: bool,
 }
 
-/// The number of problems that are printed for a source.
+/// The number of files that were left out that are named for a source.
 const MAX_PRINTED_PROBLEMS: usize = 100;
+/// The number of damaged messages that are named for a source.
+const MAX_PRINTED_DAMAGED: usize = 5;
 
 impl SyncArgs {
     /// Returns the arguments of a plain `larder sync`.
@@ -282,7 +284,7 @@ impl<'c> RoundPrinter<'c> {
                 print_message("hint", "to run it on all messages: larder sync --rules");
             }
         }
-        if self.is_watch && self.context.quiet {
+        if self.context.quiet && (self.is_watch || self.context.format == OutputFormat::Text) {
             return Ok(());
         }
         print_rule_effects(self.context, report)
@@ -323,13 +325,13 @@ fn print_report(
     }
     let mut damaged: Vec<_> = problems.iter().filter(|one| !one.is_left_out).collect();
     damaged.dedup_by(|a, b| a.path == b.path);
-    for problem in damaged.iter().take(MAX_PRINTED_PROBLEMS) {
+    for problem in damaged.iter().take(MAX_PRINTED_DAMAGED) {
         let path = sanitize_line(&problem.path.display().to_string());
         context.print_warning(format!("{path}: {}", sanitize_line(&problem.reason)));
     }
-    if damaged.len() > MAX_PRINTED_PROBLEMS {
-        let further = format_count((damaged.len() - MAX_PRINTED_PROBLEMS) as u64, "further file");
-        context.print_note(format!("{further} with damage not shown"));
+    if damaged.len() > MAX_PRINTED_DAMAGED {
+        let further = format_count((damaged.len() - MAX_PRINTED_DAMAGED) as u64, "further file");
+        context.print_note(format!("{further} with damage not shown (--format json has all)"));
     }
     for failure in &report.conversion_failures {
         let path = sanitize_line(&failure.path.display().to_string());
@@ -363,6 +365,9 @@ fn print_report(
             "problems": problems.iter().map(problem).collect::<Vec<_>>(),
             "conversion_failures": failures,
         }))?;
+        return Ok(());
+    }
+    if context.quiet {
         return Ok(());
     }
     let counts = [

@@ -208,7 +208,11 @@ impl Config {
             let in_section = ["unknown field", "write a size as", "write a program", "media type"]
                 .into_iter()
                 .any(known);
-            let hint = if in_section { "see docs/configuration.md" } else { EXAMPLE_LINE_HINT };
+            let hint = match () {
+                () if known("expected a sequence") => "a list has brackets: [\"one\", \"two\"]",
+                () if in_section => "see docs/configuration.md",
+                () => EXAMPLE_LINE_HINT,
+            };
             wrong(error.span(), error.message().to_string()).with_hint(hint)
         };
         let keys: BTreeMap<toml::Spanned<String>, toml::Value> =

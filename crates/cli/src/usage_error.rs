@@ -10,11 +10,20 @@ use std::process::ExitCode;
 
 /// Names that other programs give to a subcommand.
 const COMMAND_SYNONYMS: &[(&str, &str)] = &[
+    ("index", "sync"),
+    ("cfind", "find --correspondents"),
+    ("address", "find --correspondents"),
+    ("count", "find --count"),
+    ("tag", "edit ID --label +LABEL"),
+    ("view", "show"),
+    ("cat", "show"),
+    ("extract", "save"),
+    ("dump", "labels export"),
     ("search", "find"),
     ("query", "find"),
     ("list", "find"),
     ("ls", "find"),
-    ("new", "add"),
+    ("new", "add or sync"),
     ("create", "add"),
     ("rm", "remove"),
     ("del", "remove"),

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `args` | global options, and the rewriting of negated search terms before clap reads them |
 //! | `commands` | one file for each subcommand; parts of one are in a folder of its name |
+//! | `commit_store` | the store of commits, and the registered repositories |
 //! | `config` | `config.toml` |
 //! | `context` | the settings from options, environment and configuration: paths, locale, zone |
 //! | `machine_time` | the clock, the time zone and the zone data of the machine |
@@ -30,16 +31,19 @@
 //! | `screen` | lines redrawn in place on a terminal |
 //! | `terminal_echo` | the echo of keys, switched off beside such lines |
 //! | `program_output` | the output of another mail program |
+//! | `git_program` | git, as repositories are read through it |
 //! | `progress` | progress bars |
 //! | `query_log_file` | the file that the query log is written to |
 
 mod args;
 mod byte_size;
 mod commands;
+mod commit_store;
 mod config;
 mod contact_args;
 mod context;
 mod failure;
+mod git_program;
 mod interrupt;
 mod item_ids;
 mod label_dump_file;

@@ -70,7 +70,7 @@ fn the_help_lists_the_commands() {
 
     Commands:
       import       Import address books and calendars from vCard and iCalendar files
-      find         Search contacts, events, tasks and memos, or messages
+      find         Search contacts, events, tasks and memos, messages, and commits
       agenda       Show events and due tasks day by day
       watch        Show a live list that updates as matching items change
       show         Show items in full: as text, JSON, or the original vCard, iCalendar or message
@@ -84,8 +84,8 @@ fn the_help_lists_the_commands() {
       purge        Permanently delete items and their whole history from the store
       collections  List, create, rename, index or remove collections
       export       Export a collection; every item is written byte for byte as it is stored
-      sources      Register maildirs, list them, or forget them
-      sync         Bring the index of registered maildirs up to date
+      sources      Register maildirs and git repositories, list them, or forget them
+      sync         Bring the index of registered maildirs and git repositories up to date
       searches     List saved searches with their counts, define or remove them
       labels       List the labels of messages, export and import them, rename and remove labels
       adopt        Take over labels and saved searches from mu or notmuch (`larder undo` reverts it)
@@ -164,7 +164,7 @@ fn the_fields_can_be_searched() {
     assert!(text.contains("\nfull_name             "), "{text}");
     let rows = home.json(&["fields"]);
     // Each table has a heading, and an empty line is between them.
-    assert_eq!(rows.len() + 5, text.lines().count());
+    assert_eq!(rows.len() + 7, text.lines().count());
     let windows = ["start", "end", "due", "created", "modified", "alarm"];
     for row in rows {
         let name = row["name"].as_str().unwrap();

@@ -17,6 +17,7 @@
 //! | `corpora` | address books and calendars of other programs, byte for byte |
 //! | `mail_against_mu`, `mail_against_notmuch` | messages that queries find, in comparison with mu and with notmuch |
 //! | `adoption` | labels and saved searches of mu and notmuch |
+//! | `commits` | commits of git repositories |
 //! | `mail_lists` | lists of messages and threads |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
 //! | `source_tree` | no test: the sources as syntax trees |
@@ -38,6 +39,7 @@ mod agenda;
 mod argument_fuzzing;
 mod calendar_changes;
 mod calendar_queries;
+mod commits;
 mod concurrency;
 mod contact_changes;
 mod corpora;

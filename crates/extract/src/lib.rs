@@ -25,6 +25,7 @@
 //! | `term` | the encoding of terms, which extraction and queries share |
 //! | `header_term` | the terms of the header fields of messages |
 //! | `message`, `message_flags`, `message_summary` | mail messages: their words, states and list rows |
+//! | `commit` | commits of git: their words and list rows |
 //! | `correspondent` | the addresses of messages, as terms |
 //! | `tokenizer` | the words of running text, with positions |
 //! | `stored_fields` | field values that are stored in an item's row |
@@ -34,6 +35,7 @@
 //! | `series` | the schedules of items with one UID: master and overrides |
 
 mod calendar_context;
+mod commit;
 mod component;
 mod contact;
 mod correspondent;
@@ -54,6 +56,7 @@ mod term_extraction;
 pub mod tokenizer;
 
 pub use crate::calendar_context::{CalendarContext, ZoneDefinition};
+pub use crate::commit::{CommitExtractor, MAX_COMMIT_PATHS};
 pub use crate::correspondent::{CorrespondentName, NAME_SEPARATOR, is_mail_address};
 pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, is_newer_revision};
 pub use crate::extractor::Extractor;

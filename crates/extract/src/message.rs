@@ -57,13 +57,13 @@ pub enum MessageTermField {
     Subject = b's',
     /// Words of To.
     To = b't',
-    /// Words of the names of attached files.
+    /// Words of the names of attached files; of commits, of their paths.
     FileName = b'n',
     /// The folded name of the mailing list.
     List = b'v',
     /// The media type of each part.
     MediaType = b'y',
-    /// The Message-IDs of References and In-Reply-To.
+    /// The Message-IDs of References and In-Reply-To; of commits, the hashes of the parents.
     Reference = b'r',
     /// Folded keywords of X-Label and Keywords.
     Keyword = b'x',
@@ -71,6 +71,12 @@ pub enum MessageTermField {
     Header = b'h',
     /// Addresses with their names, see [`CorrespondentName`](crate::CorrespondentName).
     Correspondent = CORRESPONDENT_FIELD,
+    /// Commits: words of the committer.
+    Committer = b'k',
+    /// Commits: the folded paths.
+    Path = b'g',
+    /// Commits: the hash.
+    Hash = b'i',
     /// A marker that each message has.
     Message = b'a',
 }
@@ -177,8 +183,7 @@ impl MessageExtractor {
         document: &MessageDocument,
         visit: impl FnMut(u8, &[u8], Option<u32>),
     ) {
-        let mut writer =
-            TermVisitor { tokenizer: &mut self.tokenizer, term: Vec::with_capacity(80), visit };
+        let mut writer = TermVisitor::new(&mut self.tokenizer, visit);
         writer.visit_value(MessageTermField::Message, "");
         let message = &document.message;
         let mut position = BODY_POSITIONS.start;
@@ -316,22 +321,26 @@ fn hash_file(bytes: &[u8]) -> u32 {
     (xxh3_64(bytes) & u64::from(u32::MAX)) as u32
 }
 
-/// Passes the terms of one message to a visitor.
-struct TermVisitor<'v, V> {
+/// Passes the terms of one message or commit to a visitor.
+pub(crate) struct TermVisitor<'v, V> {
     tokenizer: &'v mut Tokenizer,
     term: Vec<u8>,
     visit: V,
 }
 
-impl<V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'_, V> {
+impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
+    pub(crate) fn new(tokenizer: &'v mut Tokenizer, visit: V) -> TermVisitor<'v, V> {
+        TermVisitor { tokenizer, term: Vec::with_capacity(80), visit }
+    }
+
     /// Visits a whole value.
-    fn visit_value(&mut self, field: MessageTermField, value: &str) {
+    pub(crate) fn visit_value(&mut self, field: MessageTermField, value: &str) {
         write_message_term(&mut self.term, field, value);
         (self.visit)(field as u8, self.term.get(1..).unwrap_or_default(), None);
     }
 
     /// Visits the words of a text from a position on. Returns the first position of the next text.
-    fn visit_words(&mut self, field: MessageTermField, text: &str, first: u32) -> u32 {
+    pub(crate) fn visit_words(&mut self, field: MessageTermField, text: &str, first: u32) -> u32 {
         let visit = &mut self.visit;
         if first >= MAX_MESSAGE_WORDS {
             return first;
@@ -343,7 +352,7 @@ impl<V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'_, V> {
     }
 
     /// Visits the words of a text before `limit`. Returns the first position of the next text.
-    fn visit_text(&mut self, text: &str, first: u32, limit: u32) -> u32 {
+    pub(crate) fn visit_text(&mut self, text: &str, first: u32, limit: u32) -> u32 {
         if first >= limit {
             return first;
         }
@@ -357,7 +366,12 @@ impl<V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'_, V> {
     }
 
     /// Visits a header value twice: in its own field, and among all text.
-    fn visit_header(&mut self, field: MessageTermField, text: &str, at: &mut (u32, u32)) {
+    pub(crate) fn visit_header(
+        &mut self,
+        field: MessageTermField,
+        text: &str,
+        at: &mut (u32, u32),
+    ) {
         let (field_position, text_position) = *at;
         let field_end = self.visit_words(field, text, field_position);
         *at = (field_end, self.visit_text(text, text_position, HEADER_POSITIONS.end));

@@ -8,6 +8,7 @@
 
 #[cfg(feature = "toy-kind")]
 use crate::bookmark::BOOKMARK_FIELDS;
+use crate::commit::COMMIT_FIELDS;
 use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field, find_field, suggest_field};
 use crate::message::MESSAGE_FIELDS;
 use crate::saved_search::SAVED_SEARCH_FIELDS;
@@ -29,6 +30,8 @@ pub enum CollectionType {
     Labels = 5,
     /// Saved searches.
     SavedSearches = 6,
+    /// The commits of a git repository.
+    Repository = 7,
 }
 
 /// A row of [`COLLECTION_TYPES`].
@@ -238,6 +241,26 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         missing_title: "(no name)",
         has_full_text_words: false,
         default_order: "name",
+        stored_fields: &[],
+        default_indexes: DefaultIndexes {
+            value_fields: &[],
+            suffix_fields: &[],
+            sort_fields: &[],
+            text_fields: TextFields::Only(&[]),
+        },
+    },
+    CollectionTypeRow {
+        collection_type: CollectionType::Repository,
+        name: "repository",
+        items: "commits",
+        is_listed: true,
+        default_collection: "commits",
+        fields: COMMIT_FIELDS,
+        title_field: "subject",
+        missing_title: "(no subject)",
+        has_full_text_words: true,
+        default_order: "date",
+        // As messages: indexed by words, with summaries that are stored as a whole.
         stored_fields: &[],
         default_indexes: DefaultIndexes {
             value_fields: &[],

@@ -42,6 +42,8 @@ pub enum Kind {
     Labels = 8,
     /// A named query, see [`crate::saved_search`].
     SavedSearch = 9,
+    /// A commit of a git repository, see [`crate::commit`].
+    Commit = 10,
 }
 
 /// How items of a kind are recognised in a stream.
@@ -68,6 +70,8 @@ pub enum SourceFormat {
     Icalendar,
     /// A mail message.
     Mail,
+    /// A commit object of git.
+    Commit,
     /// A bookmark.
     #[cfg(feature = "toy-kind")]
     Bookmark,
@@ -229,6 +233,24 @@ pub const KINDS: &[KindRow] = &[
         source_format: SourceFormat::SavedSearch,
         list_layout: ListLayout::Fields(&["name", "query"]),
         ..UNLISTED_ROW
+    },
+    KindRow {
+        kind: Kind::Commit,
+        name: "commit",
+        plural: "commits",
+        stream_mark: StreamMark::WholeFile,
+        collection_type: CollectionType::Repository,
+        source_format: SourceFormat::Commit,
+        file_extensions: &[],
+        source_location: SourceLocation::Locator,
+        has_schedule: false,
+        has_due_time: false,
+        is_in_agenda: false,
+        is_busy_time: false,
+        is_searchable: true,
+        has_field_edits: false,
+        is_exported_in_calendar: false,
+        list_layout: ListLayout::Fields(&["date", "author", "subject"]),
     },
 ];
 
@@ -408,6 +430,12 @@ impl Kind {
     #[must_use]
     pub fn source_location(self) -> SourceLocation {
         self.row().source_location
+    }
+
+    /// Returns whether the source bytes of such items are elsewhere, at a locator.
+    #[must_use]
+    pub fn has_locator(self) -> bool {
+        self.source_location() == SourceLocation::Locator
     }
 
     /// Returns the extensions of files with such items; the first is the usual one.

@@ -1,4 +1,4 @@
-//! Bytes to values: the vCard formats, iCalendar with their shared content lines, and mail.
+//! Bytes to values: the vCard formats, iCalendar with their shared content lines, mail, commits.
 //!
 //! The crate is pure: no file, no clock, no environment. No input makes it fail: what cannot be
 //! parsed is kept and reported. The source bytes of an item remain authoritative.
@@ -18,6 +18,7 @@
 //! | `item_identity`, `item_revision` | UIDs and the equality of items; the revision of a component |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
 //! | `message`, `maildir_name` | a mail message; the flags in the name of its file |
+//! | `commit` | a commit of git |
 //! | `html_text`, `safe_html` | HTML as plain text, and without anything that runs or loads |
 //! | `kind`, `collection_type` | the tables of kinds and of types of collections |
 //! | `label`, `label_dump` | the labels of a message; labels as notmuch and mu write them |
@@ -40,6 +41,7 @@ pub mod binary_description;
 pub mod bookmark;
 pub mod collate;
 pub mod collection_type;
+pub mod commit;
 pub mod component;
 pub mod contact;
 pub mod content_line;

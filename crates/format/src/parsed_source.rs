@@ -6,6 +6,7 @@
 
 #[cfg(feature = "toy-kind")]
 use crate::bookmark::Bookmark;
+use crate::commit::Commit;
 use crate::component::{CalendarVersion, Component};
 use crate::contact::Contact;
 use crate::field::Field;
@@ -25,6 +26,8 @@ pub enum ParsedSource<'a> {
     Component(Component<'a>),
     /// A mail message.
     Message(Box<Message>),
+    /// A commit of git.
+    Commit(Box<Commit>),
     /// A bookmark.
     #[cfg(feature = "toy-kind")]
     Bookmark(Bookmark<'a>),
@@ -45,6 +48,7 @@ impl<'a> ParsedSource<'a> {
                 ParsedSource::Component(Component::parse_with_version(bytes, version))
             }
             SourceFormat::Mail => ParsedSource::Message(Box::new(Message::parse(bytes))),
+            SourceFormat::Commit => ParsedSource::Commit(Box::new(Commit::parse(bytes))),
             #[cfg(feature = "toy-kind")]
             SourceFormat::Bookmark => ParsedSource::Bookmark(Bookmark::parse(bytes)),
             SourceFormat::Labels => ParsedSource::Labels(LabelList::parse(bytes)),
@@ -57,6 +61,7 @@ impl<'a> ParsedSource<'a> {
             ParsedSource::Card(card) => card,
             ParsedSource::Component(component) => component,
             ParsedSource::Message(message) => message.as_ref(),
+            ParsedSource::Commit(commit) => commit.as_ref(),
             #[cfg(feature = "toy-kind")]
             ParsedSource::Bookmark(bookmark) => bookmark,
             ParsedSource::Labels(labels) => labels,
@@ -134,6 +139,29 @@ impl<'a> ItemSource<'a> for Message {
 
     fn uid(&self) -> Option<String> {
         self.headers.message_id.clone()
+    }
+
+    fn properties(&self) -> &[Property<'a>] {
+        &[]
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &[]
+    }
+
+    fn fatal_problem(&self) -> Option<&Problem> {
+        None
+    }
+}
+
+/// A commit has no properties. It is known by the hash of its bytes, which are not in it.
+impl<'a> ItemSource<'a> for Commit {
+    fn values(&self, field: &Field) -> Vec<String> {
+        Commit::values(self, field)
+    }
+
+    fn uid(&self) -> Option<String> {
+        (!self.hash.is_empty()).then(|| self.hash.clone())
     }
 
     fn properties(&self) -> &[Property<'a>] {

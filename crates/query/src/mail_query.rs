@@ -24,6 +24,8 @@
 //! | `tag` | | a flag; another word is a keyword of the message (mu) or a label (notmuch) |
 //! | `header` | | `name`, `name:text`, `name:/regex/`, `name:>5` |
 //!
+//! Commits have fields of their own, see `commit`; the rest is the same.
+//!
 //! Names are in any case. Other words with a colon are text: `http://x`, `re:`. Where mu and
 //! notmuch define a name differently, mu decides: `to` is only the header To, `m` in a relative
 //! date is a month and `M` a minute, and a phrase may begin with a field (`"subject:a b"`).
@@ -40,6 +42,7 @@
 //! parenthesis or quote, an operator without a term, and an unknown date, size, flag or priority
 //! are errors.
 
+mod commit;
 mod label_exclusion;
 mod parser;
 mod ranges;
@@ -50,6 +53,7 @@ use crate::query::{Comparison, QueryContext};
 use crate::saved_searches::SavedSearches;
 use larder_date_phrase::UserLocale;
 use larder_format::message::MessagePriority;
+use larder_store::Kind;
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
 use std::fmt::{self, Write as _};
@@ -97,6 +101,14 @@ pub enum MailQuery {
     ThreadOf(Box<MailQuery>),
     /// A test of the labels.
     Label(TextMatch),
+    /// Commits: a test of the paths that were changed.
+    ChangedPath(PathTest),
+    /// Commits: the beginning of the hash, in lower case.
+    Hash(String),
+    /// Commits: the beginning of the hash of a parent, in lower case.
+    Parent(String),
+    /// The items of a collection.
+    Collection(String),
     /// A test of a header.
     Header {
         /// The name of the header, in lower case.
@@ -120,7 +132,7 @@ pub struct TextTest {
 pub struct MailTextFields(u16);
 
 /// The texts and their names.
-const TEXT_FIELD_NAMES: [(MailTextFields, &str); 12] = [
+const TEXT_FIELD_NAMES: [(MailTextFields, &str); 13] = [
     (MailTextFields::FROM, "from"),
     (MailTextFields::TO, "to"),
     (MailTextFields::CC, "cc"),
@@ -133,6 +145,7 @@ const TEXT_FIELD_NAMES: [(MailTextFields, &str); 12] = [
     (MailTextFields::LIST, "list"),
     (MailTextFields::KEYWORD, "keyword"),
     (MailTextFields::LANGUAGE, "lang"),
+    (MailTextFields::COMMITTER, "committer"),
 ];
 
 impl MailTextFields {
@@ -160,6 +173,9 @@ impl MailTextFields {
     pub const KEYWORD: MailTextFields = MailTextFields(1 << 10);
     /// The language of the text.
     pub const LANGUAGE: MailTextFields = MailTextFields(1 << 11);
+    /// Commits: the name and the address of the committer. The author is the sender, and the names
+    /// of files are the paths.
+    pub const COMMITTER: MailTextFields = MailTextFields(1 << 12);
     /// The recipients.
     pub const RECIPIENTS: MailTextFields =
         MailTextFields::TO.union(MailTextFields::CC).union(MailTextFields::BCC);
@@ -235,6 +251,18 @@ pub enum FolderTest {
     Pattern(String),
     /// The start of the path.
     Prefix(String),
+}
+
+/// A test of a path that a commit changed, as a pattern of `.gitignore` has it: a text without a
+/// slash may stand at any depth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathTest {
+    /// The path itself, or a folder above it.
+    Within(String),
+    /// A pattern with `*`, `?` or `[...]`, for the whole path; a star stands for slashes, too.
+    Glob(String),
+    /// A regular expression, matched with any part of the path.
+    Pattern(String),
 }
 
 /// A test of the values of a header.
@@ -326,9 +354,17 @@ pub struct MailQueryContext {
     pub zone: Zone,
     /// The saved searches that the query may use.
     pub saved_searches: Arc<SavedSearches>,
+    /// The kind of the items, which decides which fields there are.
+    pub kind: Kind,
 }
 
 impl MailQueryContext {
+    /// Returns the context of queries for another kind of items.
+    #[must_use]
+    pub fn with_kind(self, kind: Kind) -> MailQueryContext {
+        MailQueryContext { kind, ..self }
+    }
+
     /// Parses a time as `date:` has it; a period is its first second. `None`: it is no time.
     #[must_use]
     pub fn parse_time(&self, text: &str) -> Option<i64> {
@@ -342,6 +378,7 @@ impl From<&UserLocale> for MailQueryContext {
             now: user_locale.now,
             zone: user_locale.zone.clone(),
             saved_searches: Arc::default(),
+            kind: Kind::Message,
         }
     }
 }
@@ -403,6 +440,10 @@ impl fmt::Display for MailQuery {
             MailQuery::Thread(id) => write_call(f, "thread", id),
             MailQuery::ThreadOf(query) => write!(f, "(thread-of {query})"),
             MailQuery::Label(text) => write!(f, "(label {text})"),
+            MailQuery::ChangedPath(test) => write!(f, "(changed-path {test})"),
+            MailQuery::Hash(start) => write_call(f, "hash", start),
+            MailQuery::Parent(start) => write_call(f, "parent", start),
+            MailQuery::Collection(name) => write_call(f, "collection", name),
             MailQuery::Header { name, test } => write!(f, "(header {} {test})", QuotedText(name)),
         }
     }
@@ -446,6 +487,16 @@ impl fmt::Display for FolderTest {
             FolderTest::Within(path) => write_call(f, "within", path),
             FolderTest::Pattern(text) => write_call(f, "pattern", text),
             FolderTest::Prefix(path) => write_call(f, "prefix", path),
+        }
+    }
+}
+
+impl fmt::Display for PathTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PathTest::Within(path) => write_call(f, "within", path),
+            PathTest::Glob(text) => write_call(f, "glob", text),
+            PathTest::Pattern(text) => write_call(f, "pattern", text),
         }
     }
 }

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `answer_difference` | the difference between the answers at two states |
 //! | `block_test` | the tests of a query, by block |
+//! | `commit` | the tests that only commits have |
 //! | `compilation` | from a query to tests |
 //! | `counts` | the counts of many queries in one pass |
 //! | `expansion` | from parts of words to words |
@@ -25,6 +26,7 @@
 
 mod answer_difference;
 mod block_test;
+mod commit;
 mod compilation;
 mod counts;
 mod expansion;

@@ -8,7 +8,6 @@ use crate::mail_query::{MailQuery, MailQueryContext};
 use crate::mail_search::{MailCount, MailSearch};
 use crate::query::{Query, QueryContext};
 use crate::search_request::SearchRequest;
-use larder_format::kind::SourceLocation;
 use larder_format::saved_search::SavedSearch;
 use larder_store::{Kind, Reader};
 
@@ -44,7 +43,11 @@ impl SavedQuery {
             );
             return Err(SyntaxError::new(line, 0, message));
         };
-        if kind.source_location() == SourceLocation::Locator {
+        if kind.has_locator() && kind != Kind::Message {
+            let message = format!("{} cannot be counted by saved searches yet", kind.plural());
+            return Err(SyntaxError::new(line, 0, message));
+        }
+        if kind.has_locator() {
             let context = MailQueryContext::from(context);
             return MailQuery::parse(line, &context).map(SavedQuery::Mail);
         }

@@ -294,8 +294,7 @@ impl<'a> SearchLineParser<'a> {
     fn expand_search(&mut self, at: usize, name: &str) -> Result<Query, SyntaxError> {
         let context = self.context;
         let search = context.saved_searches.resolve(self.line, at, name, self.expanded)?;
-        let Some(kind) = Kind::from_saved_search(search).filter(|kind| *kind != Kind::Message)
-        else {
+        let Some(kind) = Kind::from_saved_search(search).filter(|kind| !kind.has_locator()) else {
             return Ok(Query::Or(Vec::new()));
         };
         self.enter_group(at)?;

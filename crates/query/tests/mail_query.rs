@@ -1,6 +1,6 @@
 //! Mail queries: the query of each line, the errors of invalid lines, and any other text.
 
-use larder_query::{MailFlag, MailQuery, MailQueryContext, MailTextFields, UserLocale};
+use larder_query::{Kind, MailFlag, MailQuery, MailQueryContext, MailTextFields, UserLocale};
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
 use proptest::prelude::*;
@@ -13,6 +13,7 @@ fn vienna() -> MailQueryContext {
     let zone = jiff::tz::TimeZone::get("Europe/Vienna").unwrap();
     MailQueryContext {
         saved_searches: Arc::default(),
+        kind: Kind::Message,
         now: Instant::from_seconds_clamped(NOW_SECONDS),
         zone: Zone::from_system(zone, "Europe/Vienna"),
     }

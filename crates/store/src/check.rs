@@ -117,9 +117,9 @@ impl Fault {
 const REFERENCE_CHECKS: &[(&str, &str)] = &[
     (
         "items without source bytes",
-        // The bytes of messages are in the files of maildirs.
+        // The bytes of messages are in the files of maildirs, those of commits in git.
         "SELECT count(*) FROM item
-         WHERE kind <> 6 AND id NOT IN (SELECT item FROM source_bytes)",
+         WHERE kind NOT IN (6, 10) AND id NOT IN (SELECT item FROM source_bytes)",
     ),
     (
         "source bytes without an item",

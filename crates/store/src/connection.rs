@@ -229,7 +229,7 @@ impl WriteConnection {
         // A power cut may take the last commits of a store that can be made again.
         let synchronous = match store_file {
             StoreFile::Data => "full",
-            StoreFile::Index => "normal",
+            StoreFile::Index | StoreFile::Commits => "normal",
         };
         conn.pragma_update(None, "synchronous", synchronous)?;
         // SQLite would checkpoint within the commit, while others wait for our lock.

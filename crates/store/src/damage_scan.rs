@@ -101,9 +101,9 @@ impl DamageScan<'_> {
             let item: ItemRow = row.get(0)?;
             let handle = Handle::from_bytes(bytes_at(row, 1).unwrap_or_default());
             let collection: CollectionRow = row.get(2)?;
-            // The bytes of a message are in the files of a maildir.
-            let is_message = row.get::<_, i64>(7)? == Kind::Message.number();
-            let is_sound = is_message
+            // The bytes of a message are in the files of a maildir, those of a commit in git.
+            let is_elsewhere = Kind::from_number(row.get(7)?).is_some_and(Kind::has_locator);
+            let is_sound = is_elsewhere
                 || bytes_at(row, 5).is_some_and(|bytes| {
                     checksum_at(row, 6) == Some(Checksum::from_item(item, bytes))
                 });

@@ -51,8 +51,11 @@ pub enum StoreFile {
     /// `data.db`: contacts, calendars and whatever else exists nowhere else.
     #[default]
     Data,
-    /// `index.db`: items whose source bytes are elsewhere. It may be deleted at any time.
+    /// `index.db`: mail, whose source bytes are elsewhere. It may be deleted at any time.
     Index,
+    /// `commits.db`: commits, whose source bytes are in repositories. It has the tables of
+    /// `index.db`, and is apart from it so that no search for messages reads what is about commits.
+    Commits,
 }
 
 impl StoreFile {
@@ -61,7 +64,13 @@ impl StoreFile {
         match self {
             StoreFile::Data => "data",
             StoreFile::Index => "index",
+            StoreFile::Commits => "commits",
         }
+    }
+
+    /// Returns whether the store can be made again from its sources.
+    pub(crate) fn is_disposable(self) -> bool {
+        self != StoreFile::Data
     }
 }
 

@@ -71,7 +71,8 @@ pub(crate) fn stored_digest(
         return Ok(digest);
     }
     let mut live: HashSet<ItemRow> = HashSet::new();
-    let mut select = tx.prepare_cached("SELECT id, stored_fields FROM item WHERE kind <> 6")?;
+    let mut select =
+        tx.prepare_cached("SELECT id, stored_fields FROM item WHERE kind NOT IN (6, 10)")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let item = row.get(0)?;
@@ -136,7 +137,7 @@ pub(crate) fn expected_digests(
     let (mut digests, mut extractors) =
         ([TableDigest::default(); 3], ExtractorCache::new(extractor));
     let mut select =
-        tx.prepare_cached("SELECT id, collection FROM item WHERE kind <> 6 ORDER BY id")?;
+        tx.prepare_cached("SELECT id, collection FROM item WHERE kind NOT IN (6, 10) ORDER BY id")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (item, collection): (ItemRow, CollectionRow) = (row.get(0)?, row.get(1)?);

@@ -278,10 +278,10 @@ impl Store {
         last: Option<ItemRow>,
         limit: usize,
     ) -> DatabaseResult<Vec<ExtractedItem>> {
-        // What is derived from messages is derived from files, not from bytes in the store.
+        // What is derived from messages and commits is not derived from bytes in the store.
         let is_in_index = |kind: Kind| match set {
             DerivedIndex::Interval => kind.has_schedule(),
-            DerivedIndex::Text | DerivedIndex::Sort => kind != Kind::Message,
+            DerivedIndex::Text | DerivedIndex::Sort => !kind.has_locator(),
         };
         let sql = format!(
             "SELECT i.id, i.seq, i.collection FROM item i WHERE i.id > coalesce(?1, 0) AND {}

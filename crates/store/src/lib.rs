@@ -201,11 +201,11 @@ pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport, UnreadableVersion};
 pub use larder_extract::{
     Alarm, BODY_POSITIONS, CalendarContext, CorrespondentName, EMBEDDED_POSITIONS, Extractor,
-    FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence, LineWarning, MIN_LONG_NUMBER_DIGITS,
-    MessageTermField, Overlap, ParsedItem, RejectedItem, Schedule, StoredFields, TimeRange,
-    TimeTarget, Trigger, WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver, ZoneUse, header_term,
-    is_newer_revision, is_storable, message_flags, message_summary, term as term_encoding,
-    tokenizer, write_message_term,
+    FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence, LineWarning, MAX_COMMIT_PATHS,
+    MIN_LONG_NUMBER_DIGITS, MessageTermField, Overlap, ParsedItem, RejectedItem, Schedule,
+    StoredFields, TimeRange, TimeTarget, Trigger, WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver,
+    ZoneUse, header_term, is_newer_revision, is_storable, message_flags, message_summary,
+    term as term_encoding, tokenizer, write_message_term,
 };
 pub use larder_format::collection_type::CollectionType;
 pub use larder_format::kind::Kind;

@@ -8,6 +8,7 @@ mod message_rows;
 
 pub use self::message_rows::MessageRow;
 
+use crate::Seq;
 use crate::before_images::read_changed_rows;
 use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
@@ -28,7 +29,6 @@ use crate::meta::{find_meta_number, has_meta, read_meta_text};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::reader_cache::ReaderCache;
-use crate::{Kind, Seq};
 use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
 use larder_format::maildir_name::MaildirName;
@@ -242,12 +242,12 @@ impl<'r> MailReader<'r> {
         self.run(|tx| {
             let mut select = tx.prepare_cached(
                 "SELECT DISTINCT handle, uid FROM item_history f
-                 WHERE (uid = ?1 OR uid IS NOT NULL AND handle BETWEEN ?2 AND ?3) AND kind = ?4
+                 WHERE (uid = ?1 OR uid IS NOT NULL AND handle BETWEEN ?2 AND ?3)
                    AND NOT EXISTS(SELECT 1 FROM item i WHERE i.handle = f.handle)",
             )?;
             let first = prefix.map(|prefix| prefix.first.to_bytes());
             let last = prefix.map(|prefix| prefix.last.to_bytes());
-            let rows = select.query_map((uid, first, last, Kind::Message.number()), |row| {
+            let rows = select.query_map((uid, first, last), |row| {
                 Ok((Handle::from_bytes(row.get_ref(0)?.as_blob()?), row.get(1)?))
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -393,6 +393,19 @@ impl<'r> MailReader<'r> {
                 })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Passes the name of each file of a directory to `visit`, in order.
+    pub fn for_each_file_name(&self, directory: i64, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+        self.run(|tx| {
+            let sql = "SELECT name FROM mail_file WHERE directory = ?1 ORDER BY name";
+            let mut select = tx.prepare_cached(sql)?;
+            let mut rows = select.query([directory])?;
+            while let Some(row) = rows.next()? {
+                visit(row.get_ref(0)?.as_blob()?);
+            }
+            Ok(())
         })
     }
 

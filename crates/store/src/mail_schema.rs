@@ -1,4 +1,5 @@
-//! The tables of mail, which `index.db` has beside those of `schema`.
+//! The tables of mail, which `index.db` and `commits.db` have beside those of `schema`. A commit is
+//! a file of a directory without a name, whose state has the tips of the refs.
 //!
 //! * `mail_directory`: a directory `cur` or `new` of a maildir, with the state in which it was last
 //!   listed. `mail_folder`: the folder that it belongs to.

@@ -202,7 +202,7 @@ impl Store {
         })?;
         match self.directory.store_file() {
             StoreFile::Data => Ok(()),
-            StoreFile::Index => self.erase_removed_words(),
+            StoreFile::Index | StoreFile::Commits => self.erase_removed_words(),
         }
     }
 

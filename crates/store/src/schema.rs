@@ -18,22 +18,23 @@
 //!   filled, or its state, see `index_maintenance`. `zone_data_version`: the zone data of the
 //!   schedules, or their state.
 //! * `collection`: a named set of items of one type (1: address book, 2: calendar, 3: mail, 5:
-//!   labels of messages, 6: saved searches). `handle_key` is made from the first name and never
-//!   changes; the handles of items are made from it. A removed collection stays as a row, so that
-//!   its removal can be undone. `seq`: the batch of its last change. `index_config`: which fields
-//!   are indexed, and how, in the text form of the module `index_config`; empty: the default.
-//!   `properties`: the property lines of the calendar itself (PRODID, X-WR-CALNAME, ...), as they
-//!   came; `properties_checksum`: the checksum of them and of the row id, which
-//!   `collection_history` keeps.
+//!   labels of messages, 6: saved searches, 7: commits of a repository). `handle_key` is made from
+//!   the first name and never changes; the handles of items are made from it. A removed collection
+//!   stays as a row, so that its removal can be undone. `seq`: the batch of its last change.
+//!   `index_config`: which fields are indexed, and how, in the text form of the module
+//!   `index_config`; empty: the default. `properties`: the property lines of the calendar itself
+//!   (PRODID, X-WR-CALNAME, ...), as they came; `properties_checksum`: the checksum of them and of
+//!   the row id, which `collection_history` keeps.
 //! * `item`: one row for each item. The table is its own change log: `(seq, ordinal)` is the batch
 //!   that last changed the item, and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4
-//!   memo, 5 another calendar component, 6 message, 8 labels of a message, 9 saved search. `uid` is
-//!   unique in the collection, together with `recurrence_id`. `recurrence_id`: the value of
-//!   RECURRENCE-ID without its zone; empty for a master and for a single item. `uid_origin`: 0 the
-//!   bytes name the UID, 1 they name none, 2 they name a UID that another item of the collection
-//!   has. `handle`: eight bytes made from the UID, see `handle`; an item is found by UID through
-//!   its handle. `handle_collision` has the items for which another item has that handle, see
-//!   `uid_lookup`. `stored_fields`: see below. `calendar_context`: a row of that table, or NULL.
+//!   memo, 5 another calendar component, 6 message, 8 labels of a message, 9 saved search, 10
+//!   commit. `uid` is unique in the collection, together with `recurrence_id`. `recurrence_id`: the
+//!   value of RECURRENCE-ID without its zone; empty for a master and for a single item.
+//!   `uid_origin`: 0 the bytes name the UID, 1 they name none, 2 they name a UID that another item
+//!   of the collection has. `handle`: eight bytes made from the UID, see `handle`; an item is found
+//!   by UID through its handle. `handle_collision` has the items for which another item has that
+//!   handle, see `uid_lookup`. `stored_fields`: see below. `calendar_context`: a row of that table,
+//!   or NULL.
 //! * `source_bytes(item, bytes, blob_hash, checksum)`: the bytes of an item as they came. Source
 //!   bytes above 64 KB are stored once in `blob`, under their SHA-256, which `blob_hash` contains.
 //!   `blob.ref_count` counts the rows of `source_bytes` and `item_history` that refer to the blob.
@@ -69,7 +70,7 @@
 //! because bytes without their row, and a row without its bytes, can each be verified alone. See
 //! `row_checksum` for the columns; each change of one of them writes the checksum, too.
 //!
-//! `index.db` has the tables of `mail_schema`, too.
+//! `index.db` and `commits.db` have the tables of `mail_schema`, too.
 //!
 //! **Derived data**, which may be dropped and refilled at any time:
 //!
@@ -469,7 +470,7 @@ pub(crate) fn create_tables(
     locale: &str,
 ) -> rusqlite::Result<()> {
     tx.execute_batch(SCHEMA_SQL)?;
-    let has_mail = store_file == StoreFile::Index;
+    let has_mail = store_file.is_disposable();
     if has_mail {
         tx.execute_batch(MAIL_SCHEMA_SQL)?;
     }

@@ -47,7 +47,9 @@ impl WalLimits {
     fn from_store_file(store_file: StoreFile) -> WalLimits {
         match store_file {
             StoreFile::Data => WalLimits { checkpoint_pages: 1 << 10, restart_pages: 5 << 9 },
-            StoreFile::Index => WalLimits { checkpoint_pages: 8 << 10, restart_pages: 10 << 10 },
+            StoreFile::Index | StoreFile::Commits => {
+                WalLimits { checkpoint_pages: 8 << 10, restart_pages: 10 << 10 }
+            }
         }
     }
 }

@@ -51,6 +51,9 @@ pub enum Error {
         /// The name of the program.
         program: &'static str,
     },
+    /// A git repository could not be read.
+    #[error(transparent)]
+    Git(#[from] crate::git_repository::GitError),
     /// A maildir could not be listed.
     #[error("cannot read {path}: {source}")]
     Maildir {

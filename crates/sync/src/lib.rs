@@ -14,10 +14,12 @@
 //! |---|---|
 //! | `adoption` | labels and saved searches of other mail programs |
 //! | `attachment_conversion` | the texts of attachments, by converters |
+//! | `commit_sync` | bringing the index of a repository's commits up to date |
 //! | `compression` | recognition of compressed files |
 //! | `converter_process` | running a converter within limits |
 //! | `error` | errors that end an import or an export |
 //! | `export` | export of a collection |
+//! | `git_repository` | git repositories, read through git |
 //! | `import` | import into collections |
 //! | `label_exchange` | dumps of labels, for notmuch and mu |
 //! | `link_folder` | maildirs of symbolic links |
@@ -30,10 +32,12 @@
 
 mod adoption;
 mod attachment_conversion;
+mod commit_sync;
 mod compression;
 mod converter_process;
 mod error;
 mod export;
+pub mod git_repository;
 mod import;
 mod label_exchange;
 mod link_folder;
@@ -48,6 +52,7 @@ pub use crate::adoption::{
     AdoptionReport, ForeignMail, RefusedSearch, RunProgram, adopt_mail, read_mu, read_notmuch,
 };
 pub use crate::attachment_conversion::{AttachmentConverter, ConversionFailure, ConverterSettings};
+pub use crate::commit_sync::{CommitSyncOptions, CommitSyncReport, sync_locked_commits};
 pub use crate::compression::{Compression, detect_compression};
 pub use crate::converter_process::ConverterLimits;
 pub use crate::error::Error;
@@ -70,8 +75,10 @@ pub use crate::mail_sync::{
 };
 pub use crate::mail_watch::{MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker};
 pub use crate::sources::{
-    ForgottenSource, MailSource, add_mail_source, find_overlapping_source, list_mail_sources,
-    map_mail_roots, match_indexed_sources, remove_indexed_mail, remove_locked_mail,
-    remove_mail_source,
+    ForgottenSource, MailSource, SourceType, add_mail_source, add_source, find_overlapping_source,
+    list_mail_sources, list_sources, map_mail_roots, map_source_paths, match_indexed_sources,
+    remove_indexed_mail, remove_locked_mail, remove_mail_source,
 };
-pub use crate::sync_round::{MailStores, SyncRound, SyncRoundEvent, sync_mail_sources};
+pub use crate::sync_round::{
+    CommitRoundEvent, MailStores, SyncRound, SyncRoundEvent, sync_mail_sources, sync_repositories,
+};

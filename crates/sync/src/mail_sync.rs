@@ -206,7 +206,7 @@ fn reading_fingerprint(personal_addresses: &[String], converters: &ConverterSett
     MailBatchBuilder::new(personal_addresses).fingerprint_text() + &converters.fingerprint_text()
 }
 
-fn now_milliseconds() -> i64 {
+pub(crate) fn now_milliseconds() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

@@ -1,15 +1,15 @@
-//! The registered sources: which maildirs belong to which collections.
+//! The registered sources: which maildirs and repositories belong to which collections.
 //!
-//! A source is a collection of messages in `data.db` whose properties name the path; so it has
-//! checksums, a history, and can be undone like any other change. The messages themselves are in
-//! `index.db`, under a collection with the same key, so that their handles stay when the source is
-//! renamed, and come back when the index is made again. The registrations are read under the lock
-//! of a synchronisation, so that none writes what another one removes.
+//! A source is a collection of messages or commits in `data.db` whose properties name the path; so
+//! it has checksums, a history, and can be undone like any other change. The messages themselves
+//! are in `index.db`, the commits in `commits.db`, under a collection with the same key, so that
+//! their handles stay when the source is renamed, and come back when the index is made again. The
+//! registrations are read under the lock of a synchronisation, so that none writes what another one
+//! removes.
 
 use crate::error::Error;
 use larder_store::{
-    BatchChange, CollectionProperties, CollectionType, Kind, MailChange, MailSyncLock, Operation,
-    Reader, Store,
+    BatchChange, CollectionProperties, Kind, MailChange, MailSyncLock, Operation, Reader, Store,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,19 +18,54 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The property line of the path.
-const MAILDIR_PROPERTY: &[u8] = b"X-LARDER-MAILDIR:";
 /// The number of files that a batch removes.
 const FILES_PER_BATCH: usize = 2000;
 
-/// A registered maildir.
+/// The type of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SourceType {
+    /// A maildir, with messages.
+    Maildir,
+    /// A git repository, with commits.
+    Repository,
+}
+
+impl SourceType {
+    /// Returns the name in output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            SourceType::Maildir => "maildir",
+            SourceType::Repository => "repository",
+        }
+    }
+
+    /// Returns the beginning of the property line of the path.
+    fn property(self) -> &'static [u8] {
+        match self {
+            SourceType::Maildir => b"X-LARDER-MAILDIR:",
+            SourceType::Repository => b"X-LARDER-REPOSITORY:",
+        }
+    }
+
+    /// Returns the kind of the items.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self {
+            SourceType::Maildir => Kind::Message,
+            SourceType::Repository => Kind::Commit,
+        }
+    }
+}
+
+/// A registered maildir or repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailSource {
     /// The name of its collection.
     pub name: String,
     /// The absolute path.
     pub path: PathBuf,
-    /// The key of the handles of its messages.
+    /// The key of the handles of its items.
     pub handle_key: Vec<u8>,
 }
 
@@ -48,10 +83,19 @@ pub struct ForgottenSource {
 /// # Errors
 /// The store cannot be read.
 pub fn list_mail_sources(reader: &Reader) -> Result<Vec<MailSource>, Error> {
-    let collections = reader.collections().list_properties(CollectionType::Mail)?;
+    list_sources(reader, SourceType::Maildir)
+}
+
+/// Returns the registered sources of a type, in the order of their registration.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn list_sources(reader: &Reader, source_type: SourceType) -> Result<Vec<MailSource>, Error> {
+    let collection_type = source_type.kind().collection_type();
+    let collections = reader.collections().list_properties(collection_type)?;
     let sources = collections.into_iter().filter_map(|collection| {
         let properties = collection.properties?;
-        let path = properties.strip_prefix(MAILDIR_PROPERTY)?;
+        let path = properties.strip_prefix(source_type.property())?;
         let path = PathBuf::from(OsString::from_vec(path.to_vec()));
         Some(MailSource { name: collection.name, path, handle_key: collection.handle_key })
     });
@@ -67,9 +111,21 @@ pub fn map_mail_roots(
     index: &Reader,
     sources: &[MailSource],
 ) -> Result<BTreeMap<String, PathBuf>, Error> {
+    map_source_paths(index, SourceType::Maildir, sources)
+}
+
+/// Returns the paths of the sources of a type, as [`map_mail_roots`].
+///
+/// # Errors
+/// The index cannot be read.
+pub fn map_source_paths(
+    index: &Reader,
+    source_type: SourceType,
+    sources: &[MailSource],
+) -> Result<BTreeMap<String, PathBuf>, Error> {
     let mut roots: BTreeMap<String, PathBuf> =
         sources.iter().map(|source| (source.name.clone(), source.path.clone())).collect();
-    for collection in list_indexed(index)? {
+    for collection in list_indexed(index, source_type)? {
         let source = sources.iter().find(|source| source.handle_key == collection.handle_key);
         if let Some(source) = source {
             roots.insert(collection.name, source.path.clone());
@@ -78,8 +134,11 @@ pub fn map_mail_roots(
     Ok(roots)
 }
 
-fn list_indexed(index: &Reader) -> Result<Vec<CollectionProperties>, Error> {
-    Ok(index.collections().list_properties(CollectionType::Mail)?)
+fn list_indexed(
+    index: &Reader,
+    source_type: SourceType,
+) -> Result<Vec<CollectionProperties>, Error> {
+    Ok(index.collections().list_properties(source_type.kind().collection_type())?)
 }
 
 /// Returns the source that has messages of a maildir, too: the same folder under another path, one
@@ -112,13 +171,15 @@ fn is_within(inner: &Path, outer: &Path) -> bool {
 pub fn match_indexed_sources(
     index: &mut Store,
     lock: &MailSyncLock,
+    source_type: SourceType,
     sources: &[MailSource],
     at: i64,
 ) -> Result<Vec<ForgottenSource>, Error> {
+    let kind = source_type.kind();
     let mut forgotten = Vec::new();
     let mut operation = Operation::new("sync", "sources", at);
     let mut changes = Vec::new();
-    let indexed = list_indexed(&index.open_reader()?)?;
+    let indexed = list_indexed(&index.open_reader()?, source_type)?;
     for collection in &indexed {
         let source = sources.iter().find(|source| source.handle_key == collection.handle_key);
         match source {
@@ -132,11 +193,7 @@ pub fn match_indexed_sources(
                 let handle_key = source.handle_key.clone();
                 let hex: String = handle_key.iter().map(|byte| format!("{byte:02x}")).collect();
                 let name = format!("{hex} renamed");
-                changes.push(BatchChange::AdoptCollection {
-                    name,
-                    kind: Kind::Message,
-                    handle_key,
-                });
+                changes.push(BatchChange::AdoptCollection { name, kind, handle_key });
             }
             Some(_) => {}
         }
@@ -147,7 +204,7 @@ pub fn match_indexed_sources(
         });
         if !is_indexed {
             let (name, handle_key) = (source.name.clone(), source.handle_key.clone());
-            changes.push(BatchChange::AdoptCollection { name, kind: Kind::Message, handle_key });
+            changes.push(BatchChange::AdoptCollection { name, kind, handle_key });
         }
     }
     if !changes.is_empty() {
@@ -162,18 +219,32 @@ pub fn match_indexed_sources(
 /// # Errors
 /// A collection of another type has the name, or the store cannot be written.
 pub fn add_mail_source(store: &mut Store, name: &str, path: &Path, at: i64) -> Result<(), Error> {
+    add_source(store, SourceType::Maildir, name, path, at)
+}
+
+/// Registers the source at an absolute path under a name. A source of that name gets the new path.
+///
+/// # Errors
+/// As [`add_mail_source`].
+pub fn add_source(
+    store: &mut Store,
+    source_type: SourceType,
+    name: &str,
+    path: &Path,
+    at: i64,
+) -> Result<(), Error> {
     let detail = format!("{name} {}", path.display());
     let mut operation = Operation::new("sources add", &detail, at);
-    let properties = [MAILDIR_PROPERTY, path.as_os_str().as_bytes()].concat();
+    let properties = [source_type.property(), path.as_os_str().as_bytes()].concat();
     let changes = vec![
-        BatchChange::CreateCollection(name.to_string(), Kind::Message),
+        BatchChange::CreateCollection(name.to_string(), source_type.kind()),
         BatchChange::SetCollectionProperties(name.to_string(), Some(properties)),
     ];
     store.apply(&mut operation, changes)?;
     Ok(())
 }
 
-/// Removes the registration of a maildir, whose files stay as they are.
+/// Removes the registration of a source, whose files stay as they are.
 ///
 /// # Errors
 /// The store cannot be written.

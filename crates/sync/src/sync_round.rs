@@ -3,9 +3,13 @@
 //! Separate from `mail_sync`, which concerns one maildir, and from `mail_watch`, which decides when
 //! a round is due.
 
+use crate::commit_sync::{CommitSyncOptions, CommitSyncReport, sync_locked_commits};
 use crate::error::Error;
+use crate::git_repository::{GitRepository, StartGit};
 use crate::mail_sync::{MailSyncOptions, MailSyncProgress, MailSyncReport, sync_locked_maildir};
-use crate::sources::{ForgottenSource, MailSource, list_mail_sources, match_indexed_sources};
+use crate::sources::{
+    ForgottenSource, MailSource, SourceType, list_sources, match_indexed_sources,
+};
 use larder_store::{DataDirectory, Reader, Store, StoreOptions};
 use std::sync::Arc;
 
@@ -26,11 +30,15 @@ impl MailStores {
     /// # Errors
     /// The store cannot be read.
     pub fn list_sources(&self) -> Result<Vec<MailSource>, Error> {
+        self.list_sources_of(SourceType::Maildir)
+    }
+
+    fn list_sources_of(&self, source_type: SourceType) -> Result<Vec<MailSource>, Error> {
         if !self.data.has_store() {
             return Ok(Vec::new());
         }
         let zones = Arc::clone(&self.options.zones);
-        list_mail_sources(&Reader::open_with_zones(self.data.clone(), zones)?)
+        list_sources(&Reader::open_with_zones(self.data.clone(), zones)?, source_type)
     }
 }
 
@@ -71,7 +79,9 @@ pub fn sync_mail_sources(
     let mut index = Store::open(stores.index.clone(), &stores.options)?;
     let lock = index.lock_mail_sync()?;
     let sources = stores.list_sources()?;
-    for forgotten in match_indexed_sources(&mut index, &lock, &sources, round.at)? {
+    for forgotten in
+        match_indexed_sources(&mut index, &lock, SourceType::Maildir, &sources, round.at)?
+    {
         report_event(SyncRoundEvent::Forgotten(&forgotten));
     }
     for source in &sources {
@@ -100,4 +110,67 @@ pub fn sync_mail_sources(
         }
     }
     Ok(completed)
+}
+
+/// A part of a round of repositories.
+#[derive(Debug)]
+pub enum CommitRoundEvent<'e> {
+    /// A collection is no source any more, and left the index.
+    Forgotten(&'e ForgottenSource),
+    /// Commits of a source were written.
+    Progress(MailSyncProgress),
+    /// A source was read, or could not be.
+    Finished(&'e MailSource, &'e Result<CommitSyncReport, Error>),
+}
+
+/// Brings the index of the repositories up to date, as [`sync_mail_sources`] does for maildirs. The
+/// index of `stores` is that of commits.
+///
+/// # Errors
+/// A store cannot be read or written.
+pub fn sync_repositories(
+    stores: &MailStores,
+    names: &[String],
+    options: CommitSyncOptions,
+    at: i64,
+    start_git: StartGit<'_>,
+    report_event: &mut dyn FnMut(CommitRoundEvent<'_>),
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(), Error> {
+    if !stores.index.has_store() && stores.list_sources_of(SourceType::Repository)?.is_empty() {
+        return Ok(());
+    }
+    let mut index = Store::open(stores.index.clone(), &stores.options)?;
+    let lock = index.lock_mail_sync()?;
+    let sources = stores.list_sources_of(SourceType::Repository)?;
+    let source_type = SourceType::Repository;
+    for forgotten in match_indexed_sources(&mut index, &lock, source_type, &sources, at)? {
+        report_event(CommitRoundEvent::Forgotten(&forgotten));
+    }
+    for source in &sources {
+        if !names.is_empty() && !names.contains(&source.name) {
+            continue;
+        }
+        let mut sync = || {
+            let repository = GitRepository::open(&source.path, start_git)?;
+            sync_locked_commits(
+                &mut index,
+                &lock,
+                &repository,
+                &source.name,
+                options,
+                &mut |progress| report_event(CommitRoundEvent::Progress(progress)),
+                is_cancelled,
+            )
+        };
+        let report = sync();
+        if let Err(error @ Error::Store(_)) = report {
+            return Err(error);
+        }
+        report_event(CommitRoundEvent::Finished(source, &report));
+        if is_cancelled() {
+            break;
+        }
+    }
+    Ok(())
 }

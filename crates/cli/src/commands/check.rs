@@ -2,6 +2,7 @@
 
 use super::sync::SyncArgs;
 use crate::args::OutputFormat;
+use crate::commit_store::check_commit_store;
 use crate::context::CommandContext;
 use crate::failure::{
     CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
@@ -47,8 +48,12 @@ impl CheckArgs {
         }
         let mail = check_mail_store(context)?;
         if report.faults.is_empty() {
-            let Some(mail) = mail else { return Ok(CommandStatus::Done) };
-            return finish_with_mail(context, &mail, self.rebuild);
+            let status = match mail {
+                Some(mail) => finish_with_mail(context, &mail, self.rebuild)?,
+                None => CommandStatus::Done,
+            };
+            check_commits(context)?;
+            return Ok(status);
         }
         context.out.flush()?;
         let faults = format_count(report.faults.len() as u64, "fault");
@@ -84,6 +89,25 @@ fn finish_with_mail(
     }
     Err(CommandFailure::new(FailureKind::Store, "the index of mail is damaged")
         .with_hint("no mail is lost; to make the index again: larder check --rebuild"))
+}
+
+/// Checks `commits.db`, which can be made again, and prints the result.
+fn check_commits(context: &mut CommandContext) -> Result<(), CommandFailure> {
+    let Some(report) = check_commit_store(context)? else { return Ok(()) };
+    if context.format == OutputFormat::Text {
+        let (commits, bytes) = (format_count(report.items, "commit"), report.database_bytes);
+        context.out.print_line(format!("commits.db         {}, {commits}", format_bytes(bytes)))?;
+    }
+    if report.faults.is_empty() {
+        return Ok(());
+    }
+    for fault in &report.faults {
+        print_message("error", format!("commits.db: {fault}"));
+    }
+    context.out.flush()?;
+    Err(CommandFailure::new(FailureKind::Store, "the index of commits is damaged").with_hint(
+        "no commits are lost: delete commits.db in the data directory; then: larder sync",
+    ))
 }
 
 /// Adds hints on what to do: indexes can be rebuilt from the items, the items cannot.

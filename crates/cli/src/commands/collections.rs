@@ -10,8 +10,8 @@ use crate::table::shorten_to_width;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_format::kind::SourceLocation;
 use larder_store::{
-    BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Operation, OperationId,
-    Reader, Store,
+    BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Kind, Operation,
+    OperationId, Reader, Store,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -149,7 +149,10 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
         context.out.line_width().map(|width| width.saturating_sub(COUNT_COLUMN_WIDTH).max(8));
     for mut collection in collections.iter().cloned() {
         if collection.collection_type.main_kind().source_location() == SourceLocation::Locator {
-            collection.item_count = crate::mail_store::count_messages(context, &collection.name)?;
+            collection.item_count = match collection.collection_type.main_kind() {
+                Kind::Commit => crate::commit_store::count_commits(context, &collection.name)?,
+                _ => crate::mail_store::count_messages(context, &collection.name)?,
+            };
         }
         let collection = &collection;
         let (name, type_name) =

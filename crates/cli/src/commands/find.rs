@@ -1,3 +1,4 @@
+mod commit_list;
 mod correspondent_list;
 mod duplicate_groups;
 pub(super) mod field_list;
@@ -9,6 +10,7 @@ pub(super) mod query_args;
 mod snippets;
 mod thread_list;
 
+use self::commit_list::CommitGroup;
 use self::field_list::{FieldListRow, ListFields};
 use self::message_list::MessageGroup;
 use self::query_args::QueryArgs;
@@ -26,7 +28,7 @@ use larder_store::{ItemRow, Kind, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
 
-/// Search contacts, events, tasks and memos, or messages
+/// Search contacts, events, tasks and memos, messages, and commits
 ///
 /// Bare words match names, nicknames, organisations, e-mail addresses, phone
 /// numbers and all text of events, tasks and memos. All words must match; case
@@ -61,6 +63,10 @@ use serde_json::json;
 ///   larder find --kind message walrus from:anna date:2026-01..2026-03
 ///   larder find --kind message '"annual audit" -flag:seen' --threads
 ///
+/// So are the commits of git repositories, which have fields of their own:
+///
+///   larder find --kind commit 'author:anna date:2019.. path:src/*.rs walrus'
+///
 /// The addresses of the mail are found by the beginnings of words, or by /regex/:
 ///
 ///   larder find --correspondents ann
@@ -76,7 +82,7 @@ pub(crate) struct FindArgs {
     query_args: QueryArgs,
     /// Sort by this field, or by -FIELD in reverse; none: insertion order [default: file_as, or
     /// start for events, tasks and memos; messages: -date, else subject, from, to, cc, size,
-    /// list_id, message_id or priority]
+    /// list_id, message_id or priority; commits: -date, else subject, author or committer]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Start the list at the first item that sorts at or after TEXT
@@ -129,7 +135,7 @@ pub(crate) struct FindArgs {
     /// Remove the links of earlier runs from DIR first
     #[arg(long, requires = "links")]
     clear: bool,
-    /// Messages: leave out the first N
+    /// Messages and commits: leave out the first N
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
     /// List the addresses of the mail, the most likely ones first
@@ -177,7 +183,7 @@ impl FindArgs {
             return self.run_for_messages(context);
         }
         if self.offset.is_some() {
-            let message = "--offset is for messages";
+            let message = "--offset is for messages and commits";
             return Err(CommandFailure::new(FailureKind::Usage, message)
                 .with_hint("add --kind message; other lists start at --from TEXT"));
         }
@@ -208,25 +214,31 @@ impl FindArgs {
             &reader,
             &larder_query::find_undecided_rows(&reader, &answer)?,
         )?;
-        let messages = match self.is_about_all_kinds() {
-            true => MessageGroup::find(context, &self.message_options())?,
-            false => None,
+        let (messages, commits) = match self.is_about_all_kinds() {
+            true => {
+                let options = self.message_options();
+                (MessageGroup::find(context, &options)?, CommitGroup::find(context, &options)?)
+            }
+            false => (None, None),
         };
+        let message_count = messages.as_ref().map_or(0, MessageGroup::count);
+        let commit_count = commits.as_ref().map_or(0, CommitGroup::count);
         if self.explain {
             print_explanation(context, &answer)?;
         } else if self.count {
-            let messages = messages.as_ref().map_or(0, MessageGroup::count);
-            print_count(context, answer.len() as u64 + messages)?;
+            print_count(context, answer.len() as u64 + message_count + commit_count)?;
             answer.check_complete()?;
         } else {
-            let has_others = messages.as_ref().is_some_and(|messages| messages.count() > 0);
+            let has_others = message_count + commit_count > 0;
             print_answer(context, &reader, &answer, columns.as_deref(), has_others)?;
             if let Some(messages) = &messages {
                 messages.print(context, !answer.is_empty())?;
             }
+            if let Some(commits) = &commits {
+                commits.print(context, !answer.is_empty() || message_count > 0)?;
+            }
         }
-        let has_messages = messages.is_some_and(|messages| messages.count() > 0);
-        let is_empty = answer.is_empty() && !has_messages;
+        let is_empty = answer.is_empty() && message_count + commit_count == 0;
         if is_empty && !self.count && !self.explain && context.format == OutputFormat::Text {
             self.print_advice(context);
         }
@@ -290,11 +302,22 @@ impl FindArgs {
         &self,
         context: &mut CommandContext,
     ) -> Result<CommandStatus, CommandFailure> {
-        if let Some(option) = self.unsupported_message_option() {
-            let message = format!("{option} cannot be used for messages yet");
+        let is_about_commits = commit_list::is_kind_of_commits(self.query_args.kind);
+        let option =
+            self.unsupported_message_option().filter(|one| !is_about_commits || *one != "--in");
+        if let Some(option) = option {
+            let kinds = if is_about_commits { "commits" } else { "messages" };
+            let message = format!("{option} cannot be used for {kinds} yet");
             return Err(CommandFailure::new(FailureKind::Usage, message));
         }
-        message_list::print_messages(context, &self.message_options())
+        let options = self.message_options();
+        match is_about_commits {
+            true => {
+                let collection = self.query_args.collection.as_deref();
+                commit_list::print_commits(context, &options, collection)
+            }
+            false => message_list::print_messages(context, &options),
+        }
     }
 
     /// Prints a note that may help when nothing was found.

@@ -243,6 +243,7 @@ impl From<larder_sync::Error> for CommandFailure {
         match error {
             larder_sync::Error::Store(error) => error.into(),
             larder_sync::Error::Query(error) => error.into(),
+            larder_sync::Error::Git(error) => CommandFailure::new(FailureKind::Source, error),
             error @ (larder_sync::Error::NotALinkFolder { .. }
             | larder_sync::Error::LinksInSource { .. }) => {
                 CommandFailure::new(FailureKind::Usage, error)

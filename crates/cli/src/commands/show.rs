@@ -1,6 +1,7 @@
 //! `larder show`.
 
 mod calendar_item;
+mod commit_page;
 pub(super) mod item_format;
 pub(super) mod message_page;
 
@@ -24,7 +25,8 @@ use serde_json::{Value, json};
 /// Show items in full: as text, JSON, or the original vCard, iCalendar or message
 ///
 /// ID is the ID that `larder find` prints, or any unambiguous beginning of it; or `uid:TEXT`; or
-/// `COLLECTION/UID`; or the Message-ID of a message. A message that is not indexed is shown by the
+/// `COLLECTION/UID`; or the Message-ID of a message; or the beginning of the hash of a commit. A
+/// message that is not indexed is shown by the
 /// path of its file, with a slash in it or `.eml` at its end, or `-` for standard input.
 /// `--format html` prints a page for a browser, which runs no script and loads nothing.
 #[derive(Debug, clap::Args)]
@@ -50,6 +52,16 @@ impl ShowArgs {
         let mut articles = Vec::new();
         for operand in self.ids {
             let files = open_messages(context, &operand, self.thread)?;
+            if files.is_empty()
+                && context.format != OutputFormat::Html
+                && let Some(commit) = commit_page::open_commit(context, &operand)?
+            {
+                if std::mem::replace(&mut has_files, true) && context.format == OutputFormat::Text {
+                    context.out.print_line("")?;
+                }
+                commit_page::print_commit(context, &commit)?;
+                continue;
+            }
             if files.is_empty() {
                 ids.push(operand);
             }

@@ -1,20 +1,25 @@
 //! `larder sources`.
 
 use crate::args::OutputFormat;
+use crate::commit_store::{
+    list_repositories, open_commit_reader, open_commit_store, open_repository,
+};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
 use crate::output::{format_count, sanitize_line};
 use crate::table::format_columns;
+use larder_sync::SourceType;
+use larder_sync::git_repository::is_repository_folder;
 use larder_sync::maildir::scan_maildir;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Register maildirs, list them, or forget them
+/// Register maildirs and git repositories, list them, or forget them
 ///
-/// The messages of a maildir stay where they are; `larder sync` indexes them, and `larder find
-/// --kind message` searches them.
+/// Messages and commits stay where they are; `larder sync` indexes them, and `larder find --kind
+/// message` or `--kind commit` searches them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SourcesArgs {
     #[command(subcommand)]
@@ -23,18 +28,20 @@ pub(crate) struct SourcesArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum SourcesCommand {
-    /// List the maildirs with the number of their messages (the default)
+    /// List the sources with the number of their messages or commits (the default)
     List,
-    /// Register a maildir: a folder with `cur` and `new`, or a tree of such folders
+    /// Register a maildir, or a git repository
+    ///
+    /// A maildir is a folder with `cur` and `new`, or a tree of such folders. A repository is a
+    /// work tree, a folder `.git`, or a bare repository; it is read through git and never changed.
     Add {
-        /// The maildir
-        #[arg(value_name = "PATH")]
-        maildir: PathBuf,
-        /// The name of the collection of its messages
-        #[arg(long, value_name = "NAME", default_value = "mail")]
-        into: String,
+        /// The maildir or the repository
+        path: PathBuf,
+        /// The name of the collection [default: mail, or the name of the repository's folder]
+        #[arg(long, value_name = "NAME")]
+        into: Option<String>,
     },
-    /// Forget a maildir and its index; its files stay
+    /// Forget a source and its index; its files stay
     Remove {
         /// The name of the collection
         name: String,
@@ -45,52 +52,128 @@ impl SourcesArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         match self.verb.unwrap_or(SourcesCommand::List) {
             SourcesCommand::List => print_sources(context),
-            SourcesCommand::Add { maildir, into } => add_source(context, &maildir, &into),
+            SourcesCommand::Add { path, into } => add_source(context, &path, into.as_deref()),
             SourcesCommand::Remove { name } => remove_source(context, &name),
         }
     }
 }
 
 fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-    let sources = list_sources(context)?;
-    let reader = open_mail_reader(context)?;
+    let maildirs = list_sources(context)?;
+    let repositories = list_repositories(context)?;
+    let (mail, commits) = (open_mail_reader(context)?, open_commit_reader(context)?);
     let mut rows = Vec::new();
-    for source in &sources {
+    let all = maildirs.iter().map(|source| (SourceType::Maildir, source, &mail));
+    let all =
+        all.chain(repositories.iter().map(|source| (SourceType::Repository, source, &commits)));
+    let is_empty = maildirs.is_empty() && repositories.is_empty();
+    for (source_type, source, reader) in all {
+        let kind = source_type.kind();
         let indexed = reader.as_ref().map(|reader| reader.collections().find(&source.name));
         let count = indexed.transpose()?.flatten().map_or(0, |collection| collection.item_count);
         let path = sanitize_line(&source.path.display().to_string());
         if context.format == OutputFormat::Json {
             let object = json!({
-                "name": source.name, "type": "maildir", "path": path, "messages": count,
+                "name": source.name, "type": source_type.name(), "path": path,
+                kind.plural(): count,
             });
             context.out.print_json(&object)?;
         } else {
-            rows.push([sanitize_line(&source.name), format_count(count, "message"), path]);
+            rows.push([sanitize_line(&source.name), format_count(count, kind.name()), path]);
         }
     }
     for line in format_columns(&rows, [30, 20, 0], context.out.line_width()) {
         context.out.print_line(line)?;
     }
-    if sources.is_empty() && context.format == OutputFormat::Text {
+    if is_empty && context.format == OutputFormat::Text {
         context.print_note("no sources; to register a maildir: larder sources add MAILDIR");
     }
-    Ok(if sources.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
+    Ok(if is_empty { CommandStatus::NothingFound } else { CommandStatus::Done })
 }
 
 fn add_source(
     context: &mut CommandContext,
+    source: &Path,
+    name: Option<&str>,
+) -> Result<CommandStatus, CommandFailure> {
+    let path = std::path::absolute(source)
+        .map_err(|error| CommandFailure::from_file_error(source, &error))?;
+    // A maildir in a work tree is a maildir, and a work tree may have maildirs among its files.
+    let is_maildir = path.join("cur").is_dir() && path.join("new").is_dir();
+    if !is_maildir && is_repository_folder(&path) {
+        return add_repository(context, &path, name);
+    }
+    add_maildir(context, source, &path, name.unwrap_or("mail"))
+}
+
+fn add_repository(
+    context: &mut CommandContext,
+    path: &Path,
+    name: Option<&str>,
+) -> Result<CommandStatus, CommandFailure> {
+    let repository = open_repository(path)?;
+    let refs = repository.read_refs().map_err(larder_sync::Error::from)?;
+    let name = name.map_or_else(|| repository_name(path), ToString::to_string);
+    let shown = sanitize_line(&path.display().to_string());
+    for source in list_repositories(context)? {
+        let other = open_repository(&source.path).ok();
+        let is_same = source.path == path
+            || other.is_some_and(|one| one.common_directory() == repository.common_directory());
+        let is_named = source.name == name;
+        let known = sanitize_line(&source.path.display().to_string());
+        if is_same && !is_named {
+            let other = sanitize_line(&source.name);
+            let message = format!("commits of {shown} belong to the source {other}, {known}");
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint(format!("larder sources remove {other} makes room for it")));
+        }
+        if is_named && !is_same {
+            let message = format!("the name {} belongs to {known}", sanitize_line(&name));
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("choose another name with --into"));
+        }
+    }
+    let mut store = context.open_or_create_store()?;
+    larder_sync::add_source(&mut store, SourceType::Repository, &name, path, now_milliseconds())?;
+    if context.format == OutputFormat::Json {
+        let object = json!({ "name": name, "path": shown, "type": "repository" });
+        context.out.print_json(&object)?;
+    } else {
+        let refs = format_count(refs.count as u64, "ref");
+        let name = sanitize_line(&name);
+        let line = format!("{name} is {shown} (git repository, {refs}); to index it: larder sync");
+        context.out.print_line(line)?;
+    }
+    Ok(CommandStatus::Done)
+}
+
+/// Returns the name of a repository: that of its folder.
+fn repository_name(path: &Path) -> String {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let folder = match name(path).as_deref() {
+        Some(".git") => path.parent().and_then(name),
+        folder => folder.map(ToString::to_string),
+    };
+    let folder = folder.unwrap_or_default();
+    match folder.strip_suffix(".git").unwrap_or(&folder) {
+        "" => "commits".to_string(),
+        folder => folder.to_string(),
+    }
+}
+
+fn add_maildir(
+    context: &mut CommandContext,
     maildir: &Path,
+    path: &Path,
     name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
-    let path = std::path::absolute(maildir)
-        .map_err(|error| CommandFailure::from_file_error(maildir, &error))?;
     let scan =
-        scan_maildir(&path).map_err(|error| CommandFailure::from_file_error(maildir, &error))?;
+        scan_maildir(path).map_err(|error| CommandFailure::from_file_error(maildir, &error))?;
     let shown = sanitize_line(&path.display().to_string());
     if scan.directories.is_empty() {
         let message = format!("{shown} is no maildir: it has no directory `cur` or `new`");
         return Err(CommandFailure::new(FailureKind::Usage, message)
-            .with_hint("name the folder above your mail folders"));
+            .with_hint("name the folder above your mail folders, or a git repository"));
     }
     let sources = list_sources(context)?;
     let known = sources.iter().find(|source| source.name == name);
@@ -100,7 +183,7 @@ fn add_source(
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("choose another name with --into"));
     }
-    if let Some(other) = larder_sync::find_overlapping_source(&sources, &path)
+    if let Some(other) = larder_sync::find_overlapping_source(&sources, path)
         && other.name != name
     {
         let (other, known) =
@@ -110,7 +193,7 @@ fn add_source(
             .with_hint(format!("larder sources remove {other} makes room for it")));
     }
     let mut store = context.open_or_create_store()?;
-    larder_sync::add_mail_source(&mut store, name, &path, now_milliseconds())?;
+    larder_sync::add_mail_source(&mut store, name, path, now_milliseconds())?;
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({ "name": name, "path": shown }))?;
     } else {
@@ -128,13 +211,19 @@ fn remove_source(
     context: &mut CommandContext,
     name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
-    // A synchronisation may be reading the maildir.
-    let mut index = match open_mail_reader(context)? {
-        Some(_) => Some(open_mail_store(context)?),
-        None => None,
+    let is_repository = list_repositories(context)?.iter().any(|source| source.name == name);
+    let source_type = if is_repository { SourceType::Repository } else { SourceType::Maildir };
+    // A synchronisation may be reading the source.
+    let mut index = match (is_repository, open_mail_reader(context)?) {
+        (true, _) => open_commit_store(context)?,
+        (false, Some(_)) => Some(open_mail_store(context)?),
+        (false, None) => None,
     };
     let lock = index.as_ref().map(larder_store::Store::lock_mail_sync).transpose()?;
-    let sources = list_sources(context)?;
+    let sources = match is_repository {
+        true => list_repositories(context)?,
+        false => list_sources(context)?,
+    };
     let Some(source) = sources.iter().find(|source| source.name == name) else {
         let message = format!("no source is named {:?}", sanitize_line(name));
         return Err(CommandFailure::new(FailureKind::NotFound, message)
@@ -145,14 +234,15 @@ fn remove_source(
     let rest: Vec<_> = sources.iter().filter(|source| source.name != name).cloned().collect();
     let mut files = 0;
     if let (Some(index), Some(lock)) = (&mut index, &lock) {
-        let forgotten = larder_sync::match_indexed_sources(index, lock, &rest, at)?;
+        let forgotten = larder_sync::match_indexed_sources(index, lock, source_type, &rest, at)?;
         files = forgotten.iter().map(|one| one.files).sum();
     }
+    let noun = if is_repository { "commit" } else { "file" };
     if context.format == OutputFormat::Json {
-        context.out.print_json(&json!({ "name": name, "files": files }))?;
+        context.out.print_json(&json!({ "name": name, format!("{noun}s"): files }))?;
     } else {
         let path = sanitize_line(&source.path.display().to_string());
-        let files = format_count(files as u64, "file");
+        let files = format_count(files as u64, noun);
         context.out.print_line(format!(
             "{} forgotten ({files}); {path} is unchanged",
             sanitize_line(name)

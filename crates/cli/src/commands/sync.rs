@@ -1,8 +1,10 @@
 //! `larder sync`.
 
 use crate::args::OutputFormat;
+use crate::commit_store::{commit_stores, list_repositories, open_commit_reader};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::git_program::start_git;
 use crate::interrupt::{install_interrupt_flag, install_interrupt_wake};
 use crate::machine_time::now_milliseconds;
 use crate::mail_rules::{format_rule_problem, print_rule_effects, run_rules};
@@ -11,8 +13,9 @@ use crate::mail_store::{
 };
 use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
 use larder_sync::{
-    ConversionFailure, MailRuleReport, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch,
-    MailWatchEvent, MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
+    CommitRoundEvent, CommitSyncOptions, CommitSyncReport, ConversionFailure, MailRuleReport,
+    MailSource, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch, MailWatchEvent,
+    MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources, sync_repositories,
 };
 use serde_json::json;
 use std::cell::Cell;
@@ -22,11 +25,13 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Bring the index of registered maildirs up to date
+/// Bring the index of registered maildirs and git repositories up to date
 ///
 /// Reads new messages, and notes changed flags, moved and removed files. Folders whose state did
 /// not change are not listed. Nothing in a maildir is ever changed. Searches see new messages while
 /// it runs, the newest mail first. At the end, saved searches with labels run on the new messages.
+/// Of a repository, the new commits of all refs are read through git, and commits that no ref has
+/// any more are removed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SyncArgs {
     /// The sources [default: all]
@@ -80,18 +85,23 @@ impl SyncArgs {
     }
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let sources = list_sources(context)?;
+        let (sources, repositories) = (list_sources(context)?, list_repositories(context)?);
         for name in &self.names {
-            if !sources.iter().any(|source| source.name == *name) {
+            let is_named = |source: &MailSource| source.name == *name;
+            if !sources.iter().chain(&repositories).any(is_named) {
                 let message = format!("no source is named {:?}", sanitize_line(name));
                 return Err(CommandFailure::new(FailureKind::NotFound, message)
                     .with_hint("`larder sources` lists them"));
             }
         }
-        if sources.is_empty() && open_mail_reader(context)?.is_none() {
+        let has_mail = !sources.is_empty() || open_mail_reader(context)?.is_some();
+        let has_commits = !repositories.is_empty() || open_commit_reader(context)?.is_some();
+        if !has_mail && !has_commits {
             return Err(no_sources_failure());
         }
-        follow_labels(context, &mut open_mail_store(context)?)?;
+        if has_mail {
+            follow_labels(context, &mut open_mail_store(context)?)?;
+        }
         if self.watch { self.watch_sources(context) } else { self.sync_once(context) }
     }
 
@@ -101,8 +111,13 @@ impl SyncArgs {
         let round = SyncRound { names: &self.names, options: &options, at: now_milliseconds() };
         let mut printer = RoundPrinter::new(context);
         let (stores, is_stopped) = (mail_stores(printer.context), || stop.load(Ordering::Relaxed));
-        let completed =
-            sync_mail_sources(&stores, &round, &mut |event| printer.print(&event), &is_stopped)?;
+        let completed = match stores.index.has_store() || !stores.list_sources()?.is_empty() {
+            true => {
+                sync_mail_sources(&stores, &round, &mut |event| printer.print(&event), &is_stopped)?
+            }
+            false => Vec::new(),
+        };
+        printer.sync_commits(&self.names, self.full, &is_stopped);
         let scope = if self.rules { RuleScope::All } else { RuleScope::New };
         printer.run_rules(&completed, scope);
         if printer.sources == 0 {
@@ -131,6 +146,7 @@ impl SyncArgs {
         let mut print = |event: MailWatchEvent<'_>| match event {
             MailWatchEvent::Round(event) => printer.print(&event),
             MailWatchEvent::RoundEnded(completed) => {
+                printer.sync_commits(&self.names, false, &is_stopped);
                 printer.run_rules(completed, mem::replace(&mut scope, RuleScope::New));
                 is_ended.set(!printer.flush());
             }
@@ -257,6 +273,76 @@ impl<'c> RoundPrinter<'c> {
         }
     }
 
+    /// Brings the commits of the repositories up to date, and prints the result of each.
+    fn sync_commits(&mut self, names: &[String], is_full: bool, is_stopped: &dyn Fn() -> bool) {
+        if self.status == CommandStatus::Interrupted {
+            return;
+        }
+        let stores = commit_stores(self.context);
+        let options = CommitSyncOptions { is_full, ..CommitSyncOptions::default() };
+        let at = now_milliseconds();
+        let mut print = |event: CommitRoundEvent<'_>| self.print_commits(&event);
+        let synced =
+            sync_repositories(&stores, names, options, at, &start_git, &mut print, is_stopped);
+        if let Err(error) = synced {
+            self.note_failure(error.into());
+        }
+    }
+
+    fn print_commits(&mut self, event: &CommitRoundEvent<'_>) {
+        match event {
+            CommitRoundEvent::Forgotten(forgotten) => {
+                let name = sanitize_line(&forgotten.name);
+                let commits = format_count(forgotten.files as u64, "commit");
+                let note = format!("{name} is no source any more; {commits} left the index");
+                self.context.print_note(note);
+            }
+            CommitRoundEvent::Progress(progress) => {
+                self.print(&SyncRoundEvent::Progress(*progress));
+            }
+            CommitRoundEvent::Finished(source, result) => {
+                if let Some(bar) = self.bar.take() {
+                    bar.finish_and_clear();
+                }
+                self.sources += 1;
+                match result {
+                    Ok(report) => self.print_commit_result(&source.name, report),
+                    Err(error) => self.print_source_error(&source.name, error),
+                }
+            }
+        }
+    }
+
+    fn print_commit_result(&mut self, name: &str, report: &CommitSyncReport) {
+        let mut problems: Vec<&MailSyncProblem> = report.problems.iter().collect();
+        if self.is_watch {
+            problems.retain(|one| self.printed.insert((one.path.clone(), one.reason.clone())));
+        }
+        let changes = [report.added, report.reread, report.removed, problems.len()];
+        if self.is_watch && (self.context.quiet || changes.iter().all(|count| *count == 0)) {
+            return;
+        }
+        if let Err(failure) = print_commit_report(self.context, name, report, &problems) {
+            self.note_failure(failure);
+        }
+        if report.is_interrupted {
+            self.status = CommandStatus::Interrupted;
+        } else if self.status == CommandStatus::Done && problems.iter().any(|one| one.is_left_out) {
+            self.status = CommandStatus::Rejected;
+        }
+    }
+
+    /// Prints that a source cannot be read.
+    fn print_source_error(&mut self, name: &str, error: &larder_sync::Error) {
+        let name = sanitize_line(name);
+        let wait = if self.is_watch { "; waiting for it" } else { "" };
+        let text = format!("{name}: {}{wait}", sanitize_line(&error.to_string()));
+        if !self.is_watch || self.printed.insert((PathBuf::new(), text.clone())) {
+            print_message("error", text);
+        }
+        self.status = CommandStatus::SourceMissing;
+    }
+
     /// Runs the rules on the new messages of the sources that a round has completed.
     fn run_rules(&mut self, completed: &[String], scope: RuleScope) {
         if completed.is_empty() || self.status == CommandStatus::Interrupted {
@@ -310,6 +396,50 @@ impl<'c> RoundPrinter<'c> {
             None => Ok(self.status),
         }
     }
+}
+
+fn print_commit_report(
+    context: &mut CommandContext,
+    name: &str,
+    report: &CommitSyncReport,
+    problems: &[&MailSyncProblem],
+) -> Result<(), CommandFailure> {
+    for problem in problems.iter().take(MAX_PRINTED_PROBLEMS) {
+        let path = sanitize_line(&problem.path.display().to_string());
+        let text = format!("{path}: {}", sanitize_line(&problem.reason));
+        print_message(if problem.is_left_out { "error" } else { "warning" }, text);
+    }
+    if context.format == OutputFormat::Json {
+        let problem = |one: &&MailSyncProblem| {
+            json!({
+                "path": one.path.to_string_lossy(), "reason": one.reason,
+                "is_left_out": one.is_left_out,
+            })
+        };
+        context.out.print_json(&json!({
+            "name": name,
+            "added_commits": report.added, "reread_commits": report.reread,
+            "removed_commits": report.removed, "refs": report.refs,
+            "is_interrupted": report.is_interrupted,
+            "problems": problems.iter().map(problem).collect::<Vec<_>>(),
+        }))?;
+        return Ok(());
+    }
+    let counts =
+        [(report.added, "added"), (report.reread, "read again"), (report.removed, "removed")];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let mut parts: Vec<String> =
+        counts.map(|(count, verb)| format!("{} {verb}", format_grouped(*count as u64))).collect();
+    if parts.is_empty() {
+        parts.push("nothing changed".into());
+    }
+    let refs = format_count(report.refs as u64, "ref");
+    let name = sanitize_line(name);
+    context.out.print_line(format!("{name}: {} ({refs})", parts.join(", ")))?;
+    if report.is_interrupted {
+        context.out.print_line("interrupted: run the command again to continue")?;
+    }
+    Ok(())
 }
 
 fn print_report(

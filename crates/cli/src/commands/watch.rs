@@ -12,13 +12,13 @@ use super::find::query_args::QueryArgs;
 use super::show::item_format::OutputColumn;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
-use crate::failure::{CommandFailure, CommandStatus};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::OutputStream;
 use crate::terminal_echo::{SilentTerminal, TerminalModes};
 use larder_query::views::{
     View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
 };
-use larder_query::{Query, QueryContext, SearchRequest, SortSpec, required_time_range};
+use larder_query::{Kind, Query, QueryContext, SearchRequest, SortSpec, required_time_range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -106,6 +106,11 @@ enum WatchOutput {
 impl WatchArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         context.read_saved_searches(&self.query_args.query_text())?;
+        if let Some(kind) = self.query_args.kind.filter(|kind| *kind == Kind::Commit) {
+            let message = format!("{} cannot be watched yet", kind.plural());
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("larder sync, and then larder find --kind commit"));
+        }
         if self.query_args.is_about_messages() {
             return message_stream::watch_messages(&self, context);
         }

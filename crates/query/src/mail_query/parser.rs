@@ -3,8 +3,11 @@
 //! Separate from the query itself: other parts of the program match queries, and none of them needs
 //! the syntax. The depth of a query is bounded, so that the functions that visit it may recurse.
 
+use super::commit::{COMMIT_SEARCH_FIELDS, parse_hash_start, parse_path_test};
 use super::ranges::{parse_size_range, parse_time_range};
-use super::tokens::{MailField, MailToken, MailWord, pattern_text, tokenize};
+use super::tokens::{
+    MAIL_SEARCH_FIELDS, MailField, MailToken, MailWord, SearchFields, pattern_text, tokenize,
+};
 use super::{
     FolderTest, HeaderTest, MailFlag, MailQuery, MailQueryContext, MailTextFields, TextMatch,
     TextTest,
@@ -71,7 +74,7 @@ impl<'a> MailQueryParser<'a> {
 
     /// Parses the whole line.
     fn parse(&mut self) -> Result<MailQuery, SyntaxError> {
-        self.tokens = tokenize(self.line, &mut self.token_count)?;
+        self.tokens = tokenize(self.line, self.fields(), &mut self.token_count)?;
         if self.tokens.is_empty() {
             return Ok(MailQuery::All);
         }
@@ -81,6 +84,14 @@ impl<'a> MailQueryParser<'a> {
             Some(_) => Err(self
                 .error_here("unmatched \")\"")
                 .with_hint("remove it, or quote the word that contains it")),
+        }
+    }
+
+    /// Returns the fields of the kind.
+    fn fields(&self) -> SearchFields {
+        match self.context.kind {
+            Kind::Commit => COMMIT_SEARCH_FIELDS,
+            _ => MAIL_SEARCH_FIELDS,
         }
     }
 
@@ -291,6 +302,15 @@ impl<'a> MailQueryParser<'a> {
             MailField::Label => self.parse_text(at, value).map(MailQuery::Label),
             MailField::FlagOrKeyword | MailField::FlagOrLabel => self.parse_tag(at, field, value),
             MailField::Header => self.parse_header(at, value),
+            MailField::ChangedPath => {
+                if let Some(pattern) = pattern_text(value) {
+                    self.check_pattern(at, pattern)?;
+                }
+                Ok(parse_path_test(value))
+            }
+            MailField::Hash => self.parse_hash(at, value).map(MailQuery::Hash),
+            MailField::Parent => self.parse_hash(at, value).map(MailQuery::Parent),
+            MailField::Collection => Ok(MailQuery::Collection(value.to_string())),
             MailField::Unsupported => Err(SyntaxError::new(
                 self.line,
                 at,
@@ -327,6 +347,13 @@ impl<'a> MailQueryParser<'a> {
             let message = format!("the regular expression {text:?} cannot be used: {reason}");
             SyntaxError::new(self.line, at, message)
                 .with_hint("to look for the text itself, leave out a slash")
+        })
+    }
+
+    fn parse_hash(&self, at: usize, value: &str) -> Result<String, SyntaxError> {
+        parse_hash_start(value).ok_or_else(|| {
+            SyntaxError::new(self.line, at, format!("{value:?} is not the beginning of a hash"))
+                .with_hint("a hash has the digits 0 to 9 and the letters a to f")
         })
     }
 
@@ -484,7 +511,7 @@ impl<'a> MailQueryParser<'a> {
     fn expand_search(&mut self, at: usize, name: &str) -> Result<MailQuery, SyntaxError> {
         let context = self.context;
         let search = context.saved_searches.resolve(self.line, at, name, &self.expanded)?;
-        if Kind::from_saved_search(search) != Some(Kind::Message) {
+        if Kind::from_saved_search(search) != Some(self.context.kind) {
             return Ok(MailQuery::Nothing);
         }
         self.enter(at)?;

@@ -63,12 +63,23 @@ pub(super) enum MailField {
     /// `is:` of notmuch.
     FlagOrLabel,
     Header,
+    /// Commits: a path that was changed.
+    ChangedPath,
+    /// Commits: a hash.
+    Hash,
+    /// Commits: the hash of a parent.
+    Parent,
+    /// Commits: the repository.
+    Collection,
     /// A field of notmuch that has no equivalent.
     Unsupported,
 }
 
+/// The fields of a kind, with their names.
+pub(super) type SearchFields = &'static [(&'static [&'static str], MailField)];
+
 /// The names of the fields in mu, then those of notmuch, in lower case.
-const FIELDS: &[(&[&str], MailField)] = &[
+pub(super) const MAIL_SEARCH_FIELDS: SearchFields = &[
     (&["bcc", "h"], MailField::Text(MailTextFields::BCC)),
     (&["body", "b"], MailField::Text(MailTextFields::BODY)),
     (&["cc", "c"], MailField::Text(MailTextFields::CC)),
@@ -101,15 +112,16 @@ const FIELDS: &[(&[&str], MailField)] = &[
     (&["property", "query", "sexp"], MailField::Unsupported),
 ];
 
-fn find_field(name: &str) -> Option<MailField> {
+fn find_field(fields: SearchFields, name: &str) -> Option<MailField> {
     let is_named = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
-    FIELDS.iter().find(|(names, _)| is_named(names)).map(|(_, field)| *field)
+    fields.iter().find(|(names, _)| is_named(names)).map(|(_, field)| *field)
 }
 
 /// Splits a line into tokens, each with its byte position. Adds their number to `count`, up to the
 /// limit.
 pub(super) fn tokenize(
     line: &str,
+    fields: SearchFields,
     count: &mut usize,
 ) -> Result<Vec<(usize, MailToken)>, SyntaxError> {
     let mut tokens = Vec::new();
@@ -128,7 +140,7 @@ pub(super) fn tokenize(
             '(' => (MailToken::Open, at + 1),
             ')' => (MailToken::Close, at + 1),
             '-' if is_negation(line, at) => (MailToken::Not, at + 1),
-            _ => WordReader::new(line, at).read()?,
+            _ => WordReader::new(line, fields, at).read()?,
         };
         tokens.push((at, token));
         at = end;
@@ -150,6 +162,7 @@ fn is_negation(line: &str, at: usize) -> bool {
 /// The reader of one word.
 struct WordReader<'a> {
     line: &'a str,
+    fields: SearchFields,
     start: usize,
     /// The text without escapes.
     plain: String,
@@ -161,9 +174,9 @@ struct WordReader<'a> {
 }
 
 impl<'a> WordReader<'a> {
-    fn new(line: &'a str, start: usize) -> WordReader<'a> {
+    fn new(line: &'a str, fields: SearchFields, start: usize) -> WordReader<'a> {
         let (plain, pattern) = (String::new(), String::new());
-        WordReader { line, start, plain, pattern, value_start: 0, has_escape: false }
+        WordReader { line, fields, start, plain, pattern, value_start: 0, has_escape: false }
     }
 
     /// Reads up to white space, a parenthesis or a closing quote; returns also the end.
@@ -243,7 +256,7 @@ impl<'a> WordReader<'a> {
     /// Returns the field that the text so far begins with.
     fn field(&self) -> Option<MailField> {
         let name = self.plain.get(..self.value_start.checked_sub(1)?)?;
-        find_field(name)
+        find_field(self.fields, name)
     }
 
     /// Returns the position behind the brace that closes the one at `start`. Braces in quotes do

@@ -72,6 +72,14 @@ impl MailSearch<'_> {
             }
             MailQuery::Path(path) => self.rows_test(&self.find_path(path)?),
             MailQuery::Label(text) => self.compile_label(text)?,
+            MailQuery::ChangedPath(test) => self.compile_changed_path(test)?,
+            MailQuery::Hash(start) => self.compile_hash(MessageTermField::Hash, start)?,
+            MailQuery::Parent(start) => self.compile_hash(MessageTermField::Reference, start)?,
+            MailQuery::Collection(name) => {
+                let folders = self.mail.folders()?.into_iter();
+                let sets = folders.filter(|(collection, ..)| collection == name);
+                BlockTest::Or(sets.map(|(.., set)| BlockTest::Set(set)).collect())
+            }
             MailQuery::Header { name, test } => self.compile_header(name, test)?,
         })
     }
@@ -406,6 +414,7 @@ fn term_scopes(fields: MailTextFields) -> Vec<TermScope> {
             MailTextFields::MIME => Some((MessageTermField::MediaType, None)),
             MailTextFields::LIST => Some((MessageTermField::List, None)),
             MailTextFields::KEYWORD => Some((MessageTermField::Keyword, None)),
+            MailTextFields::COMMITTER => Some((MessageTermField::Committer, None)),
             _ => None,
         });
     }

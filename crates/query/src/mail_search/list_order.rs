@@ -36,13 +36,13 @@ pub enum MailSortKey {
     Priority,
 }
 
-/// The names of the keys: as in JSON, then those of mu.
+/// The names of the keys: as in JSON, those of mu, and those of commits.
 const KEYS: [(MailSortKey, &[&str]); 9] = [
     (MailSortKey::Date, &["date", "d", "timestamp"]),
     (MailSortKey::Subject, &["subject", "s"]),
-    (MailSortKey::From, &["from", "f"]),
+    (MailSortKey::From, &["from", "f", "author"]),
     (MailSortKey::To, &["to", "t"]),
-    (MailSortKey::Cc, &["cc", "c"]),
+    (MailSortKey::Cc, &["cc", "c", "committer"]),
     (MailSortKey::Size, &["size", "z"]),
     (MailSortKey::List, &["list_id", "list", "v"]),
     (MailSortKey::MessageId, &["message_id", "msgid", "i"]),

@@ -511,7 +511,7 @@ impl<'a> BatchWriter<'a> {
     fn purge_item(&mut self, index: usize, handle: Handle) -> Result<ChangeOutcome, ApplyError> {
         let item = self.find_by_handle(handle)?;
         match &item {
-            Some(item) if item.is_message => self.purge_message(item)?,
+            Some(item) if item.has_locator => self.purge_message(item)?,
             Some(item) => {
                 let former_keys = self.sort_keys_before(index, item)?;
                 let ordinal = self.next_ordinal();

@@ -26,7 +26,7 @@ pub(super) struct StoredItem {
     /// The batch that last changed it.
     pub(super) seq: Seq,
     pub(super) location: ItemLocation,
-    pub(super) is_message: bool,
+    pub(super) has_locator: bool,
     /// Whether the row matches its checksum.
     pub(super) is_row_sound: bool,
 }
@@ -52,7 +52,7 @@ pub(super) fn stored_item_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<
             recurrence_id: row.get(7)?,
             is_new: false,
         },
-        is_message: Kind::from_number(row.get(2)?) == Some(Kind::Message),
+        has_locator: Kind::from_number(row.get(2)?).is_some_and(Kind::has_locator),
         is_row_sound,
     })
 }

@@ -9,7 +9,6 @@
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
 use super::item_rows::{STORED_ITEM_COLUMNS, StoredItem, stored_item_from_row};
-use crate::Kind;
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
@@ -27,6 +26,7 @@ use crate::meta::{find_meta_number, write_meta};
 use crate::row_checksum::{VersionColumns, history_place_checksum, write_item_place};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidLookup, allocate_handle, delete_collision};
+use crate::{CollectionType, Kind};
 use larder_extract::message_flags::MessageFlags;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use rusqlite::OptionalExtension as _;
@@ -66,6 +66,8 @@ pub(super) enum FoundMessage {
 pub(super) struct MailWriter<'w, 'a> {
     pub(super) batch: &'w mut BatchWriter<'a>,
     pub(super) collection: CollectionKey,
+    /// The kind of its items: messages or commits.
+    kind: Kind,
     pub(super) columns: ColumnWriter,
     pub(super) labels: LabelWriter,
     pub(super) conversions: ConversionWriter,
@@ -78,7 +80,9 @@ pub(super) struct MailWriter<'w, 'a> {
 impl BatchWriter<'_> {
     /// Writes the mail of a collection.
     pub(super) fn apply_mail(&mut self, mail: MailBatch) -> Result<ChangeOutcome, ApplyError> {
-        let collection = self.find_or_create_collection(&mail.collection, Kind::Message)?;
+        let collection_type = self.find_collection(&mail.collection)?.map(|(.., number)| number);
+        let kind = located_kind(collection_type);
+        let collection = self.find_or_create_collection(&mail.collection, kind)?;
         let mut writer = MailWriter::begin(self, collection)?;
         for change in mail.changes {
             writer.apply_change(change)?;
@@ -90,6 +94,13 @@ impl BatchWriter<'_> {
     }
 }
 
+/// Returns the kind of the items of a collection, by the number of its type: messages, if there is
+/// no such collection yet.
+fn located_kind(collection_type: Option<i64>) -> Kind {
+    let kind = collection_type.and_then(CollectionType::from_number).map(CollectionType::main_kind);
+    kind.filter(|kind| kind.has_locator()).unwrap_or(Kind::Message)
+}
+
 impl<'w, 'a> MailWriter<'w, 'a> {
     /// Begins to write the mail of a collection.
     pub(super) fn begin(
@@ -97,7 +108,12 @@ impl<'w, 'a> MailWriter<'w, 'a> {
         collection: CollectionKey,
     ) -> Result<MailWriter<'w, 'a>, ApplyError> {
         let outdated_end = find_meta_number(batch.tx, OUTDATED_END_KEY)?.unwrap_or_default();
+        let collection_type = batch
+            .tx
+            .prepare_cached("SELECT type FROM collection WHERE id = ?1")?
+            .query_row([collection.id], |row| row.get(0))?;
         Ok(MailWriter {
+            kind: located_kind(Some(collection_type)),
             batch,
             collection,
             columns: ColumnWriter::default(),
@@ -283,7 +299,7 @@ impl MailWriter<'_, '_> {
         VersionColumns {
             item,
             handle,
-            kind: Kind::Message.number(),
+            kind: self.kind.number(),
             collection: self.collection.id,
             uid,
             uid_origin,
@@ -512,7 +528,7 @@ impl MailWriter<'_, '_> {
             ))?
             .query_row([item], stored_item_from_row)?;
         let ordinal = self.batch.next_ordinal();
-        let (since, kind) = (stored.seq, Kind::Message.number());
+        let (since, kind) = (stored.seq, self.kind.number());
         let columns = VersionColumns {
             item,
             handle: stored.handle,

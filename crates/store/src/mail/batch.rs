@@ -13,7 +13,8 @@ use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
 use crate::row_ids::CollectionRow;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::message_flags::MessageFlags;
-use larder_extract::{MessageDocument, MessageExtractor, MessageTermField};
+use larder_extract::{CommitExtractor, MessageDocument, MessageExtractor, MessageTermField};
+use larder_format::commit::Commit;
 use larder_format::maildir_name::MaildirFlags;
 use larder_format::message::MessagePart;
 use larder_index::{
@@ -153,6 +154,7 @@ pub struct PreparedMessage {
 #[derive(Debug)]
 pub struct MailBatchBuilder {
     extractor: MessageExtractor,
+    commits: CommitExtractor,
     words: WordBuffer,
 }
 
@@ -162,6 +164,7 @@ impl MailBatchBuilder {
     pub fn new(personal_addresses: &[String]) -> MailBatchBuilder {
         MailBatchBuilder {
             extractor: MessageExtractor::new(personal_addresses),
+            commits: CommitExtractor::default(),
             words: WordBuffer::with_dictionary(MessageTermField::Text as u8),
         }
     }
@@ -221,6 +224,34 @@ impl MailBatchBuilder {
             conversions,
         };
         (message, document)
+    }
+
+    /// Prepares a commit as [`MailBatchBuilder::prepare`] does a message.
+    pub fn prepare_commit(&mut self, row: u32, commit: &Commit) -> PreparedMessage {
+        let words = &mut self.words;
+        self.commits.for_each_term(commit, |field, word, position| {
+            words.add(row, field, word, position);
+        });
+        let summary = self.commits.summarize(commit);
+        PreparedMessage {
+            row,
+            uid: commit.hash.clone(),
+            has_message_id: true,
+            text_hash: summary.text_hash,
+            rank: summary.copy_rank(),
+            date: summary.date,
+            size: 0,
+            flags: MessageFlags::default(),
+            summary: summary.to_bytes(),
+            thread_ids: Vec::new(),
+            conversions: Vec::new(),
+        }
+    }
+
+    /// Returns the text that identifies the rules by which commits are made ready.
+    #[must_use]
+    pub fn commit_fingerprint_text(&self) -> String {
+        self.commits.fingerprint_text()
     }
 
     /// Returns the words of the messages since the last call, ready to be written.

@@ -48,6 +48,10 @@ pub(crate) fn join_thread(
     row: u32,
     ids: &[i64],
 ) -> DatabaseResult<()> {
+    // A commit is in no thread.
+    if ids.is_empty() {
+        return Ok(());
+    }
     let mut threads = Vec::new();
     let mut new_ids = Vec::new();
     for id in ids {
@@ -123,6 +127,9 @@ impl ThreadDepartures {
         row: u32,
     ) -> DatabaseResult<()> {
         let thread = columns.value(tx, MailColumn::Thread, row)?;
+        if thread == 0 {
+            return Ok(());
+        }
         let ids: Option<Vec<u8>> = tx
             .prepare_cached("SELECT ids FROM mail_thread WHERE thread = ?1 AND item = ?2")?
             .query_row((thread, row), |row| row.get(0))

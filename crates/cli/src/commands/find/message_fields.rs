@@ -145,7 +145,7 @@ pub(super) fn select_fields(object: Value, names: &[&'static str]) -> Value {
 }
 
 /// Returns the text of a value: several texts have a comma between them, people their addresses.
-fn field_text(value: &Value) -> String {
+pub(super) fn field_text(value: &Value) -> String {
     let text = match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

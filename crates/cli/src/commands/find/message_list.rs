@@ -53,6 +53,19 @@ pub(super) struct MessageListOptions {
 }
 
 impl MessageListOptions {
+    /// Returns an option that lists of commits do not have.
+    pub(super) fn option_without_commits(&self) -> Option<&'static str> {
+        let options = [
+            (self.is_summary, "--summary"),
+            (self.is_threaded, "--threads"),
+            (self.is_related, "--related"),
+            (self.is_files, "--files"),
+            (self.has_snippets, "--snippets"),
+            (self.links.is_some(), "--links"),
+        ];
+        options.into_iter().find(|(is_used, _)| *is_used).map(|(_, option)| option)
+    }
+
     /// Returns the order of the list.
     fn sort(&self) -> Result<MailSort, CommandFailure> {
         let Some(name) = &self.sort else { return Ok(MailSort::NEWEST_FIRST) };

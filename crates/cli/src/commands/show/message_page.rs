@@ -177,7 +177,7 @@ fn header_rows(headers: &MessageHeaders, user_locale: &UserLocale) -> HeaderRows
 }
 
 /// Returns a date in the zone and the language of the user.
-fn local_date(date: MessageDate, user_locale: &UserLocale) -> String {
+pub(super) fn local_date(date: MessageDate, user_locale: &UserLocale) -> String {
     let instant = jiff::Timestamp::from_second(date.seconds);
     let stamp = instant.map(|instant| instant.strftime("%Y%m%dT%H%M%SZ").to_string());
     stamp.map_or_else(

@@ -1,0 +1,309 @@
+//! The commits that `larder find --kind commit` lists.
+//!
+//! Separate from `message_list`: commits are in a store of their own, without threads, labels and
+//! files.
+
+use super::message_fields::{field_text, select_fields};
+use super::message_list::MessageListOptions;
+use super::message_rows::{list_date, subject_text};
+use super::print_heading;
+use crate::args::OutputFormat;
+use crate::commit_store::{
+    open_commit_reader, open_repository_of, parse_commit_query, require_commit_reader,
+};
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::output::{FAINT_STYLE, sanitize_line};
+use crate::table::{pad_cells, style_cells};
+use anstyle::Style;
+use larder_format::message::{MailAddress, MessageDate};
+use larder_query::{Kind, ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
+use larder_store::Reader;
+use serde_json::{Value, json};
+
+/// The number of commits that a list has if the user sets no limit.
+const DEFAULT_LIMIT: usize = 1000;
+/// The number of commits among items of other kinds, if the user sets no limit.
+const GROUP_LIMIT: usize = 20;
+/// The fewest digits of a hash in a list.
+const MIN_LISTED_DIGITS: usize = 7;
+
+/// The names of the values in JSON.
+const COMMIT_JSON_FIELDS: [&str; 11] = [
+    "id",
+    "kind",
+    "collection",
+    "hash",
+    "date",
+    "timestamp",
+    "author",
+    "committer",
+    "commit_date",
+    "subject",
+    "parents",
+];
+
+/// Returns whether items of a kind are listed here.
+pub(super) fn is_kind_of_commits(kind: Option<Kind>) -> bool {
+    kind == Some(Kind::Commit)
+}
+
+/// A listed commit, with the time at which it was made.
+struct ListedCommit {
+    listed: ListedMessage,
+    commit_date: Option<i64>,
+}
+
+/// Commits of one state of the index.
+pub(super) struct CommitGroup {
+    reader: Reader,
+    commits: Vec<ListedCommit>,
+    count: u64,
+    /// Whether there may be more than those of the list.
+    is_cut: bool,
+    /// The digits of a hash that lists show.
+    digits: usize,
+}
+
+/// Prints the commits that match.
+pub(super) fn print_commits(
+    context: &mut CommandContext,
+    options: &MessageListOptions,
+    collection: Option<&str>,
+) -> Result<CommandStatus, CommandFailure> {
+    if let Some(option) = options.option_without_commits() {
+        let message = format!("{option} cannot be used for commits");
+        return Err(CommandFailure::new(FailureKind::Usage, message));
+    }
+    let query = parse_commit_query(context, &options.query)?;
+    let query = match collection {
+        Some(name) => MailQuery::And(vec![query, MailQuery::Collection(name.to_string())]),
+        None => query,
+    };
+    let fields = parse_commit_fields(&options.fields)?;
+    let sort = options.sort.as_deref().map(parse_sort).transpose()?;
+    let reader = require_commit_reader(context)?;
+    let group = CommitGroup::read(reader, &query, options, sort, DEFAULT_LIMIT)?;
+    if options.is_count {
+        super::print_count(context, group.count)?;
+    } else {
+        group.print_list(context, &fields)?;
+    }
+    if group.count == 0 {
+        if context.format == OutputFormat::Text && !options.is_count {
+            context.print_note("no results");
+        }
+        return Ok(CommandStatus::NothingFound);
+    }
+    if group.is_cut {
+        context.print_note(format!("the first {DEFAULT_LIMIT} commits; -n N lists more"));
+    }
+    Ok(CommandStatus::Done)
+}
+
+fn parse_sort(name: &str) -> Result<MailSort, CommandFailure> {
+    let names = ["date", "subject", "author", "committer", "hash"];
+    let key = name.strip_prefix('-').unwrap_or(name);
+    let sort = names.contains(&key).then(|| MailSort::parse(name)).flatten();
+    sort.ok_or_else(|| {
+        let message = format!("commits cannot be sorted by {:?}", sanitize_line(name));
+        CommandFailure::new(FailureKind::Usage, message)
+            .with_hint(format!("one of {}, or -date and the like", names.join(", ")))
+    })
+}
+
+fn parse_commit_fields(names: &[String]) -> Result<Vec<&'static str>, CommandFailure> {
+    let find = |name: &String| {
+        let known = COMMIT_JSON_FIELDS.into_iter().find(|known| known == name);
+        known.ok_or_else(|| {
+            let message = format!("unknown field {:?} of commits in --fields", sanitize_line(name));
+            CommandFailure::new(FailureKind::Usage, message)
+                .with_hint(format!("one of {}", COMMIT_JSON_FIELDS.join(", ")))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+impl CommitGroup {
+    /// Finds the commits among items of other kinds; `None`: no commits are indexed. A query that
+    /// has no meaning for commits matches none.
+    pub(super) fn find(
+        context: &CommandContext,
+        options: &MessageListOptions,
+    ) -> Result<Option<CommitGroup>, CommandFailure> {
+        let Some(reader) = open_commit_reader(context)? else { return Ok(None) };
+        let Ok(query) = parse_commit_query(context, &options.query) else { return Ok(None) };
+        let sort = options.sort.as_deref().and_then(|name| parse_sort(name).ok());
+        match CommitGroup::read(reader, &query, options, sort, GROUP_LIMIT) {
+            Ok(group) => Ok(Some(group)),
+            // Commits may match: this is not the answer that there are none.
+            Err(error @ larder_query::Error::MailWorkLimit { .. }) => {
+                context.print_warning(format!("no commits are listed: {error}"));
+                Ok(None)
+            }
+            Err(error) if error.is_of_query() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Searches in one read transaction.
+    fn read(
+        reader: Reader,
+        query: &MailQuery,
+        options: &MessageListOptions,
+        sort: Option<MailSort>,
+        default_limit: usize,
+    ) -> Result<CommitGroup, larder_query::Error> {
+        let limit = options.limit.unwrap_or(default_limit);
+        let request = MailListRequest {
+            query,
+            sort: sort.unwrap_or(MailSort::NEWEST_FIRST),
+            limit,
+            offset: options.offset,
+            is_related: false,
+        };
+        let (mut commits, count, all) = {
+            let mail = reader.mail()?;
+            let words = mail.words();
+            let search = MailSearch::open(&mail, &words)?;
+            let all = mail.end_row()?;
+            if options.is_count {
+                (Vec::new(), search.count(query)?, all)
+            } else {
+                let mut commits = Vec::new();
+                for listed in search.list_messages(&request)? {
+                    let commit_date = search.read_commit_date(listed.message.row)?;
+                    commits.push(ListedCommit { listed, commit_date });
+                }
+                let count = commits.len() as u64;
+                (commits, count, all)
+            }
+        };
+        commits.shrink_to_fit();
+        let is_cut = options.limit.is_none() && !options.is_count && commits.len() == limit;
+        // As many digits as git takes: two commits with the same ones are unlikely.
+        let bits = usize::try_from(u32::BITS - all.leading_zeros()).unwrap_or_default();
+        let digits = MIN_LISTED_DIGITS.max(bits.div_ceil(2));
+        Ok(CommitGroup { reader, commits, count, is_cut, digits })
+    }
+
+    /// Returns the number of commits that match, or that are listed.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Prints the commits. After other items they have a heading.
+    pub(super) fn print(
+        &self,
+        context: &mut CommandContext,
+        is_after_others: bool,
+    ) -> Result<(), CommandFailure> {
+        if self.commits.is_empty() {
+            return Ok(());
+        }
+        if is_after_others && context.format == OutputFormat::Text {
+            print_heading(&mut context.out, "commits", true)?;
+        }
+        self.print_list(context, &[])?;
+        if self.is_cut && context.format == OutputFormat::Text {
+            context.print_note(format!(
+                "the newest {GROUP_LIMIT} commits; all of them: larder find --kind commit"
+            ));
+        }
+        Ok(())
+    }
+
+    fn print_list(
+        &self,
+        context: &mut CommandContext,
+        fields: &[&'static str],
+    ) -> Result<(), CommandFailure> {
+        match context.format {
+            OutputFormat::Raw => self.print_raw(context),
+            OutputFormat::Json => {
+                for one in &self.commits {
+                    let object = select_fields(self.commit_json(one)?, fields);
+                    context.out.print_json(&object)?;
+                }
+                Ok(())
+            }
+            _ if !fields.is_empty() => {
+                for one in &self.commits {
+                    let object = self.commit_json(one)?;
+                    let texts = fields.iter().map(|name| field_text(&object[*name]));
+                    let cells: Vec<String> =
+                        [self.short_hash(one)].into_iter().chain(texts).collect();
+                    context.out.print_line(cells.join("\t"))?;
+                }
+                Ok(())
+            }
+            _ => self.print_rows(context),
+        }
+    }
+
+    fn short_hash(&self, one: &ListedCommit) -> String {
+        let hash = &one.listed.message.uid;
+        hash.get(..self.digits).unwrap_or(hash).to_string()
+    }
+
+    /// Prints a line for each commit: hash, date, author and subject.
+    fn print_rows(&self, context: &mut CommandContext) -> Result<(), CommandFailure> {
+        let row = |one: &ListedCommit| {
+            let summary = &one.listed.message.summary;
+            let author = summary.from.first().map(MailAddress::display_name).unwrap_or_default();
+            [
+                self.short_hash(one),
+                list_date(context, summary.date),
+                sanitize_line(author),
+                subject_text(&summary.subject),
+            ]
+        };
+        let rows: Vec<[String; 4]> = self.commits.iter().map(row).collect();
+        let padded = pad_cells(&rows, [self.digits, 16, 22, 0], context.out.line_width());
+        for [hash, date, author, subject] in padded {
+            let plain = Style::new();
+            let cells = [
+                (FAINT_STYLE, hash.as_str()),
+                (plain, date.as_str()),
+                (plain, author.as_str()),
+                (plain, subject.as_str()),
+            ];
+            context.out.print_line(style_cells(&cells))?;
+        }
+        Ok(())
+    }
+
+    /// Returns all values of a commit.
+    fn commit_json(&self, one: &ListedCommit) -> Result<Value, CommandFailure> {
+        let message = &one.listed.message;
+        let summary = &message.summary;
+        let person = |people: &[MailAddress]| {
+            people.first().map(|one| json!({ "name": one.name, "address": one.address }))
+        };
+        let date = |seconds| MessageDate { seconds, offset_minutes: 0 }.to_rfc3339();
+        Ok(json!({
+            "kind": "commit",
+            "id": message.handle.to_string(),
+            "collection": self.reader.mail()?.collection_of(message.row)?,
+            "hash": message.uid,
+            "date": date(summary.date),
+            "timestamp": summary.date,
+            "author": person(&summary.from),
+            "committer": person(&summary.cc),
+            "commit_date": one.commit_date.map(date),
+            "subject": summary.subject,
+            "parents": summary.references,
+        }))
+    }
+
+    /// Prints the object of each commit, one after the other.
+    fn print_raw(&self, context: &mut CommandContext) -> Result<(), CommandFailure> {
+        for one in &self.commits {
+            let message = &one.listed.message;
+            let (_, repository) = open_repository_of(context, &self.reader, message.row)?;
+            let bytes = repository.read_object(&message.uid).map_err(larder_sync::Error::from)?;
+            context.out.print_bytes(&bytes)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! The store of commits, `commits.db`, and the registered repositories.
+//!
+//! Separate from `mail_store`: commits have no labels, threads and files.
+
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, FailureKind};
+use crate::git_program::start_git;
+use crate::output::sanitize_line;
+use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch};
+use larder_store::{CheckReport, DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
+use larder_sync::git_repository::GitRepository;
+use larder_sync::{MailSource, MailStores, SourceType};
+use std::path::Path;
+use std::sync::Arc;
+
+fn commit_directory(context: &CommandContext) -> DataDirectory {
+    DataDirectory::new(&context.dir).with_store_file(StoreFile::Commits)
+}
+
+/// Opens the index of commits for reading; `None`: there is none, or its creation was interrupted.
+pub(crate) fn open_commit_reader(
+    context: &CommandContext,
+) -> Result<Option<Reader>, CommandFailure> {
+    let directory = commit_directory(context);
+    if !directory.has_store() {
+        return Ok(None);
+    }
+    match Reader::open_with_zones(directory, Arc::clone(&context.settings.user_locale.zones)) {
+        Err(Error::NoStore { .. }) => Ok(None),
+        reader => Ok(Some(reader?)),
+    }
+}
+
+/// Opens the index of commits for searches.
+pub(crate) fn require_commit_reader(context: &CommandContext) -> Result<Reader, CommandFailure> {
+    open_commit_reader(context)?.ok_or_else(|| {
+        CommandFailure::new(FailureKind::Store, "no commits are indexed").with_hint(
+            "register a git repository: larder sources add REPOSITORY; then: larder sync",
+        )
+    })
+}
+
+/// Returns the number of commits of a collection in the index.
+pub(crate) fn count_commits(
+    context: &CommandContext,
+    collection: &str,
+) -> Result<u64, CommandFailure> {
+    let Some(reader) = open_commit_reader(context)? else { return Ok(0) };
+    Ok(reader.collections().find(collection)?.map_or(0, |found| found.item_count))
+}
+
+/// Opens the index of commits for writing; `None`: there is none.
+pub(crate) fn open_commit_store(context: &CommandContext) -> Result<Option<Store>, CommandFailure> {
+    match open_commit_reader(context)? {
+        Some(_) => Ok(Some(Store::open(commit_directory(context), &context.store_options(true))?)),
+        None => Ok(None),
+    }
+}
+
+/// Checks the index of commits; `None`: there is none.
+pub(crate) fn check_commit_store(
+    context: &CommandContext,
+) -> Result<Option<CheckReport>, CommandFailure> {
+    let directory = commit_directory(context);
+    if !directory.has_store() {
+        return Ok(None);
+    }
+    match Store::open_to_copy(directory, &context.store_options(false)) {
+        Err(Error::NoStore { .. }) => Ok(None),
+        store => Ok(Some(store?.check()?)),
+    }
+}
+
+/// Returns the store of the registrations and that of commits.
+pub(crate) fn commit_stores(context: &CommandContext) -> MailStores {
+    MailStores {
+        data: DataDirectory::new(&context.dir),
+        index: commit_directory(context),
+        options: context.store_options(true),
+    }
+}
+
+/// Returns the registered repositories.
+pub(crate) fn list_repositories(
+    context: &CommandContext,
+) -> Result<Vec<MailSource>, CommandFailure> {
+    if !DataDirectory::new(&context.dir).has_store() {
+        return Ok(Vec::new());
+    }
+    Ok(larder_sync::list_sources(&context.open_reader()?, SourceType::Repository)?)
+}
+
+/// Parses a query for commits.
+pub(crate) fn parse_commit_query(
+    context: &CommandContext,
+    line: &str,
+) -> Result<MailQuery, CommandFailure> {
+    let query_context = MailQueryContext::from(&context.settings).with_kind(Kind::Commit);
+    Ok(MailQuery::parse(line, &query_context)?)
+}
+
+/// The fewest digits of a hash that name a commit.
+const MIN_HASH_DIGITS: usize = 4;
+/// The commits that an error about an ambiguous ID lists.
+const MAX_LISTED_COMMITS: usize = 20;
+
+/// Returns the row of the commit that an ID names: the beginning of its hash or of its handle.
+/// `None`: there is no such commit. Of a commit that several repositories have, it is the first.
+pub(crate) fn resolve_commit(
+    context: &CommandContext,
+    reader: &Reader,
+    id: &str,
+) -> Result<Option<u32>, CommandFailure> {
+    let mail = reader.mail()?;
+    let mut rows = Vec::new();
+    let is_hash = id.len() >= MIN_HASH_DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash {
+        let words = mail.words();
+        let search = MailSearch::open(&mail, &words)?;
+        let query = MailQuery::Hash(id.to_ascii_lowercase());
+        search.for_each_match(&query, &mut |row| rows.push(row))?;
+    }
+    if let Some(prefix) = HandlePrefix::parse(id) {
+        for meta in reader.items().find_by_handle(prefix, MAX_LISTED_COMMITS)? {
+            rows.extend(u32::try_from(meta.row.to_number()).ok());
+        }
+    }
+    let mut found: Vec<(String, u32, String)> = Vec::new();
+    for row in rows {
+        if let Some(message) = mail.message(row)? {
+            found.push((message.uid, row, message.summary.subject));
+        }
+    }
+    found.sort();
+    found.dedup_by(|a, b| a.0 == b.0);
+    let is_item = || -> Result<bool, CommandFailure> {
+        let prefix =
+            HandlePrefix::parse(id).filter(|_| DataDirectory::new(&context.dir).has_store());
+        let Some(prefix) = prefix else { return Ok(false) };
+        Ok(!context.open_reader()?.items().find_by_handle(prefix, 1)?.is_empty())
+    };
+    if found.len() > 1 || found.len() == 1 && is_item()? {
+        let message = format!("the ID {:?} matches several items", sanitize_line(id));
+        let mut failure = CommandFailure::new(FailureKind::Usage, message);
+        for (hash, _, subject) in found.iter().take(MAX_LISTED_COMMITS) {
+            failure = failure.with_hint(format!("{hash}  {}", sanitize_line(subject)));
+        }
+        return Err(failure);
+    }
+    Ok(found.first().map(|(_, row, _)| *row))
+}
+
+/// Opens a git repository.
+pub(crate) fn open_repository(path: &Path) -> Result<GitRepository<'static>, CommandFailure> {
+    Ok(GitRepository::open(path, &start_git).map_err(larder_sync::Error::from)?)
+}
+
+/// Opens the repository that a commit is in. Returns it with the name of its collection.
+pub(crate) fn open_repository_of(
+    context: &CommandContext,
+    reader: &Reader,
+    row: u32,
+) -> Result<(String, GitRepository<'static>), CommandFailure> {
+    let name = reader.mail()?.collection_of(row)?.unwrap_or_default();
+    let sources = list_repositories(context)?;
+    let paths = larder_sync::map_source_paths(reader, SourceType::Repository, &sources)?;
+    let Some(path) = paths.get(&name) else {
+        let message = format!("{} is no registered source", sanitize_line(&name));
+        return Err(CommandFailure::new(FailureKind::NotFound, message)
+            .with_hint("larder sync takes its commits out of the index"));
+    };
+    Ok((name, open_repository(path)?))
+}

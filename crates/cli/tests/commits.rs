@@ -1,0 +1,188 @@
+//! Commits of git repositories on the command line: sources, synchronisation, searches, `show`.
+
+use crate::test_home::{ANNA, Home};
+use insta::assert_snapshot;
+use std::fs;
+
+/// Runs git in a folder of the working directory.
+fn git(home: &Home, folder: &str, arguments: &[&str]) -> String {
+    let mut git = home.program("git");
+    git.current_dir(home.work(folder)).args(arguments).env("GIT_CONFIG_NOSYSTEM", "1");
+    for (name, person) in [("AUTHOR", "Anna Berg"), ("COMMITTER", "Otto Sand")] {
+        git.env(format!("GIT_{name}_NAME"), person);
+        let mail = format!("{}@example.org", person.split(' ').next().unwrap().to_lowercase());
+        git.env(format!("GIT_{name}_EMAIL"), mail);
+    }
+    let output = git.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_string()
+}
+
+/// Commits a file at a time, so that the hash is always the same.
+fn commit(home: &Home, folder: &str, path: &str, message: &str, day: u32) -> String {
+    home.write(&format!("{folder}/{path}"), message);
+    git(home, folder, &["add", "-A"]);
+    let date = format!("2020-01-{day:02}T10:00:00+0000");
+    let mut git_commit = home.program("git");
+    git_commit.current_dir(home.work(folder)).args(["commit", "-q", "-m", message]);
+    for (name, person) in [("AUTHOR", "Anna Berg"), ("COMMITTER", "Otto Sand")] {
+        git_commit.env(format!("GIT_{name}_NAME"), person).env(format!("GIT_{name}_DATE"), &date);
+        let mail = format!("{}@example.org", person.split(' ').next().unwrap().to_lowercase());
+        git_commit.env(format!("GIT_{name}_EMAIL"), mail);
+    }
+    assert!(git_commit.status().unwrap().success());
+    git(home, folder, &["rev-parse", "HEAD"])
+}
+
+/// A home with a repository of two commits, which is registered and indexed.
+fn home_with_repository() -> Home {
+    let home = Home::new();
+    fs::create_dir(home.work("project")).unwrap();
+    git(&home, "project", &["init", "-q", "-b", "main"]);
+    commit(&home, "project", "src/main.rs", "Begin\n\nThe walrus sank.", 1);
+    commit(&home, "project", "docs/guide.md", "Describe the walrus", 2);
+    home.ok(&["sources", "add", "project"]);
+    home.ok(&["sync"]);
+    home
+}
+
+#[test]
+fn a_repository_is_registered_indexed_and_searched() {
+    let home = Home::new();
+    fs::create_dir(home.work("project")).unwrap();
+    git(&home, "project", &["init", "-q", "-b", "main"]);
+    let first = commit(&home, "project", "src/main.rs", "Begin\n\nThe walrus sank.", 1);
+    commit(&home, "project", "docs/guide.md", "Describe the walrus", 2);
+    assert_snapshot!(home.run(&["sources", "add", "project"]).masked_output(), @"project is [HOME]/work/project (git repository, 1 ref); to index it: larder sync");
+    assert_snapshot!(home.run(&["sync"]).masked_output(), @"project: 2 added (1 ref)");
+    assert_snapshot!(home.run(&["sync"]).masked_output(), @"project: nothing changed (1 ref)");
+    assert_snapshot!(home.run(&["sources"]).masked_output(), @"project  2 commits  [HOME]/work/project");
+    assert_snapshot!(home.run(&["collections"]).masked_output(), @"project               2 commits");
+    assert_snapshot!(home.run(&["find", "--kind", "commit", "walrus"]).masked_output(), @r"
+    c014781  2020-01-02 10:00  Anna Berg  Describe the walrus
+    21bfb1c  2020-01-01 10:00  Anna Berg  Begin
+    ");
+    assert_snapshot!(home.run(&["find", "--kind", "commit", "author:anna", "path:src/*.rs", "date:..2020-01-01"]).masked_output(), @"21bfb1c  2020-01-01 10:00  Anna Berg  Begin");
+    assert_snapshot!(home.run(&["find", "--kind", "commit", "--sort", "date", "--fields", "author,committer,subject"]).masked_output(), @r"
+    21bfb1c	Anna Berg <anna@example.org>	Otto Sand <otto@example.org>	Begin
+    c014781	Anna Berg <anna@example.org>	Otto Sand <otto@example.org>	Describe the walrus
+    ");
+    assert_snapshot!(home.run(&["find", "--kind", "commit", "--in", "other"]).masked_output(), @r"
+    ! note: no results
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["find", "--kind", "commit", "begin", "--format", "json"]).masked_output(), @r#"{"kind":"commit","id":"38fmf2vhtss7m","collection":"project","hash":"21bfb1c8f7f1302f5d6b260ba1ec6bcf589c3127","date":"2020-01-01T10:00:00Z","timestamp":1577872800,"author":{"name":"Anna Berg","address":"anna@example.org"},"committer":{"name":"Otto Sand","address":"otto@example.org"},"commit_date":"2020-01-01T10:00:00Z","subject":"Begin","parents":[]}"#);
+    assert_snapshot!(home.run(&["show", &first[..7]]).masked_output(), @r"
+    Begin
+    commit      21bfb1c8f7f1302f5d6b260ba1ec6bcf589c3127
+    repository  project
+    author      Anna Berg <anna@example.org>
+    date        Wed 1 Jan 2020, 10:00
+    committer   Otto Sand <otto@example.org>
+
+    The walrus sank.
+
+    A  src/main.rs
+    ");
+    assert_snapshot!(home.run(&["show", &first, "--format", "json"]).masked_output(), @r#"{"kind":"commit","id":"38fmf2vhtss7m","collection":"project","hash":"21bfb1c8f7f1302f5d6b260ba1ec6bcf589c3127","date":"2020-01-01T10:00:00Z","timestamp":1577872800,"author":{"name":"Anna Berg","address":"anna@example.org"},"committer":{"name":"Otto Sand","address":"otto@example.org"},"commit_date":"2020-01-01T10:00:00Z","subject":"Begin","body":"The walrus sank.\n","parents":[],"paths":[{"path":"src/main.rs","change":"A"}]}"#);
+    assert_snapshot!(home.run(&["show", &first, "--raw"]).masked_output(), @r"
+    tree 535271cf9137c219a3615fb719129ddce30f7ba6
+    author Anna Berg <anna@example.org> 1577872800 +0000
+    committer Otto Sand <otto@example.org> 1577872800 +0000
+
+    Begin
+
+    The walrus sank.
+    ");
+    assert_snapshot!(home.run(&["check"]).masked_output(), @r"
+    OK: 0 items checked
+    previous versions  0 bytes of 0 versions
+    data.db            159.7 kB
+    write-ahead log    0 bytes
+    commits.db         245.8 kB, 2 commits
+    ");
+}
+
+#[test]
+fn one_question_is_answered_in_groups() {
+    let home = home_with_repository();
+    home.write("book.vcf", ANNA);
+    home.ok(&["import", "book.vcf"]);
+    let message = "Message-ID: <m1@example.org>\nFrom: Anna <anna@example.org>\nSubject: walrus\n\
+                   Date: Thu, 01 Jan 2026 10:00:00 +0000\n\nText.\n";
+    home.write("Mail/cur/1:2,S", message);
+    fs::create_dir(home.work("Mail/new")).unwrap();
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    assert_snapshot!(home.run(&["find", "anna"]).masked_output(), @r"
+    Contacts
+    xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works
+
+    Messages
+    8t6tfc87  2026-01-01 10:00  Anna  walrus
+
+    Commits
+    c014781  2020-01-02 10:00  Anna Berg  Describe the walrus
+    21bfb1c  2020-01-01 10:00  Anna Berg  Begin
+    ");
+    assert_snapshot!(home.run(&["find", "anna", "--count"]).masked_output(), @"4");
+    assert_snapshot!(home.run(&["find", "path:src"]).masked_output(), @"21bfb1c  2020-01-01 10:00  Anna Berg  Begin");
+}
+
+#[test]
+fn changes_of_refs_are_followed() {
+    let home = home_with_repository();
+    git(&home, "project", &["commit", "-q", "--amend", "-m", "Describe the seal"]);
+    assert_snapshot!(home.run(&["sync", "project"]).masked_output(), @"project: 1 added, 1 removed (1 ref)");
+    assert_snapshot!(home.run(&["find", "--kind", "commit", "subject:describe"]).masked_output().split("Anna").last().unwrap_or_default(), @" Berg  Describe the seal");
+    assert_snapshot!(home.run(&["sources", "remove", "project"]).masked_output(), @"project forgotten (2 commits); [HOME]/work/project is unchanged");
+    assert_snapshot!(home.run(&["find", "--kind", "commit"]).masked_output(), @r"
+    ! note: no results
+    exit 1
+    ");
+}
+
+#[test]
+fn wrong_sources_are_refused_and_missing_ones_named() {
+    let home = home_with_repository();
+    git(&home, "project", &["worktree", "add", "-q", "../second", "-b", "second"]);
+    for arguments in [
+        &["sources", "add", "second"][..],
+        &["sources", "add", "project/.git", "--into", "again"],
+        &["sources", "add", "project/src"],
+        &["find", "--kind", "commit", "id:walrus"],
+        &["find", "--kind", "commit", "--threads"],
+        &["find", "--kind", "commit", "--sort", "size"],
+        &["watch", "--kind", "commit", "walrus"],
+        &["searches", "add", "one", "--kind", "commit", "walrus"],
+    ] {
+        let run = home.run(arguments);
+        assert_eq!(run.code, 2, "{arguments:?} {}", run.masked_output());
+    }
+    assert_snapshot!(home.run(&["sources", "add", "second"]).masked_output(), @r"
+    ! error: commits of [HOME]/work/second belong to the source project, [HOME]/work/project
+    ! hint: larder sources remove project makes room for it
+    exit 2
+    ");
+    fs::rename(home.work("project"), home.work("away")).unwrap();
+    assert_snapshot!(home.run(&["sync"]).masked_output(), @r"
+    ! error: project: [HOME]/work/project is no git repository
+    exit 5
+    ");
+    assert_eq!(home.run(&["sync"]).code, 5);
+    // What is indexed is found, and the rest is named.
+    assert_eq!(home.run(&["find", "--kind", "commit", "walrus"]).code, 0);
+    let hash = home.run(&["find", "--kind", "commit", "begin", "--fields", "hash"]);
+    let hash = hash.stdout().trim().rsplit('\t').next().unwrap().to_string();
+    let run = home.run(&["show", &hash]);
+    assert_eq!(run.code, 5, "{}", run.masked_output());
+}
+
+#[test]
+fn without_git_a_message_says_what_to_do() {
+    let home = home_with_repository();
+    let mut sync = home.program(crate::test_home::LARDER);
+    let output = sync.arg("sync").env("PATH", "/nowhere").output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @"error: project: git is not installed, or not in PATH, and repositories are read through it: install git, and run larder sync again");
+}

@@ -1,0 +1,366 @@
+//! The index of a repository's commits: in comparison with git, and with an index made afresh.
+
+use crate::git_home::{GitHome, object_path};
+use larder_sync::CommitSyncOptions;
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fs;
+
+/// Returns the hashes that git lists, sorted.
+fn git_hashes(home: &GitHome, arguments: &[&str]) -> BTreeSet<String> {
+    let listed = home.git(&[&["log", "--format=%H"], arguments].concat());
+    listed.lines().map(ToString::to_string).collect()
+}
+
+fn find_set(home: &GitHome, line: &str) -> BTreeSet<String> {
+    home.find(line).into_iter().collect()
+}
+
+/// A repository with two branches and a merge.
+fn home_with_branches(options: &[&str]) -> GitHome {
+    let home = GitHome::new(options);
+    home.commit("src/main.rs", "Begin\n\nThe walrus sank.", 10);
+    home.commit("docs/guide one.md", "Write about the \u{dc}bung", 20);
+    home.git(&["checkout", "-q", "-b", "side"]);
+    home.commit("src/parser/tokens.rs", "Parse tokens", 30);
+    home.git(&["checkout", "-q", "main"]);
+    home.commit("src/main.rs", "Print the walrus", 40);
+    home.git(&["merge", "-q", "side", "-m", "Merge side"]);
+    home.git(&["tag", "-a", "v1", "-m", "one"]);
+    home
+}
+
+#[test]
+fn fields_find_what_git_finds() {
+    for options in [&[][..], &["--object-format=sha256"], &["--bare"]] {
+        let home = match options {
+            ["--bare"] => {
+                let home = home_with_branches(&[]);
+                home.git(&["clone", "-q", "--bare", ".", "../bare"]);
+                fs::remove_dir_all(home.root()).unwrap();
+                fs::rename(home.path("bare"), home.root()).unwrap();
+                home
+            }
+            options => home_with_branches(options),
+        };
+        let report = home.sync();
+        assert_eq!((report.added, report.removed, report.problems.len()), (5, 0, 0));
+        for (line, arguments) in [
+            ("", &["--all"][..]),
+            ("walrus", &["--all", "-i", "--grep=walrus"]),
+            ("subject:walrus", &["--all", "-i", "--grep=print the walrus"]),
+            ("ubung", &["--all", "--grep=bung"]),
+            ("author:anna committer:berg", &["--all", "--author=Anna"]),
+            ("author:otto", &["--all", "--author=Otto"]),
+            ("path:src/", &["--all", "--", "src"]),
+            ("path:src/main.rs", &["--all", "--", "src/main.rs"]),
+            ("path:src/*.rs", &["--all", "--", "src/*.rs"]),
+            ("path:*.rs", &["--all", "--", "*.rs"]),
+            ("path:main.rs", &["--all", "--", "src/main.rs"]),
+            ("path:parser", &["--all", "--", "src/parser"]),
+            ("path:rs", &["--all", "--", "rs"]),
+            ("path:\"docs/guide one.md\"", &["--all", "--", "docs"]),
+            ("path:/guide.*md$/", &["--all", "--", "docs"]),
+            ("file:tokens", &["--all", "--", "src/parser"]),
+            ("file:\"guide one\"", &["--all", "--", "docs"]),
+            ("in:code -path:src", &["--all", "--not", "--all"]),
+        ] {
+            let mut expected = git_hashes(&home, &[&["--no-merges"], arguments].concat());
+            match line {
+                "" => expected = git_hashes(&home, arguments),
+                "author:anna committer:berg" => expected = git_hashes(&home, arguments),
+                "in:code -path:src" => {
+                    expected = find_set(&home, "subject:merge or path:docs");
+                    assert_eq!(expected.len(), 2);
+                }
+                _ => {}
+            }
+            assert_eq!(find_set(&home, line), expected, "{line} {options:?}");
+        }
+        let head = home.git(&["rev-parse", "main"]);
+        assert_eq!(home.find(&format!("id:{}", &head[..9])), [head.as_str()]);
+        assert_eq!(home.find(&format!("parent:{}", home.git(&["rev-parse", "side"]))), [head]);
+        home.check();
+    }
+}
+
+#[test]
+fn a_second_run_reads_new_commits_only() {
+    let home = home_with_branches(&[]);
+    home.sync();
+    assert!(home.sync().is_unchanged);
+    home.commit("a", "Add a", 50);
+    let report = home.sync();
+    assert_eq!((report.added, report.reread, report.removed), (1, 0, 0));
+    // An amended commit replaces the former one.
+    let old = home.git(&["rev-parse", "HEAD"]);
+    home.git(&["commit", "-q", "--amend", "-m", "Add a again"]);
+    let report = home.sync();
+    assert_eq!((report.added, report.removed), (1, 1));
+    assert!(!home.read_commits().contains_key(&old));
+    // Notes are no history.
+    home.git(&["notes", "add", "-m", "a note"]);
+    assert!(home.sync().is_unchanged);
+    home.git(&["branch", "-D", "side"]);
+    home.git(&["tag", "-d", "v1"]);
+    home.git(&["reset", "-q", "--hard", "HEAD~2"]);
+    let report = home.sync();
+    assert_eq!((report.added, report.removed), (0, 3));
+    let report = home.try_sync(CommitSyncOptions { is_full: true, batch_commits: 1 }, &|| false);
+    let report = report.unwrap();
+    assert_eq!((report.added, report.reread, report.removed), (0, 0, 0));
+}
+
+#[test]
+fn repositories_without_commits_and_without_their_folder_are_named() {
+    let home = GitHome::new(&[]);
+    assert_eq!(home.sync().added, 0);
+    assert!(home.sync().is_unchanged);
+    let commit = home.commit("a", "first", 1);
+    assert_eq!(home.sync().added, 1);
+    fs::rename(home.root(), home.path("away")).unwrap();
+    let error = home.try_sync(CommitSyncOptions::default(), &|| false).unwrap_err();
+    assert!(error.ends_with("repository is no git repository"), "{error}");
+    assert_eq!(home.find(""), [commit]);
+    fs::create_dir(home.root()).unwrap();
+    fs::write(home.root().join(".git"), "gitdir: nowhere").unwrap();
+    let error = home.try_sync(CommitSyncOptions::default(), &|| false).unwrap_err();
+    assert!(error.contains("git"), "{error}");
+}
+
+#[test]
+fn old_tips_that_git_has_no_longer_need_no_help() {
+    let home = home_with_branches(&[]);
+    home.sync();
+    home.git(&["checkout", "-q", "--orphan", "new"]);
+    let only = home.commit("b", "Begin again", 60);
+    for reference in ["refs/heads/main", "refs/heads/side", "refs/tags/v1"] {
+        home.git(&["update-ref", "-d", reference]);
+    }
+    home.git(&["reflog", "expire", "--expire=now", "--all"]);
+    home.git(&["gc", "-q", "--prune=now"]);
+    let report = home.sync();
+    assert_eq!((report.added, report.removed), (1, 5));
+    assert_eq!(home.find(""), [only]);
+}
+
+#[test]
+fn broken_objects_are_named_and_the_rest_is_taken() {
+    let home = home_with_branches(&[]);
+    // The commit of a branch, and the tree of another commit.
+    let broken = home.git(&["rev-parse", "side"]);
+    let without_paths = home.git(&["rev-parse", "main~1"]);
+    let tree = home.git(&["rev-parse", "main~1^{tree}"]);
+    let kept = [&broken, &tree].map(|object| {
+        let path = object_path(&home.root(), object);
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        bytes
+    });
+    home.git(&["tag", "-d", "v1"]);
+    let report = home.sync();
+    assert!(!report.problems.is_empty());
+    assert!(report.problems.iter().all(|problem| problem.is_left_out));
+    let mut subjects: Vec<String> =
+        home.read_commits().into_values().map(|(subject, ..)| subject).collect();
+    subjects.sort();
+    assert_eq!(subjects, ["Begin", "Merge side", "Print the walrus", "Write about the \u{dc}bung"]);
+    // The commit whose tree is missing has no paths, and is found by its words.
+    assert_eq!(home.find(&format!("id:{without_paths} path:src")), [""; 0]);
+    assert_eq!(home.find("subject:print"), [without_paths]);
+    let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
+    assert!(reasons.iter().any(|reason| reason.contains(&broken)), "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason.contains(&tree)), "{reasons:?}");
+    // The next run names them again, and adds nothing twice.
+    let again = home.sync();
+    assert_eq!((again.added, again.reread, again.removed), (0, 1, 0));
+    assert_eq!(again.problems, report.problems);
+    home.check();
+    for (object, bytes) in [&broken, &tree].into_iter().zip(kept) {
+        fs::write(object_path(&home.root(), object), bytes).unwrap();
+    }
+    let complete = home.sync();
+    assert_eq!((complete.added, complete.reread, complete.problems.len()), (1, 1, 0));
+    assert_eq!(home.find("path:src").len(), 3);
+    assert!(home.sync().is_unchanged);
+    home.check();
+}
+
+#[test]
+fn a_shallow_clone_is_completed() {
+    let home = home_with_branches(&[]);
+    fs::rename(home.root(), home.path("origin")).unwrap();
+    fs::create_dir(home.root()).unwrap();
+    let url = format!("file://{}", home.path("origin").display());
+    home.git(&["clone", "-q", "--depth", "1", &url, "."]);
+    let report = home.sync();
+    assert_eq!((report.added, report.problems.len()), (1, 0));
+    let head = home.git(&["rev-parse", "HEAD"]);
+    // All files are new in the first commit that is there.
+    assert_eq!(home.find("path:docs"), [head.as_str()]);
+    home.git(&["fetch", "-q", "--unshallow"]);
+    let report = home.sync();
+    assert_eq!((report.added, report.reread), (4, 1));
+    assert_eq!(find_set(&home, "path:docs"), git_hashes(&home, &["--all", "--", "docs"]));
+    home.check();
+}
+
+#[test]
+fn texts_in_other_character_sets_are_read() {
+    let home = GitHome::new(&[]);
+    fs::write(home.path("message"), b"Gr\xfc\xdfe\n\nvon M\xfcller").unwrap();
+    let message = home.path("message");
+    for setting in ["ISO-8859-1", "UTF-8", "nothing-known"] {
+        fs::write(home.root().join("file"), setting).unwrap();
+        home.git(&["add", "-A"]);
+        let setting = format!("i18n.commitEncoding={setting}");
+        home.git(&["-c", &setting, "commit", "-q", "-F", message.to_str().unwrap()]);
+    }
+    fs::write(home.root().join("\u{e4}\t\"x"), "1").unwrap();
+    home.commit("b", "Paths", 9);
+    assert_eq!(home.sync().added, 4);
+    assert_eq!(home.find("subject:grusse muller").len(), 3);
+    assert_eq!(home.find("file:a").len(), 1);
+}
+
+#[test]
+fn settings_of_the_user_change_nothing() {
+    let home = home_with_branches(&[]);
+    home.sync();
+    let expected = home.read_commits();
+    let paths = home.find("path:src");
+    for (name, value) in [
+        ("log.showSignature", "true"),
+        ("log.showRoot", "false"),
+        ("log.diffMerges", "separate"),
+        ("log.mailmap", "true"),
+        ("diff.renames", "copies"),
+        ("diff.noprefix", "true"),
+        ("diff.external", "false"),
+        ("core.pager", "false"),
+        ("core.quotePath", "true"),
+        ("color.ui", "always"),
+        ("format.pretty", "oneline"),
+        ("i18n.logOutputEncoding", "ISO-8859-1"),
+        ("log.date", "relative"),
+        ("log.follow", "true"),
+        ("log.decorate", "full"),
+        ("format.notes", "true"),
+        ("log.excludeDecoration", "*"),
+        ("diff.ignoreSubmodules", "all"),
+        ("core.abbrev", "4"),
+    ] {
+        home.git(&["config", name, value]);
+    }
+    home.delete_index();
+    home.sync();
+    assert_eq!(home.read_commits(), expected);
+    assert_eq!(home.find("path:src"), paths);
+}
+
+/// A step of a repository's life.
+#[derive(Debug, Clone)]
+enum Step {
+    Commit(u8),
+    Branch(u8),
+    Checkout(u8),
+    Amend,
+    Reset(u8),
+    Merge(u8),
+    Delete(u8),
+    Tag(u8),
+    Collect,
+    Sync,
+    /// A run that ends after this number of batches.
+    Interrupt(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        5 => (0..4_u8).prop_map(Step::Commit),
+        2 => (0..4_u8).prop_map(Step::Branch),
+        2 => (0..4_u8).prop_map(Step::Checkout),
+        1 => Just(Step::Amend),
+        1 => (1..3_u8).prop_map(Step::Reset),
+        2 => (0..4_u8).prop_map(Step::Merge),
+        1 => (0..4_u8).prop_map(Step::Delete),
+        1 => (0..4_u8).prop_map(Step::Tag),
+        1 => Just(Step::Collect),
+        3 => Just(Step::Sync),
+        2 => (0..3_u8).prop_map(Step::Interrupt),
+    ];
+    prop::collection::vec(step, 1..20)
+}
+
+impl Step {
+    /// Takes the step; one that git refuses changes nothing.
+    fn take(&self, home: &GitHome, second: u32) {
+        let branch = |number: u8| format!("b{number}");
+        let run = |arguments: &[&str]| drop(home.try_git(arguments));
+        match self {
+            Step::Commit(file) => {
+                home.commit(&format!("f{file}/x"), &format!("change {file}"), second);
+            }
+            Step::Branch(number) => run(&["branch", &branch(*number)]),
+            Step::Checkout(number) => run(&["checkout", "-q", "-f", &branch(*number)]),
+            Step::Amend => {
+                run(&["commit", "-q", "--amend", "--allow-empty", "-m", "amended"]);
+            }
+            Step::Reset(count) => run(&["reset", "-q", "--hard", &format!("HEAD~{count}")]),
+            Step::Merge(number) => {
+                run(&["merge", "-q", "-X", "ours", "-m", "merge", &branch(*number)]);
+            }
+            Step::Delete(number) => run(&["branch", "-q", "-D", &branch(*number)]),
+            Step::Tag(number) => run(&["tag", "-f", &format!("t{number}")]),
+            Step::Collect => {
+                run(&["reflog", "expire", "--expire=now", "--all"]);
+                run(&["gc", "-q", "--prune=now"]);
+            }
+            Step::Sync => drop(home.sync()),
+            Step::Interrupt(batches) => {
+                let left = Cell::new(*batches);
+                let options = CommitSyncOptions { batch_commits: 1, ..Default::default() };
+                let is_cancelled = || match left.get() {
+                    0 => true,
+                    batches => {
+                        left.set(batches - 1);
+                        false
+                    }
+                };
+                home.try_sync(options, &is_cancelled).unwrap();
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// After any history, and runs that ended early, the index is that which is made afresh.
+    #[test]
+    fn incremental_runs_give_the_index_made_afresh(steps in steps()) {
+        let home = GitHome::new(&[]);
+        for (step, second) in steps.iter().zip(0..) {
+            step.take(&home, second);
+        }
+        home.sync();
+        let queries = ["path:f0", "change", "subject:amended", "file:x"];
+        let all = |home: &GitHome| {
+            let mut answers = Vec::new();
+            for query in queries {
+                answers.push(find_set(home, query));
+            }
+            (home.read_commits(), answers)
+        };
+        let incremental = all(&home);
+        home.check();
+        let listed = home.try_git(&["rev-list", "--all"]).unwrap_or_default();
+        let mut expected: Vec<&str> = listed.lines().collect();
+        expected.sort_unstable();
+        prop_assert_eq!(incremental.0.keys().map(String::as_str).collect::<Vec<_>>(), expected);
+        home.delete_index();
+        home.sync();
+        prop_assert_eq!(all(&home), incremental);
+    }
+}

@@ -1,9 +1,10 @@
 //! A cursor over the rows of a phrase: of words that stand at certain distances from each other.
 //!
 //! The rows that have all words are found first, the rarest word in front, and only their positions
-//! are compared. A row is in one segment, with all of its words, so the words are compared segment
-//! by segment. Separate from `word_cursor`, which reads one term, and from `position_list`, which
-//! compares positions in one row.
+//! are compared. A row is in one segment with all of its words, unless a merge has moved some of
+//! them, so the words are compared segment by segment; the rows that are left, and those with very
+//! many positions, are read one by one. Separate from `word_cursor`, which reads one term, and from
+//! `position_list`, which compares positions in one row.
 
 use crate::position_list::{PositionStream, count_phrase, has_phrase};
 use crate::segment_storage::ReadSegments;
@@ -88,33 +89,39 @@ impl PhraseCursor {
             rows.iter_mut().zip(&found).for_each(|(word, found)| *word &= found);
         }
         let Some(wanted) = row_range(first_row, rows) else { return Ok(true) };
-        let mut long_rows = Vec::new();
+        let mut compared = vec![0; rows.len()];
         for segment in 0..index.segment_count() {
             self.retain_in_segment::<P>(
                 segment,
                 &wanted,
                 range,
                 &mut RowBits { first_row, bits: rows },
-                &mut long_rows,
+                &mut RowBits { first_row, bits: &mut compared },
                 max_steps,
             )?;
         }
-        for row in long_rows {
-            let is_match = self.is_match(index, row, range, max_steps)?;
-            RowBits { first_row, bits: rows }.set(row, is_match);
+        for (place, compared) in compared.iter().enumerate() {
+            let mut open = rows.get(place).map_or(0, |word| word & !compared);
+            while open != 0 && self.steps <= max_steps {
+                let at = place * 64 + open.trailing_zeros() as usize;
+                let row = first_row.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
+                let is_match = self.is_match(index, row, range, max_steps)?;
+                RowBits { first_row, bits: rows }.set(row, is_match);
+                open &= open - 1;
+            }
         }
         Ok(self.steps <= max_steps)
     }
 
-    /// Compares the positions in the rows of one segment, but of rows whose positions continue in
-    /// other entries: these rows are appended to `long_rows`.
+    /// Compares the positions in the rows that have all words in one segment, and sets their bits
+    /// in `compared`; but not in rows whose positions continue in other entries.
     fn retain_in_segment<P: ReadSegments>(
         &mut self,
         segment: usize,
         wanted: &Range<u64>,
         range: &Range<u32>,
         rows: &mut RowBits<'_>,
-        long_rows: &mut Vec<u32>,
+        compared: &mut RowBits<'_>,
         max_steps: u64,
     ) -> Result<(), P::Error> {
         let mut places = Vec::with_capacity(self.words.len());
@@ -147,7 +154,6 @@ impl PhraseCursor {
                 let rest = other.rows.get(*place..).unwrap_or_default();
                 *place += rest.iter().take_while(|other| **other < row).count();
                 if other.rows.get(*place) != Some(&row) {
-                    // Another segment has the row.
                     continue 'rows;
                 }
             }
@@ -157,15 +163,16 @@ impl PhraseCursor {
                 let Some(list) = segment.list(*place) else {
                     // The term has no positions.
                     rows.set(row, false);
+                    compared.set(row, true);
                     continue 'rows;
                 };
                 is_long |= list.len() >= MIN_CONTINUED_BYTES;
                 streams.push((PositionStream::open(list).map_err(P::corruption)?, *distance));
             }
             if is_long {
-                long_rows.push(row);
                 continue;
             }
+            compared.set(row, true);
             let is_match = has_phrase(&mut streams, range, &mut self.steps, max_steps);
             rows.set(row, is_match.map_err(P::corruption)?);
             if self.steps > max_steps {

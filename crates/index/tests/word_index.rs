@@ -320,6 +320,33 @@ proptest! {
     }
 }
 
+/// A merge moves one word of a phrase before the other.
+#[test]
+fn phrases_are_found_while_their_words_are_in_different_segments() {
+    let mut tester = Tester::default();
+    for row in 0..40 {
+        for (term, position) in [(&b"aa"[..], row % 3), (b"mm", 9), (b"zz", 1 + row % 2)] {
+            tester.add(row, term, position);
+        }
+        tester.write();
+    }
+    let mut steps = 0;
+    while merge_words_step(&tester.pages, WORDS, 1, &mut |_| false).unwrap() {
+        let index = tester.index();
+        let words = [(&b"aa"[..], 0), (b"zz", 1)].map(|(term, far)| (index.cursor(term), far));
+        let mut rows = [u64::MAX];
+        assert!(
+            PhraseCursor::new(words)
+                .retain_rows(&index, &(0..u32::MAX), 0, &mut rows, u64::MAX)
+                .unwrap()
+        );
+        let expected: Vec<u32> = (0..40).filter(|row| row % 3 == row % 2).collect();
+        assert_eq!(unpack(&rows, 0), expected);
+        steps += 1;
+    }
+    assert!(steps > 10);
+}
+
 #[test]
 fn merges_of_all_segments_drop_all_rows() {
     let mut tester = Tester::default();

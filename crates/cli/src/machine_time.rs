@@ -52,7 +52,8 @@ pub(crate) fn local_zone() -> TimeZone {
 /// else.
 pub(crate) fn zone_database() -> TimeZoneDatabase {
     if has_readable_zone_folder() {
-        TimeZoneDatabase::from_env()
+        // The database that the local zone is read from: to open another one lists all files again.
+        jiff::tz::db().clone()
     } else {
         TimeZoneDatabase::bundled()
     }

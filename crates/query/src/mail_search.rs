@@ -44,7 +44,7 @@ pub use self::message_list::{ListedMessage, MailListRequest};
 pub use self::thread_list::ListedThread;
 pub use counts::MailCount;
 
-pub(crate) use self::answer_difference::QueryPair;
+pub(crate) use self::answer_difference::{AnswerDifference, QueryPair};
 use crate::error::Error;
 use crate::mail_query::MailQuery;
 use block_test::{BlockState, BlockTest, for_each_row};

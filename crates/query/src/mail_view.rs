@@ -4,7 +4,9 @@
 //! A view over messages keeps the query and its position in the batches of `index.db`, and nothing
 //! of its answer. When it is asked for events, it compares the states of the messages that changed
 //! since its position with their before-images: so a view that was not asked for a while gets the
-//! net effect of all batches that it missed, each message at most once.
+//! net effect of all batches that it missed, each message at most once. Whether a query about
+//! threads or paths has a message may depend on others, so a view keeps the rows of its answer, a
+//! bit for each message, and compares them with those of the next one.
 //!
 //! Separate from `views`, whose queries test the bytes of items, are found by the terms of a change
 //! among thousands of other queries, and share their answers. A message has no bytes in the store,
@@ -12,9 +14,10 @@
 
 use crate::error::Error;
 use crate::mail_query::{MailQuery, MailQueryContext};
-use crate::mail_search::{ListedMessage, MailSearch, QueryPair};
+use crate::mail_search::{AnswerDifference, ListedMessage, MailSearch, QueryPair};
 use larder_store::{
-    DataDirectory, FormerMailStates, MailReader, Reader, RemovedMessage, Seq, StoreState,
+    BLOCK_WORDS, DataDirectory, FormerMailStates, MailReader, Reader, RemovedMessage, Seq,
+    StoreState,
 };
 use larder_time::civil::Instant;
 use larder_time::zone::ZoneDatabase;
@@ -78,6 +81,8 @@ enum PendingEvent {
 struct ViewPosition {
     state: StoreState,
     query: MailQuery,
+    /// The rows of the answer, as bits, if the messages of the query depend on each other.
+    rows: Option<Vec<u64>>,
 }
 
 /// An open view.
@@ -201,14 +206,19 @@ impl MailView {
         let is_comparable = position.state.epoch_and_zones == state.epoch_and_zones
             && position.state.collection_seq == state.collection_seq
             && position.state.seq <= state.seq
-            && query.is_local();
+            && position.query.is_local() == query.is_local();
         let former = match is_comparable {
             true => mail.former_states(position.state.seq)?,
             false => None,
         };
-        match former {
-            Some(former) => self.add_difference(&mail, &former, &position, state, query)?,
-            None => self.answer(&mail, state, query)?,
+        match (former, &position.rows) {
+            (Some(former), Some(rows)) => {
+                self.add_row_difference(&mail, &former, rows, position.state.seq, state, query)?;
+            }
+            (Some(former), None) => {
+                self.add_difference(&mail, &former, &position, state, query)?;
+            }
+            (None, _) => self.answer(&mail, state, query)?,
         }
         Ok(!self.pending.is_empty())
     }
@@ -227,7 +237,45 @@ impl MailView {
         }
         self.pending.push_back(PendingEvent::Added(hits.iter().map(|hit| hit.row).collect()));
         self.pending.push_back(PendingEvent::Complete(state.seq));
-        self.position = Some(ViewPosition { state, query });
+        let rows = (!query.is_local()).then(|| {
+            let mut rows = Vec::new();
+            hits.iter().for_each(|hit| set_row(&mut rows, hit.row));
+            rows
+        });
+        self.position = Some(ViewPosition { state, query, rows });
+        Ok(())
+    }
+
+    /// Delivers the difference between the rows of the former answer and those of the present one.
+    fn add_row_difference(
+        &mut self,
+        mail: &MailReader<'_>,
+        former: &FormerMailStates,
+        former_rows: &[u64],
+        after: Seq,
+        state: StoreState,
+        query: MailQuery,
+    ) -> Result<(), Error> {
+        let words = mail.words();
+        let mut rows = Vec::new();
+        MailSearch::open(mail, &words)?
+            .for_each_match(&query, &mut |row| set_row(&mut rows, row))?;
+        let mut difference = AnswerDifference::default();
+        let mut changed = [0; BLOCK_WORDS];
+        for place in 0..rows.len().max(former_rows.len()) {
+            if place % BLOCK_WORDS == 0 {
+                changed =
+                    former.changed_rows(u32::try_from(place / BLOCK_WORDS).unwrap_or(u32::MAX));
+            }
+            let word = |words: &[u64], place: usize| words.get(place).copied().unwrap_or_default();
+            let (before, now) = (word(former_rows, place), word(&rows, place));
+            let changed = word(&changed, place % BLOCK_WORDS);
+            push_rows(&mut difference.added, place, now & !before);
+            push_rows(&mut difference.removed, place, before & !now);
+            push_rows(&mut difference.modified, place, now & before & changed);
+        }
+        self.deliver(mail, difference, after, state.seq)?;
+        self.position = Some(ViewPosition { state, query, rows: Some(rows) });
         Ok(())
     }
 
@@ -242,18 +290,30 @@ impl MailView {
         let words = mail.words();
         let queries = QueryPair { former: &position.query, present: &query };
         let difference = MailSearch::open(mail, &words)?.diff_answers(&queries, former)?;
-        let removed = mail.name_removed(&difference.removed, position.state.seq)?;
+        self.deliver(mail, difference, position.state.seq, state.seq)?;
+        self.position = Some(ViewPosition { state, query, rows: None });
+        Ok(())
+    }
+
+    /// Appends the events of a difference between the answers after two batches.
+    fn deliver(
+        &mut self,
+        mail: &MailReader<'_>,
+        difference: AnswerDifference,
+        after: Seq,
+        until: Seq,
+    ) -> Result<(), Error> {
+        let removed = mail.name_removed(&difference.removed, after)?;
         let count = difference.added.len() + difference.modified.len() + removed.len();
         // A message whose row is another one is removed first, then added.
         self.pending.push_back(PendingEvent::Removed(removed));
         self.pending.push_back(PendingEvent::Added(difference.added.into()));
         self.pending.push_back(PendingEvent::Modified(difference.modified.into()));
         if count > 0 {
-            self.pending.push_back(PendingEvent::Complete(state.seq));
+            self.pending.push_back(PendingEvent::Complete(until));
         } else {
             self.pending.clear();
         }
-        self.position = Some(ViewPosition { state, query });
         Ok(())
     }
 
@@ -302,5 +362,25 @@ impl MailView {
             }
         }
         Ok(None)
+    }
+}
+
+/// Sets the bit of a row.
+fn set_row(rows: &mut Vec<u64>, row: u32) {
+    let place = row as usize / 64;
+    if rows.len() <= place {
+        rows.resize(place + 1, 0);
+    }
+    if let Some(word) = rows.get_mut(place) {
+        *word |= 1 << (row % 64);
+    }
+}
+
+/// Appends the rows of the bits of one word.
+fn push_rows(rows: &mut Vec<u32>, place: usize, mut bits: u64) {
+    while bits != 0 {
+        let row = place * 64 + bits.trailing_zeros() as usize;
+        rows.extend(u32::try_from(row));
+        bits &= bits - 1;
     }
 }

@@ -130,6 +130,7 @@ impl MailSearch<'_> {
         let mut terms: Vec<Vec<u8>> = Vec::new();
         // The words that pass are not kept beyond the budget.
         let most = self.budget.remaining_work();
+        self.mail.expect_large_read();
         let mut work: u64 = 0;
         if field == MessageTermField::Text
             && let Some(part) = expansion.dictionary_part()

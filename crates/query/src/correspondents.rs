@@ -9,6 +9,8 @@
 
 use crate::error::{Error, SyntaxError};
 use crate::execution::find;
+use crate::mail_query::{MailQuery, TextMatch};
+use crate::mail_search::MailSearch;
 use crate::pattern::RegexPattern;
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
 use crate::search_request::SearchRequest;
@@ -62,6 +64,8 @@ pub struct CorrespondentQuery {
     pub after: Option<i64>,
     /// The most results.
     pub limit: Option<usize>,
+    /// Messages with one of these labels do not count.
+    pub excluded_labels: Vec<String>,
 }
 
 /// The test of the name and the address of a correspondent. All names that an address ever had are
@@ -145,6 +149,12 @@ pub fn find_correspondents(
     now: i64,
 ) -> Result<Vec<Correspondent>, Error> {
     let words = mail.words();
+    let mut dates = MessageDates::read(mail)?;
+    if !query.excluded_labels.is_empty() {
+        let labels = query.excluded_labels.iter().cloned().map(TextMatch::Words);
+        let hidden = MailQuery::Or(labels.map(MailQuery::Label).collect());
+        MailSearch::open(mail, &words)?.for_each_match(&hidden, &mut |row| dates.remove(row))?;
+    }
     let words = words.open()?;
     let addresses = match query.text {
         CorrespondentText::All => None,
@@ -154,7 +164,7 @@ pub fn find_correspondents(
         return Ok(Vec::new());
     }
     let mut filter = AddressFilter { addresses, next: 0 };
-    let mut sightings = SightingCollector::new(MessageDates::read(mail)?);
+    let mut sightings = SightingCollector::new(dates);
     words.for_each_posting_list(
         &[MessageTermField::Correspondent as u8],
         &mut |term| filter.choose(term),
@@ -220,6 +230,13 @@ impl MessageDates {
             flags.extend_from_slice(&mail.values(MailColumn::Flags, block)?);
         }
         Ok(MessageDates { dates, flags })
+    }
+
+    /// Removes a message, whose correspondents then do not count.
+    fn remove(&mut self, row: u32) {
+        if let Some(date) = self.dates.get_mut(row as usize) {
+            *date = 0;
+        }
     }
 
     /// Returns the date of a message; `None`: the row has none.

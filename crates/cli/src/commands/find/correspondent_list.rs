@@ -40,6 +40,7 @@ pub(super) fn print_correspondents(
         is_personal: options.is_personal,
         after: options.after.map(|text| parse_date(context, text)).transpose()?,
         limit: options.limit,
+        excluded_labels: context.excluded_labels.clone(),
     };
     let reader = require_mail_reader(context)?;
     let found = find_correspondents(&reader.mail()?, &query, user_locale.now.seconds())?;

@@ -122,8 +122,8 @@ fn threads_are_counted_summed_up_and_kept_whole() {
     assert_eq!(
         lines(&home, &["body:walrus", "--summary"]),
         [
-            "2020-01-03 10:00  [1/1]  dora@x.example     Seal news",
-            "2020-01-01 10:00  [1/2]  Anna Berg | Bruno  Walrus audit",
+            "2020-01-03 10:00  [1/1]  dora@x.example     F  Seal news",
+            "2020-01-01 10:00  [1/2]  Anna Berg | Bruno     Walrus audit",
         ]
     );
     assert_eq!(home.ok(&["find", "--threads", "--count"]), "3\n");

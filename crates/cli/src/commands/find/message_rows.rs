@@ -6,18 +6,19 @@ use super::snippets::snippet_line;
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
-use crate::table::{pad_cells, style_cells};
+use crate::table::{pad_cells, shorten_to_width, style_cells};
 use anstyle::Style;
 use larder_query::{ListedMessage, Snippet};
 use larder_store::Reader;
 use larder_store::message_flags::{MessageFlag, MessageFlags};
+use unicode_width::UnicodeWidthStr as _;
 
 /// A line of a list.
 pub(in crate::commands) struct MessageLine {
     /// ID, date, sender, flags, and subject with labels.
     cells: [String; 5],
-    /// The labels at the end of the last cell.
-    labels: String,
+    /// The last cell.
+    title: TitleCell,
 }
 
 /// Returns the line of a message, whose subject is indented.
@@ -30,18 +31,46 @@ pub(in crate::commands) fn list_cells(
     let letters = reader.items().unique_prefix_len(one.message.handle)?;
     let summary = &one.message.summary;
     let from = summary.from.first().map(|one| one.display_name()).unwrap_or_default();
-    let labels = match one.labels.is_empty() {
-        true => String::new(),
-        false => format!("  ({})", sanitize_line(&one.labels.join(" "))),
-    };
+    let subject = format!("{indent}{}", subject_text(&summary.subject));
+    let title = TitleCell::new(subject, one.labels.iter().map(String::as_str));
     let cells = [
         format!("{:.letters$}", one.message.handle),
         list_date(context, summary.date),
         sanitize_line(from),
-        flag_letters(one.flags),
-        format!("{indent}{}{labels}", subject_text(&summary.subject)),
+        flag_letters(one.flags, one.flags.is_unread()),
+        title.text(),
     ];
-    Ok(MessageLine { cells, labels })
+    Ok(MessageLine { cells, title })
+}
+
+/// A subject with labels behind it. Where there is little room, the subject is cut first.
+pub(super) struct TitleCell {
+    subject: String,
+    /// In parentheses, with a gap in front; empty: there are none.
+    labels: String,
+}
+
+impl TitleCell {
+    pub(super) fn new<'l>(subject: String, labels: impl Iterator<Item = &'l str>) -> TitleCell {
+        let labels = labels.map(sanitize_line).collect::<Vec<_>>().join(" ");
+        let labels = if labels.is_empty() { labels } else { format!("  ({labels})") };
+        TitleCell { subject, labels }
+    }
+
+    /// Returns the whole text.
+    pub(super) fn text(&self) -> String {
+        format!("{}{}", self.subject, self.labels)
+    }
+
+    /// Returns the subject and the labels in the room of a cell that was made from the text.
+    pub(super) fn fit(&self, cell: &str) -> (String, String) {
+        let width = cell.width();
+        if self.labels.is_empty() || width >= self.subject.width() + self.labels.width() {
+            return (cell.strip_suffix(&self.labels).unwrap_or(cell).into(), self.labels.clone());
+        }
+        let labels = shorten_to_width(&self.labels, width / 2);
+        (shorten_to_width(&self.subject, width.saturating_sub(labels.width())), labels)
+    }
 }
 
 /// Returns a subject as lists show it.
@@ -60,17 +89,15 @@ pub(in crate::commands) fn format_lines(
     let rows: Vec<[String; 5]> = lines.iter().map(|line| line.cells.clone()).collect();
     let padded = pad_cells(&rows, [13, 16, 22, 6, 0], width).into_iter().zip(lines);
     let format_line = |([handle, date, from, flags, last], line): ([String; 5], &MessageLine)| {
-        // A cell that was shortened has lost its end.
-        let labels = if last.ends_with(&line.labels) { line.labels.as_str() } else { "" };
-        let subject = last.strip_suffix(labels).unwrap_or(&last);
+        let (subject, labels) = line.title.fit(&last);
         let title = if flags.contains('u') { STRONG_STYLE } else { Style::new() };
         let cells = [
             (FAINT_STYLE, handle.as_str()),
             (Style::new(), date.as_str()),
             (title, from.as_str()),
             (FAINT_STYLE, flags.as_str()),
-            (title, subject),
-            (FAINT_STYLE, labels),
+            (title, subject.as_str()),
+            (FAINT_STYLE, labels.as_str()),
         ];
         style_cells(&cells)
     };
@@ -110,7 +137,7 @@ pub(super) fn list_date(context: &CommandContext, seconds: i64) -> String {
 
 /// Returns the letters of the flags that matter in a list: unread, flagged, replied, passed,
 /// attachment, draft, trashed, encrypted and signed.
-fn flag_letters(flags: MessageFlags) -> String {
+pub(super) fn flag_letters(flags: MessageFlags, is_unread: bool) -> String {
     let letters = [
         (MessageFlag::Flagged, 'F'),
         (MessageFlag::Replied, 'R'),
@@ -122,5 +149,5 @@ fn flag_letters(flags: MessageFlags) -> String {
         (MessageFlag::Signed, 's'),
     ];
     let set = letters.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, c)| c);
-    flags.is_unread().then_some('u').into_iter().chain(set).collect()
+    is_unread.then_some('u').into_iter().chain(set).collect()
 }

@@ -1,7 +1,9 @@
 //! The threads that `larder find --threads` lists: as trees, or a line for each.
 
 use super::message_fields::{fields_line, message_json, select_fields};
-use super::message_rows::{list_cells, list_date, print_rows, subject_text};
+use super::message_rows::{
+    TitleCell, flag_letters, list_cells, list_date, print_rows, subject_text,
+};
 use super::snippets::{SnippetReader, snippet_json};
 use crate::args::OutputFormat;
 use crate::commands::show::message_page::place_json;
@@ -14,6 +16,7 @@ use anstyle::Style;
 use larder_format::message::MessageDate;
 use larder_query::{ListedThread, MailQuery, ThreadPath, ThreadRow, format_thread_id};
 use larder_store::Reader;
+use larder_store::message_flags::MessageFlags;
 use serde_json::{Value, json};
 
 /// Prints the messages of each thread, indented below those that they answer, or these fields of
@@ -68,8 +71,31 @@ fn branch(place: &ThreadRow) -> String {
     }
 }
 
+/// The most names of senders in a line.
+const MAX_NAMES: usize = 6;
+
+/// Returns the first names of senders, and the number of the others.
+fn join_names(names: &[&str]) -> String {
+    let shown = names.iter().take(MAX_NAMES).map(|name| sanitize_line(name));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => shown,
+        more => format!("{shown} +{more}"),
+    }
+}
+
+/// Returns the labels of the messages that match, each once.
+fn matching_labels(thread: &ListedThread) -> Vec<&str> {
+    let matching = thread.messages.iter().filter(|one| one.is_match);
+    let mut labels: Vec<&str> =
+        matching.flat_map(|one| &one.labels).map(|label| label.as_str()).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    labels
+}
+
 /// Prints a line for each thread: its ID, the date of the newest message that matches, the number
-/// of those and of all, the senders, and the subject.
+/// of those and of all, the senders, the flags of those that match, the subject, and their labels.
 pub(super) fn print_summaries(
     context: &mut CommandContext,
     threads: &[ListedThread],
@@ -78,30 +104,44 @@ pub(super) fn print_summaries(
         let objects = threads.iter().map(summary_json);
         return Ok(objects.into_iter().try_for_each(|one| context.out.print_json(&one))?);
     }
-    let mut rows = Vec::with_capacity(threads.len());
+    let (mut rows, mut titles) = (Vec::new(), Vec::new());
     for thread in threads {
         let newest = thread.newest_match();
         let (matching, others) = thread.authors();
-        let authors = matching.join(", ");
         let authors = match others.as_slice() {
-            [] => authors,
-            others => format!("{authors} | {}", others.join(", ")),
+            [] => join_names(&matching),
+            others => format!("{} | {}", join_names(&matching), join_names(others)),
         };
+        let flags = thread.messages.iter().filter(|one| one.is_match).map(|one| one.flags);
+        let is_unread = flags.clone().any(MessageFlags::is_unread);
+        let flags = flags.fold(MessageFlags::default(), MessageFlags::union);
+        let subject = subject_text(thread.subject());
+        let title = TitleCell::new(subject, matching_labels(thread).into_iter());
         rows.push([
             format_thread_id(thread.thread),
             list_date(context, newest.map_or(0, |one| one.message.summary.date)),
             format!("[{}/{}]", thread.matched, thread.total),
-            sanitize_line(&authors),
-            subject_text(thread.subject()),
+            authors,
+            flag_letters(flags, is_unread),
+            title.text(),
         ]);
+        titles.push((title, is_unread));
     }
     let width = context.out.line_width();
-    for (row, thread) in pad_cells(&rows, [16, 16, 7, 30, 0], width).into_iter().zip(threads) {
-        let is_unread = thread.messages.iter().any(|one| one.is_match && one.flags.is_unread());
-        let title = if is_unread { STRONG_STYLE } else { Style::new() };
-        let styles = [FAINT_STYLE, Style::new(), FAINT_STYLE, title, title];
-        let cells: Vec<(Style, &str)> =
-            styles.into_iter().zip(row.iter().map(String::as_str)).collect();
+    for (row, title) in pad_cells(&rows, [16, 16, 7, 30, 6, 0], width).into_iter().zip(titles) {
+        let [id, date, numbers, authors, flags, last] = &row;
+        let (title, is_unread) = title;
+        let (subject, labels) = title.fit(last);
+        let style = if is_unread { STRONG_STYLE } else { Style::new() };
+        let cells = [
+            (FAINT_STYLE, id.as_str()),
+            (Style::new(), date),
+            (FAINT_STYLE, numbers),
+            (style, authors),
+            (FAINT_STYLE, flags),
+            (style, &subject),
+            (FAINT_STYLE, &labels),
+        ];
         context.out.print_line(style_cells(&cells))?;
     }
     Ok(())
@@ -132,6 +172,7 @@ fn summary_json(thread: &ListedThread) -> Value {
         "other_authors": others,
         "subject": thread.subject(),
         "flags": flags,
+        "labels": matching_labels(thread),
         "message_ids": ids(true),
         "other_message_ids": ids(false),
     })

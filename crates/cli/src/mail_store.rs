@@ -88,10 +88,22 @@ pub(crate) fn parse_mail_query(
 
 /// Opens the index of mail for searches.
 pub(crate) fn require_mail_reader(context: &CommandContext) -> Result<Reader, CommandFailure> {
-    open_labelled_mail(context)?.ok_or_else(|| {
-        CommandFailure::new(FailureKind::Store, "no mail is indexed")
-            .with_hint("register a maildir: larder sources add MAILDIR; then: larder sync")
-    })
+    if let Some(reader) = open_labelled_mail(context)? {
+        return Ok(reader);
+    }
+    let hint = match list_sources(context)?.is_empty() {
+        true => "register a maildir: larder sources add MAILDIR; then: larder sync",
+        false => "run: larder sync",
+    };
+    Err(CommandFailure::new(FailureKind::Store, "no mail is indexed").with_hint(hint))
+}
+
+/// Says that messages are not searched, if there is no index although maildirs are registered.
+pub(crate) fn print_unindexed_note(context: &CommandContext) -> Result<(), CommandFailure> {
+    if !list_sources(context)?.is_empty() {
+        context.print_note("mail is not indexed yet; run: larder sync");
+    }
+    Ok(())
 }
 
 /// Opens the index of mail for writing, and creates it if there is none.
@@ -236,6 +248,51 @@ pub(crate) fn resolve_message(
     }
 }
 
+/// Returns the row of the message that an ID names, to read it: of several texts with the
+/// Message-ID, the one that has it as its name. A note says how to see the others.
+fn resolve_read_message(
+    context: &CommandContext,
+    reader: &Reader,
+    id: &str,
+) -> Result<Option<u32>, CommandFailure> {
+    let mail = reader.mail()?;
+    let uid = id.strip_prefix("mid:").unwrap_or(id);
+    let rows = mail.rows_with_uid(uid)?;
+    if rows.len() < 2 {
+        drop(mail);
+        return resolve_message(context, reader, id);
+    }
+    let (mut named, mut others) = (None, Vec::new());
+    for row in rows {
+        let Some(message) = mail.message(row)? else { continue };
+        match named {
+            None if message.uid == uid => named = Some(row),
+            _ => others.push(message.handle.to_string()),
+        }
+    }
+    drop(mail);
+    if named.is_none() {
+        return resolve_message(context, reader, id);
+    }
+    others.truncate(MAX_LISTED_MESSAGES);
+    let others = others.join(", ");
+    context.print_note(format!("other texts have this Message-ID, too: {others}"));
+    Ok(named)
+}
+
+/// Returns the rows of the messages of a thread, by the ID that lists of threads show, also with
+/// `thread:` in front; none: there is no such thread.
+pub(crate) fn find_thread_rows(reader: &Reader, id: &str) -> Result<Vec<u32>, CommandFailure> {
+    let thread = larder_query::parse_thread_id(id.strip_prefix("thread:").unwrap_or(id));
+    Ok(thread.map_or(Ok(Vec::new()), |thread| reader.mail()?.thread_members(thread))?)
+}
+
+/// Returns whether an operand is the ID of a thread, and of nothing else.
+pub(crate) fn is_thread_id(context: &CommandContext, id: &str) -> Result<bool, CommandFailure> {
+    let Some(reader) = open_mail_reader(context)? else { return Ok(false) };
+    Ok(find_message_rows(&reader, id)?.is_empty() && !find_thread_rows(&reader, id)?.is_empty())
+}
+
 /// Explains the failure of a command that found no item with an ID, if a message has the ID: its
 /// file is not changed.
 pub(crate) fn explain_message(
@@ -295,7 +352,7 @@ pub(crate) fn open_message(
     id: &str,
 ) -> Result<Option<MessageFile>, CommandFailure> {
     let Some(reader) = open_labelled_mail(context)? else { return Ok(None) };
-    let Some(row) = resolve_message(context, &reader, id)? else { return Ok(None) };
+    let Some(row) = resolve_read_message(context, &reader, id)? else { return Ok(None) };
     open_message_row(&mail_roots(context)?, &reader, row).map(Some)
 }
 
@@ -314,7 +371,11 @@ pub(crate) fn open_thread(
     id: &str,
 ) -> Result<Vec<ThreadMember>, CommandFailure> {
     let Some(reader) = open_labelled_mail(context)? else { return Ok(Vec::new()) };
-    let Some(row) = resolve_message(context, &reader, id)? else { return Ok(Vec::new()) };
+    let row = match resolve_read_message(context, &reader, id)? {
+        Some(row) => Some(row),
+        None => find_thread_rows(&reader, id)?.first().copied(),
+    };
+    let Some(row) = row else { return Ok(Vec::new()) };
     let thread = {
         let mail = reader.mail()?;
         let words = mail.words();

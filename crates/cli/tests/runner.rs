@@ -60,6 +60,7 @@ mod labels;
 mod mail_against_mu;
 mod mail_against_notmuch;
 mod mail_lists;
+mod mail_queries;
 mod mail_watch;
 mod maintenance;
 mod measure_browse;

@@ -125,7 +125,7 @@ pub use crate::mail_query::{
 };
 pub use crate::mail_search::{
     ListedMessage, ListedThread, MailCount, MailHit, MailListRequest, MailRoots, MailSearch,
-    MailSort, MailSortKey, format_thread_id, without_reply_prefixes,
+    MailSort, MailSortKey, format_thread_id, parse_thread_id, without_reply_prefixes,
 };
 pub use crate::mail_view::{MailView, MailViewEvent, MailViewOptions};
 pub use crate::matcher::{Matcher, is_bare_word_field};

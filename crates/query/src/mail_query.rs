@@ -11,22 +11,24 @@
 //! | `lang` `language`, `tags` | `a x` | words of the text |
 //! | `recip`, `contact` | | `to cc bcc`; these and `from` |
 //! | no name | | `contact`, `subject`, `body` and `embed` |
-//! | `date`, `changed` `lastmod` | `d k` | a range of times |
+//! | `date`, `changed` | `d k` | a range of times |
 //! | `size` | `z` | a range of bytes; `k` is 1024 |
 //! | `flag` `flags`, `prio` `priority` | `g p` | one flag by name or letter; low, normal, high |
 //! | `msgid` `message-id` `id` `mid`, `ref` `references` | `i r` | an id without its brackets |
 //! | `related` | | `msgid` or `ref` |
 //! | `maildir` `folder` | `m` | `/x`, `x`, `/x*`, `x/**`, `/regex/` |
-//! | `path` | `l` | a file `/x`; or a folder `x`, `x/cur`, `x/**`, `/regex/` of notmuch |
+//! | `path` | `l` | a file `/x`, a directory `/x/**`; or a folder as notmuch has it |
+//! | `in` | | a source |
 //! | `thread` | `w` | an id, or the threads of `{query}` |
 //! | `label` `labels` | `q` | a label |
-//! | `is` | | a flag; another word is a label |
+//! | `is` | | a flag, or `message`; another word is a label |
 //! | `tag` | | a flag; another word is a keyword of the message (mu) or a label (notmuch) |
 //! | `header` | | `name`, `name:text`, `name:/regex/`, `name:>5` |
 //!
 //! Commits have fields of their own, see `commit`; the rest is the same.
 //!
-//! Names are in any case. Other words with a colon are text: `http://x`, `re:`. Where mu and
+//! Names are in any case. A name with a text that is no field, as in `form:anna`, is an error;
+//! `http://x`, `re:`, `10:30` and phrases are text. Where mu and
 //! notmuch define a name differently, mu decides: `to` is only the header To, `m` in a relative
 //! date is a month and `M` a minute, and a phrase may begin with a field (`"subject:a b"`).
 //!
@@ -39,8 +41,8 @@
 //! ```
 //!
 //! In contrast to mu, which ignores the rest of a line that it cannot read, an unmatched
-//! parenthesis or quote, an operator without a term, and an unknown date, size, flag or priority
-//! are errors.
+//! parenthesis or quote, an operator without a term, and an unknown field, date, size, flag or
+//! priority are errors.
 
 mod commit;
 mod label_exclusion;
@@ -49,9 +51,11 @@ mod ranges;
 mod tokens;
 
 use crate::error::SyntaxError;
-use crate::query::{Comparison, QueryContext};
+use crate::query::{Comparison, Query, QueryContext};
+use crate::result_domain::{ResultDomain, domain_of_query};
 use crate::saved_searches::SavedSearches;
 use larder_date_phrase::UserLocale;
+use larder_format::collection_type::find_any_field;
 use larder_format::message::MessagePriority;
 use larder_store::Kind;
 use larder_time::civil::Instant;
@@ -251,6 +255,10 @@ pub enum FolderTest {
     Pattern(String),
     /// The start of the path.
     Prefix(String),
+    /// The source with this name.
+    Source(String),
+    /// An absolute path of the directory of the maildir or of one above it.
+    Directory(String),
 }
 
 /// A test of a path that a commit changed, as a pattern of `.gitignore` has it: a text without a
@@ -401,11 +409,43 @@ impl MailQuery {
         parser::parse_line(line, context)
     }
 
-    /// Returns whether the query names a file by its absolute path.
+    /// Returns the messages of this source that match.
+    #[must_use]
+    pub fn in_source(self, name: &str) -> MailQuery {
+        MailQuery::And(vec![MailQuery::Folder(FolderTest::Source(name.to_string())), self])
+    }
+
+    /// Returns whether a search line cannot be read for contacts and calendars, because it has a
+    /// term that messages or commits of this kind have: `flag:seen`, `is:unread`, `author:anna`.
+    #[must_use]
+    pub fn is_only_of(kind: Kind, line: &str, context: &QueryContext) -> bool {
+        let Err(error) = Query::parse_with(line, context) else { return false };
+        let term: String = line.chars().skip(error.at.saturating_sub(1)).collect();
+        let Some((name, rest)) = term.split_once(':') else { return false };
+        let value = rest.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default();
+        match tokens::find_field(parser::search_fields(kind), name) {
+            Some(tokens::MailField::FlagOrLabel) => MailFlag::from_name(value).is_some(),
+            Some(_) => find_any_field(name).is_none(),
+            None => false,
+        }
+    }
+
+    /// Returns whether no item of another kind can match a search line: it has a term that only
+    /// messages have, or its fields are those of messages.
+    #[must_use]
+    pub fn names_only_mail(line: &str, context: &QueryContext) -> bool {
+        let of_messages = ResultDomain::One(Kind::Message.collection_type());
+        match Query::parse_with(line, context) {
+            Ok(query) => domain_of_query(&query) == Some(of_messages),
+            Err(_) => MailQuery::is_only_of(Kind::Message, line, context),
+        }
+    }
+
+    /// Returns whether the query names a file or a directory by its absolute path.
     #[must_use]
     pub fn has_file_path(&self) -> bool {
         match self {
-            MailQuery::Path(_) => true,
+            MailQuery::Path(_) | MailQuery::Folder(FolderTest::Directory(_)) => true,
             MailQuery::And(all) | MailQuery::Or(all) => all.iter().any(MailQuery::has_file_path),
             MailQuery::Xor(left, right) => left.has_file_path() || right.has_file_path(),
             MailQuery::Not(query) | MailQuery::ThreadOf(query) => query.has_file_path(),
@@ -487,6 +527,8 @@ impl fmt::Display for FolderTest {
             FolderTest::Within(path) => write_call(f, "within", path),
             FolderTest::Pattern(text) => write_call(f, "pattern", text),
             FolderTest::Prefix(path) => write_call(f, "prefix", path),
+            FolderTest::Source(name) => write_call(f, "source", name),
+            FolderTest::Directory(path) => write_call(f, "directory", path),
         }
     }
 }

@@ -70,7 +70,8 @@ pub fn resolve_domain(reader: &Reader, request: &SearchRequest) -> Result<Result
     Ok(ResultDomain::One(found.unwrap_or_default()))
 }
 
-fn domain_of_query(query: &Query) -> Option<ResultDomain> {
+/// Returns the domain of a query; `None`: the searched collections decide.
+pub(crate) fn domain_of_query(query: &Query) -> Option<ResultDomain> {
     match query {
         Query::Kind(kind) => Some(ResultDomain::One(kind.collection_type())),
         Query::Time(_) | Query::Number(NumericOperand::Occurrences(_), ..) => {

@@ -1,6 +1,8 @@
 //! Mail queries: the query of each line, the errors of invalid lines, and any other text.
 
-use larder_query::{Kind, MailFlag, MailQuery, MailQueryContext, MailTextFields, UserLocale};
+use larder_query::{
+    Kind, MailFlag, MailQuery, MailQueryContext, MailTextFields, QueryContext, UserLocale,
+};
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
 use proptest::prelude::*;
@@ -102,7 +104,7 @@ subject:"/a b\"c/" => (subject (pattern "a b\"c"))
 (maildir:/a or maildir:/b) => (or (folder "/a") (folder "/b"))
 http://example.org/?a:b => (any "http://example.org/?a:b")
 re: hello => (and (any "re:") (any "hello"))
-subjct:foo => (any "subjct:foo")
+subjct:foo => error at 1: unknown field "subjct"
 12:30 => (any "12:30")
 :x => (any ":x")
 foo@bar.com => (any "foo@bar.com")
@@ -299,7 +301,11 @@ date:2016..2015 => (date 2014-12-31T23:00:00Z 2016-12-31T22:59:59Z)
 date:20160301.. => (date 2016-02-29T23:00:00Z *)
 date:..2017-10-01T12:00 => (date * 2017-10-01T10:00:59Z)
 date:.. => (date * *)
-d:2015-02-31 => (date 2015-02-28T22:59:59Z 2015-02-28T22:59:59Z)
+d:2015-02-31.. => (date 2015-02-28T22:59:59Z *)
+date:..2015-02-31 => (date * 2015-02-28T22:59:59Z)
+date:"2016-03".. => (date 2016-02-29T23:00:00Z *)
+date:.."2016-03" => (date * 2016-03-31T21:59:59Z)
+date:"1 march 2016".."5 march 2016" x => (and (date 2016-02-29T23:00:00Z 2016-03-05T22:59:59Z) (any "x"))
 date:2016-02 => (date 2016-01-31T23:00:00Z 2016-02-29T22:59:59Z)
 date:1w.. => (date 2026-09-14T14:13:20Z *)
 date:2d..1d => (date 2026-09-19T14:13:20Z 2026-09-20T14:13:20Z)
@@ -310,13 +316,11 @@ date:90M.. => (date 2026-09-21T12:43:20Z *)
 date:2h..now => (date 2026-09-21T12:13:20Z 2026-09-21T14:13:20Z)
 date:36h => (date 2026-09-20T02:13:20Z 2026-09-20T02:13:20Z)
 date:30s.. => (date 2026-09-21T14:12:50Z *)
-date:3weeks.. => (date 2026-08-31T14:13:20Z *)
-date:2_days.. => (date 2026-09-19T14:13:20Z *)
 date:today => (date 2026-09-20T22:00:00Z 2026-09-21T21:59:59Z)
 date:today..now => (date 2026-09-20T22:00:00Z 2026-09-21T14:13:20Z)
 date:yesterday => (date 2026-09-19T22:00:00Z 2026-09-20T21:59:59Z)
 date:yesterday.. => (date 2026-09-19T22:00:00Z *)
-date:monday => (date 2026-09-20T22:00:00Z 2026-09-21T21:59:59Z)
+date:monday => (date 2026-09-13T22:00:00Z 2026-09-14T21:59:59Z)
 date:tue..wed => (date 2026-09-14T22:00:00Z 2026-09-16T21:59:59Z)
 date:march => (date 2026-02-28T23:00:00Z 2026-03-31T21:59:59Z)
 date:march_2015 => (date 2015-02-28T23:00:00Z 2015-03-31T21:59:59Z)
@@ -332,9 +336,94 @@ date:2026-10-25 => (date 2026-10-24T22:00:00Z 2026-10-25T22:59:59Z)
 date:2026-10-25T02 => (date 2026-10-25T00:00:00Z 2026-10-25T01:59:59Z)
 changed:2d.. => (changed 2026-09-19T14:13:20Z *)
 k:2016 => (changed 2015-12-31T23:00:00Z 2016-12-31T22:59:59Z)
-lastmod:2016.. => (changed 2015-12-31T23:00:00Z *)
 "##,
     );
+}
+
+/// The periods are those of notmuch; it is Monday, 2026-09-21, 16:13 in Vienna.
+#[test]
+fn dates_in_words_are_periods() {
+    check_table(
+        r##"
+date:last_week => (date 2026-09-12T22:00:00Z 2026-09-19T21:59:59Z)
+date:this_week.. => (date 2026-09-19T22:00:00Z *)
+date:this_month => (date 2026-08-31T22:00:00Z 2026-09-30T21:59:59Z)
+date:last_month => (date 2026-07-31T22:00:00Z 2026-08-31T21:59:59Z)
+date:last_year => (date 2024-12-31T23:00:00Z 2025-12-31T22:59:59Z)
+date:this_day => (date 2026-09-20T22:00:00Z 2026-09-21T21:59:59Z)
+date:last_hour.. => (date 2026-09-21T13:00:00Z *)
+date:1mo => (date 2026-07-31T22:00:00Z 2026-08-31T21:59:59Z)
+date:3weeks.. => (date 2026-08-29T22:00:00Z *)
+date:2_days.. => (date 2026-09-18T22:00:00Z *)
+date:two_days_ago.. => (date 2026-09-18T22:00:00Z *)
+date:"3 years".. => (date 2022-12-31T23:00:00Z *)
+date:90minutes.. => (date 2026-09-21T12:43:00Z *)
+date:1hour25minutes.. => (date 2026-09-21T12:48:00Z *)
+date:"29 feb 2020" => (date 2020-02-28T23:00:00Z 2020-02-29T22:59:59Z)
+date:29-feb-2020 => (date 2020-02-28T23:00:00Z 2020-02-29T22:59:59Z)
+date:29feb2020 => (date 2020-02-28T23:00:00Z 2020-02-29T22:59:59Z)
+date:feb_29_2020 => (date 2020-02-28T23:00:00Z 2020-02-29T22:59:59Z)
+date:"august 3" => (date 2026-08-02T22:00:00Z 2026-08-03T21:59:59Z)
+date:3rd_aug => (date 2026-08-02T22:00:00Z 2026-08-03T21:59:59Z)
+date:noon => (date 2026-09-21T10:00:00Z 2026-09-21T10:00:00Z)
+date:midnight.. => (date 2026-09-20T22:00:00Z *)
+date:17:05.. => (date 2026-09-21T15:05:00Z *)
+date:5pm.. => (date 2026-09-21T15:00:00Z *)
+date:yesterday_noon.. => (date 2026-09-20T10:00:00Z *)
+date:30_feb_2020 => error at 1: unknown date "30_feb_2020"
+date:13pm => error at 1: unknown date "13pm"
+date:one => error at 1: unknown date "one"
+"##,
+    );
+}
+
+#[test]
+fn unknown_fields_are_refused_and_other_colons_are_text() {
+    check_table(
+        r##"
+form:anna => error at 1: unknown field "form"
+a subjet:"b c" => error at 3: unknown field "subjet"
+since:2026 => error at 1: unknown field "since"
+"form:anna" => (any "form:anna")
+form\:anna => (any "form:anna")
+form: anna => (and (any "form:") (any "anna"))
+http://nowhere.example/x => (any "http://nowhere.example/x")
+10:30 => (any "10:30")
+std::vec => (any "std::vec")
+a@b.example:25 => (any "a@b.example:25")
+in:work => (folder (source "work"))
+in:"my mail" a => (and (folder (source "my mail")) (any "a"))
+path:/home/anna/Mail/** => (folder (directory "/home/anna/Mail"))
+path:/x/** => (folder (directory "/x"))
+is:message => (all)
+lastmod:3.. => error at 1: lastmod: is a revision of the database of notmuch, which Larder does not have
+date:2026-02-30 => error at 1: unknown date "2026-02-30"
+"##,
+    );
+    let hint = |line: &str| MailQuery::parse(line, &vienna()).unwrap_err().hint.unwrap_or_default();
+    assert!(hint("form:anna").starts_with("did you mean from:?"), "{}", hint("form:anna"));
+    assert!(hint("since:2026").contains("date:"));
+    assert!(hint("org:acme").starts_with("org is a field of other kinds"), "{}", hint("org:acme"));
+    assert!(hint("x-mailer:mutt").contains("header:x-mailer:TEXT"));
+}
+
+#[test]
+fn terms_that_only_messages_have_are_recognised() {
+    let context = QueryContext::default();
+    for (line, is_only, names_only) in [
+        ("flag:seen", true, true),
+        ("anna -is:unread", true, true),
+        ("(flag:seen", true, true),
+        ("from:anna", false, true),
+        ("from:anna subject:b", false, true),
+        ("anna", false, false),
+        ("re:lunch", false, false),
+        ("is:tax", false, false),
+        ("org:acme", false, false),
+    ] {
+        assert_eq!(MailQuery::is_only_of(Kind::Message, line, &context), is_only, "{line}");
+        assert_eq!(MailQuery::names_only_mail(line, &context), names_only, "{line}");
+    }
 }
 
 #[test]

@@ -179,6 +179,10 @@ fn messages_are_found_by_their_files() {
     assert_eq!(mailbox.find("path:/m/cur/2.host:2, or path:/m/cur/none"), ["m2"]);
     assert_eq!(mailbox.find("path:/elsewhere/cur/2.host:2,"), [""; 0]);
     assert_eq!(mailbox.find("path:/m"), [""; 0]);
+    assert_eq!(mailbox.find("path:/m/**"), ["m1", "m2"]);
+    assert_eq!(mailbox.find("path:/m/a/**"), ["m1"]);
+    assert_eq!(mailbox.find("path:/m/a/cur/** or path:/x/**"), [""; 0]);
+    assert_eq!(mailbox.find("path:/** walrus"), ["m1", "m2"]);
     assert_eq!(mailbox.find("changed:1h.."), ["m1", "m2"]);
     assert_eq!(mailbox.find("changed:..2020"), [""; 0]);
 }

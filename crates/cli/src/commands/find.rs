@@ -18,12 +18,13 @@ use super::show::item_format::{self, OutputColumn};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::mail_store::list_sources;
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, format_count};
 use crate::output_path::OutputFolder;
 use larder_date_phrase::DateRange;
 use larder_format::collection_type::suggest_any_field;
 use larder_format::kind::SourceLocation;
-use larder_query::{ItemSummary, Query, ResultSet, SortSpec, TimeTest};
+use larder_query::{ItemSummary, MailQuery, Query, ResultSet, SortSpec, TimeTest};
 use larder_store::{ItemRow, Kind, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
@@ -62,6 +63,7 @@ use serde_json::json;
 ///
 ///   larder find --kind message walrus from:anna date:2026-01..2026-03
 ///   larder find --kind message '"annual audit" -flag:seen' --threads
+///   larder find --in work label:tax
 ///
 /// So are the commits of git repositories, which have fields of their own:
 ///
@@ -114,7 +116,7 @@ pub(crate) struct FindArgs {
     #[arg(long)]
     threads: bool,
     /// Messages: list a line for each thread: its ID, the date of the newest match, the number of
-    /// matches and of messages, the senders and the subject
+    /// matches and of messages, the senders, the flags, the subject and the labels
     #[arg(long, conflicts_with = "fields")]
     summary: bool,
     /// Messages: list the other messages of the threads, too
@@ -179,7 +181,7 @@ impl FindArgs {
             };
             return correspondent_list::print_correspondents(context, &options);
         }
-        if self.is_about_messages() {
+        if self.is_about_messages() || self.is_about_mail_source(context)? {
             return self.run_for_messages(context);
         }
         if self.offset.is_some() {
@@ -217,7 +219,12 @@ impl FindArgs {
         let (messages, commits) = match self.is_about_all_kinds() {
             true => {
                 let options = self.message_options();
-                (MessageGroup::find(context, &options)?, CommitGroup::find(context, &options)?)
+                let must_be_read = self.is_only_of(context, Kind::Message)
+                    && !self.is_only_of(context, Kind::Commit);
+                (
+                    MessageGroup::find(context, &options, must_be_read)?,
+                    CommitGroup::find(context, &options)?,
+                )
             }
             false => (None, None),
         };
@@ -257,9 +264,26 @@ impl FindArgs {
             || kind.is_some_and(|kind| kind.source_location() == SourceLocation::Locator)
     }
 
+    /// Returns whether `--in` names a source of mail, and no kind is given.
+    fn is_about_mail_source(&self, context: &CommandContext) -> Result<bool, CommandFailure> {
+        let Some(name) = &self.query_args.collection else { return Ok(false) };
+        let sources = list_sources(context)?;
+        Ok(self.query_args.kind.is_none() && sources.iter().any(|source| source.name == *name))
+    }
+
+    /// Returns whether the query has a term that contacts and calendars do not have, but messages or
+    /// commits of this kind.
+    fn is_only_of(&self, context: &CommandContext, kind: Kind) -> bool {
+        // Without sources, the error of the other kinds has the better hint.
+        !self.query_args.sexp
+            && MailQuery::is_only_of(kind, &self.query_args.query_text(), &context.settings)
+            && list_sources(context).is_ok_and(|sources| !sources.is_empty())
+    }
+
     /// Returns whether items of all kinds are listed, messages among them.
     fn is_about_all_kinds(&self) -> bool {
         self.query_args.kind.is_none()
+            && self.query_args.collection.is_none()
             && self.unsupported_message_option().is_none()
             && self.fields.is_empty()
             && !self.query_args.query_text().trim().is_empty()
@@ -268,6 +292,7 @@ impl FindArgs {
     fn message_options(&self) -> message_list::MessageListOptions {
         message_list::MessageListOptions {
             query: self.query_args.query_text(),
+            source: self.query_args.collection.clone(),
             sort: self.sort.clone(),
             fields: self.fields.clone(),
             limit: self.limit,
@@ -293,7 +318,6 @@ impl FindArgs {
             (self.explain, "--explain"),
             (self.duplicates, "--duplicates"),
             (self.query_args.sexp, "--sexp"),
-            (self.query_args.collection.is_some(), "--in"),
         ];
         options.into_iter().find(|(is_used, _)| *is_used).map(|(_, option)| option)
     }
@@ -342,7 +366,20 @@ impl FindArgs {
         &self,
         context: &CommandContext,
     ) -> Result<larder_query::SearchRequest, CommandFailure> {
-        let query = self.query_args.parse_query(&context.settings)?;
+        let query = match self.query_args.parse_query(&context.settings) {
+            Err(failure) => {
+                let kinds = [Kind::Message, Kind::Commit];
+                match kinds.into_iter().find(|kind| self.is_only_of(context, *kind)) {
+                    Some(_) if self.is_about_all_kinds() => Query::Or(Vec::new()),
+                    Some(kind) => {
+                        let name = kind.name();
+                        return Err(failure.with_hint(format!("{name}s have it: --kind {name}")));
+                    }
+                    None => return Err(failure),
+                }
+            }
+            Ok(query) => query,
+        };
         let sort = match self.sort.as_deref() {
             Some("none") if self.from.is_some() => {
                 return Err(CommandFailure::new(

@@ -5,7 +5,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::open_labelled_mail;
+use crate::mail_store::{open_labelled_mail, print_unindexed_note};
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::table::format_columns;
 use larder_edit::{SearchDefinition, put_saved_searches, remove_saved_search};
@@ -90,6 +90,9 @@ fn count_queries(
 ) -> Result<Vec<Result<SavedSearchCount, QueryError>>, CommandFailure> {
     let reader = context.open_reader()?;
     let mail = open_labelled_mail(context)?;
+    if mail.is_none() {
+        print_unindexed_note(context)?;
+    }
     let sound: Vec<SavedQuery> = queries.iter().flatten().cloned().collect();
     if let Ok(counts) = count_saved_queries(&reader, mail.as_ref(), &sound) {
         let mut counts = counts.into_iter();

@@ -25,9 +25,9 @@ use serde_json::{Value, json};
 /// Show items in full: as text, JSON, or the original vCard, iCalendar or message
 ///
 /// ID is the ID that `larder find` prints, or any unambiguous beginning of it; or `uid:TEXT`; or
-/// `COLLECTION/UID`; or the Message-ID of a message; or the beginning of the hash of a commit. A
-/// message that is not indexed is shown by the
-/// path of its file, with a slash in it or `.eml` at its end, or `-` for standard input.
+/// `COLLECTION/UID`; or the Message-ID of a message; or the ID of a thread; or the beginning of the
+/// hash of a commit. A message that is not indexed is shown by the path of its file, with a slash in
+/// it or `.eml` at its end, or `-` for standard input.
 /// `--format html` prints a page for a browser, which runs no script and loads nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
@@ -128,7 +128,7 @@ fn open_messages(
     if let Some(file) = MessageFile::open_operand(operand)? {
         return Ok(vec![(file, None)]);
     }
-    if !is_thread {
+    if !is_thread && !mail_store::is_thread_id(context, operand)? {
         let found = mail_store::open_message(context, operand)?;
         return Ok(found.into_iter().map(|file| (file, None)).collect());
     }

@@ -18,7 +18,9 @@ use crate::terminal_echo::{SilentTerminal, TerminalModes};
 use larder_query::views::{
     View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
 };
-use larder_query::{Kind, Query, QueryContext, SearchRequest, SortSpec, required_time_range};
+use larder_query::{
+    Kind, MailQuery, Query, QueryContext, SearchRequest, SortSpec, required_time_range,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -113,6 +115,13 @@ impl WatchArgs {
         }
         if self.query_args.is_about_messages() {
             return message_stream::watch_messages(&self, context);
+        }
+        if !self.query_args.sexp
+            && MailQuery::names_only_mail(&self.query_args.query_text(), &context.settings)
+        {
+            let message = "the query has a term that only messages have";
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("to watch messages: larder watch --kind message QUERY"));
         }
         let is_list = context.format == OutputFormat::Text && OutputStream::is_terminal_screen();
         let watch_options = self.watch_options(context, is_list)?;

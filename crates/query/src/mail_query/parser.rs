@@ -6,7 +6,8 @@
 use super::commit::{COMMIT_SEARCH_FIELDS, parse_hash_start, parse_path_test};
 use super::ranges::{parse_size_range, parse_time_range};
 use super::tokens::{
-    MAIL_SEARCH_FIELDS, MailField, MailToken, MailWord, SearchFields, pattern_text, tokenize,
+    MAIL_SEARCH_FIELDS, MailField, MailToken, MailWord, SearchFields, field_names, pattern_text,
+    tokenize,
 };
 use super::{
     FolderTest, HeaderTest, MailFlag, MailQuery, MailQueryContext, MailTextFields, TextMatch,
@@ -17,9 +18,20 @@ use crate::misspelling::{MAX_MISSPELLING, count_changes};
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::Comparison;
 use crate::saved_searches::{error_in_search, parse_search_reference};
+use larder_format::collection_type::find_any_field;
 use larder_format::message::MessagePriority;
 use larder_store::Kind;
 use std::ops::RangeInclusive;
+
+/// Names of fields in other programs, and how Larder has them.
+const OTHER_NAMES: &[(&[&str], &str)] = &[
+    (&["after", "since", "newer", "newer_than"], "dates are date:2026-03-01.. or date:2w.."),
+    (&["before", "until", "older", "older_than"], "dates are date:..2026-03-01 or date:..2w"),
+    (&["larger", "smaller", "bigger"], "sizes are size:1M.. or size:..10k"),
+    (&["has", "filename"], "attachments are flag:attach or file:report.pdf"),
+    (&["source", "collection", "account"], "the mail of one source is in:NAME"),
+    (&["kind"], "for one kind of item: --kind NAME"),
+];
 
 /// The deepest nesting.
 const MAX_DEPTH: usize = 100;
@@ -28,6 +40,14 @@ const MAX_DEPTH: usize = 100;
 pub(super) fn parse_line(line: &str, context: &MailQueryContext) -> Result<MailQuery, SyntaxError> {
     check_length(line)?;
     MailQueryParser::new(line, context).parse()
+}
+
+/// Returns the fields of a kind.
+pub(super) fn search_fields(kind: Kind) -> SearchFields {
+    match kind {
+        Kind::Commit => COMMIT_SEARCH_FIELDS,
+        _ => MAIL_SEARCH_FIELDS,
+    }
 }
 
 struct MailQueryParser<'a> {
@@ -89,10 +109,7 @@ impl<'a> MailQueryParser<'a> {
 
     /// Returns the fields of the kind.
     fn fields(&self) -> SearchFields {
-        match self.context.kind {
-            Kind::Commit => COMMIT_SEARCH_FIELDS,
-            _ => MAIL_SEARCH_FIELDS,
-        }
+        search_fields(self.context.kind)
     }
 
     fn peek(&self) -> Option<&MailToken> {
@@ -272,6 +289,9 @@ impl<'a> MailQueryParser<'a> {
     /// Returns the query of a single word.
     fn resolve_word(&mut self, at: usize, word: &MailWord) -> Result<MailQuery, SyntaxError> {
         let value = word.value.as_str();
+        if let Some(name) = &word.unknown_field {
+            return Err(self.unknown_field(at, name));
+        }
         let Some(field) = word.field else {
             let text = self.parse_text(at, value)?;
             let fields = self.free_fields;
@@ -311,6 +331,13 @@ impl<'a> MailQueryParser<'a> {
             MailField::Hash => self.parse_hash(at, value).map(MailQuery::Hash),
             MailField::Parent => self.parse_hash(at, value).map(MailQuery::Parent),
             MailField::Collection => Ok(MailQuery::Collection(value.to_string())),
+            MailField::Source => Ok(MailQuery::Folder(FolderTest::Source(value.to_string()))),
+            MailField::Revision => Err(SyntaxError::new(
+                self.line,
+                at,
+                "lastmod: is a revision of the database of notmuch, which Larder does not have",
+            )
+            .with_hint("files that changed since a time: changed:2026-03-01.. or changed:1h..")),
             MailField::Unsupported => Err(SyntaxError::new(
                 self.line,
                 at,
@@ -394,14 +421,34 @@ impl<'a> MailQueryParser<'a> {
         })
     }
 
+    fn unknown_field(&self, at: usize, name: &str) -> SyntaxError {
+        let quote = "to look for the text itself, quote it with its colon";
+        let name_lower = name.to_ascii_lowercase();
+        let is_other = |names: &&(&[&str], &str)| names.0.contains(&name_lower.as_str());
+        let hint = if let Some((_, hint)) = OTHER_NAMES.iter().find(is_other) {
+            format!("{hint}; {quote}")
+        } else if let Some(field) = find_any_field(name) {
+            format!(
+                "{} is a field of other kinds, which {}s do not have; {quote}",
+                field.name,
+                self.context.kind.name()
+            )
+        } else if name_lower.starts_with("x-") {
+            format!("headers are searched as header:{name_lower}:TEXT; {quote}")
+        } else {
+            let names: Vec<&str> =
+                field_names(self.fields()).filter(|known| known.len() > 1).collect();
+            match nearest_name(name, &names) {
+                Some(near) => format!("did you mean {near}:? {quote}"),
+                None => format!("`larder fields` lists the fields; {quote}"),
+            }
+        };
+        SyntaxError::new(self.line, at, format!("unknown field {name:?}")).with_hint(hint)
+    }
+
     fn unknown_name(&self, at: usize, kind: &str, value: &str, names: &[&str]) -> SyntaxError {
-        let nearest = names
-            .iter()
-            .map(|name| (count_changes(value, name), *name))
-            .filter(|(changes, name)| *changes <= MAX_MISSPELLING.min(name.len() / 2))
-            .min();
-        let hint = match nearest {
-            Some((_, name)) => format!("did you mean {name}?"),
+        let hint = match nearest_name(value, names) {
+            Some(name) => format!("did you mean {name}?"),
             None => format!("one of {}", names.join(", ")),
         };
         SyntaxError::new(self.line, at, format!("unknown {kind} {value:?}")).with_hint(hint)
@@ -460,8 +507,12 @@ impl<'a> MailQueryParser<'a> {
         })
     }
 
-    /// Parses the path of a file, or of a folder without its first slash.
+    /// Parses the path of a file, `/x/**` for all files below a directory, or the path of a folder
+    /// without its first slash.
     fn parse_path(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
+        if let Some(directory) = value.strip_suffix("/**").filter(|path| path.starts_with('/')) {
+            return Ok(MailQuery::Folder(FolderTest::Directory(directory.to_string())));
+        }
         if value.starts_with('/') && pattern_text(value).is_none() && !value.ends_with('*') {
             return Ok(MailQuery::Path(value.to_string()));
         }
@@ -543,6 +594,9 @@ impl<'a> MailQueryParser<'a> {
         if let Some(flag) = MailFlag::from_name(value) {
             return Ok(MailQuery::Flag(flag));
         }
+        if field == MailField::FlagOrLabel && value.eq_ignore_ascii_case(Kind::Message.name()) {
+            return Ok(MailQuery::All);
+        }
         let text = self.parse_text(at, value)?;
         let label = MailQuery::Label(text.clone());
         if field == MailField::FlagOrLabel {
@@ -576,6 +630,13 @@ impl<'a> MailQueryParser<'a> {
         };
         Ok(query(test))
     }
+}
+
+/// Returns the name that a text is most likely a misspelling of.
+fn nearest_name<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
+    let changes = names.iter().map(|name| (count_changes(text, name), *name));
+    let near = changes.filter(|(changes, name)| *changes <= MAX_MISSPELLING.min(name.len() / 2));
+    near.min().map(|(_, name)| name)
 }
 
 /// Joins the sides of an operator. The tree of `xor` is balanced, as its depth must be bounded.

@@ -37,6 +37,8 @@ pub(super) struct MailWord {
     pub(super) field: Option<MailField>,
     /// The text, without the name of the field.
     pub(super) value: String,
+    /// The text in front of a colon that names no field, if it looks like the name of one.
+    pub(super) unknown_field: Option<String>,
     pub(super) is_quoted: bool,
     /// The byte position behind the word.
     pub(super) end: usize,
@@ -71,6 +73,10 @@ pub(super) enum MailField {
     Parent,
     /// Commits: the repository.
     Collection,
+    /// The name of a source.
+    Source,
+    /// The revisions of the database of notmuch.
+    Revision,
     /// A field of notmuch that has no equivalent.
     Unsupported,
 }
@@ -95,7 +101,7 @@ pub(super) const MAIL_SEARCH_FIELDS: SearchFields = &[
     (&["recip"], MailField::Text(MailTextFields::RECIPIENTS)),
     (&["contact"], MailField::Text(MailTextFields::CONTACTS)),
     (&["date", "d"], MailField::Date),
-    (&["changed", "k", "lastmod"], MailField::Changed),
+    (&["changed", "k"], MailField::Changed),
     (&["size", "z"], MailField::Size),
     (&["flag", "flags", "g"], MailField::Flag),
     (&["prio", "priority", "p"], MailField::Priority),
@@ -109,10 +115,17 @@ pub(super) const MAIL_SEARCH_FIELDS: SearchFields = &[
     (&["tag"], MailField::FlagOrKeyword),
     (&["is"], MailField::FlagOrLabel),
     (&["header"], MailField::Header),
+    (&["in"], MailField::Source),
+    (&["lastmod"], MailField::Revision),
     (&["property", "query", "sexp"], MailField::Unsupported),
 ];
 
-fn find_field(fields: SearchFields, name: &str) -> Option<MailField> {
+/// Returns all names of fields, in lower case.
+pub(super) fn field_names(fields: SearchFields) -> impl Iterator<Item = &'static str> {
+    fields.iter().flat_map(|(names, _)| names.iter().copied())
+}
+
+pub(super) fn find_field(fields: SearchFields, name: &str) -> Option<MailField> {
     let is_named = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     fields.iter().find(|(names, _)| is_named(names)).map(|(_, field)| *field)
 }
@@ -190,6 +203,7 @@ impl<'a> WordReader<'a> {
                     self.push('"');
                     at += 1;
                 }
+                '"' if self.is_range_continued(at + 1) => quote_start = None,
                 '"' => return Ok((self.finish(at + 1, true), at + 1)),
                 '\\' => at += self.push_escape(at),
                 _ if quote_start.is_some() => self.push(if c.is_control() { ' ' } else { c }),
@@ -253,6 +267,26 @@ impl<'a> WordReader<'a> {
         self.value_start == self.plain.len() && self.field() == Some(MailField::Thread)
     }
 
+    /// Returns whether a range goes on at this position, behind a quoted end.
+    fn is_range_continued(&self, at: usize) -> bool {
+        let is_range =
+            matches!(self.field(), Some(MailField::Date | MailField::Changed | MailField::Size));
+        is_range && self.line.get(at..).is_some_and(|rest| rest.starts_with(".."))
+    }
+
+    /// Returns the text in front of the colon if it looks like the name of a field, but is none:
+    /// `form:anna`, but neither `http://x`, `re:` and `10:30` nor a phrase.
+    fn unknown_field(&self) -> Option<String> {
+        let name = self.plain.get(..self.value_start.checked_sub(1)?)?;
+        let value = self.plain.get(self.value_start..)?;
+        let is_phrase = self.char_at(self.start) == Some('"');
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        let is_value = !value.is_empty() && !value.starts_with("//") && !value.starts_with(':');
+        (is_name && is_value && !is_phrase && find_field(self.fields, name).is_none())
+            .then(|| name.to_string())
+    }
+
     /// Returns the field that the text so far begins with.
     fn field(&self) -> Option<MailField> {
         let name = self.plain.get(..self.value_start.checked_sub(1)?)?;
@@ -311,11 +345,11 @@ impl<'a> WordReader<'a> {
         {
             return operator;
         }
-        let field = self.field();
+        let (field, unknown_field) = (self.field(), self.unknown_field());
         let start = if field.is_some() { self.value_start } else { 0 };
         let pattern = self.pattern.get(start..).filter(|text| pattern_text(text).is_some());
         let value = pattern.or_else(|| self.plain.get(start..)).unwrap_or_default().to_string();
-        MailToken::Word(MailWord { field, value, is_quoted, end })
+        MailToken::Word(MailWord { field, value, unknown_field, is_quoted, end })
     }
 }
 

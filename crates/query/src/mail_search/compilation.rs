@@ -16,7 +16,9 @@ use larder_store::message_flags::MessageFlag;
 use larder_store::tokenizer::Tokenizer;
 use larder_store::{BLOCK_ROWS, MailColumn, PhraseCursor, date_value};
 use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
+use std::ffi::OsStr;
 use std::ops::{Range, RangeInclusive};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// The work of comparing a Message-ID with a pattern, and of reading and comparing a subject.
@@ -100,6 +102,7 @@ impl MailSearch<'_> {
 
     /// Returns the messages with the file of this absolute path, in all maildirs.
     fn find_path(&self, path: &str) -> Result<Vec<u32>, Error> {
+        self.check_roots()?;
         let mut found = Vec::new();
         for (collection, root) in self.roots {
             let Ok(below) = Path::new(path).strip_prefix(root) else { continue };
@@ -110,6 +113,17 @@ impl MailSearch<'_> {
             found.extend(self.mail.find_file(collection, directory, name.as_encoded_bytes())?);
         }
         Ok(found)
+    }
+
+    /// Refuses the test of a path where the paths of the maildirs are not known, instead of finding
+    /// nothing.
+    fn check_roots(&self) -> Result<(), Error> {
+        if !self.roots.is_empty() {
+            return Ok(());
+        }
+        let message = "absolute paths can be used in larder find only".to_string();
+        let hint = "elsewhere, use in:SOURCE and maildir:/FOLDER".to_string();
+        Err(SyntaxError { message, at: 1, hint: Some(hint) }.into())
     }
 
     pub(super) fn rows_test(&self, rows: &[u32]) -> BlockTest {
@@ -152,11 +166,16 @@ impl MailSearch<'_> {
             FolderTest::Is(path) => FolderTest::Is(fold(path).into_owned()),
             FolderTest::Within(path) => FolderTest::Within(fold(path).into_owned()),
             FolderTest::Prefix(path) => FolderTest::Prefix(fold(path).into_owned()),
-            FolderTest::Pattern(text) => FolderTest::Pattern(text.clone()),
+            other => other.clone(),
         };
+        if matches!(folder, FolderTest::Directory(_)) {
+            self.check_roots()?;
+        }
         let mut sets = Vec::new();
-        for (_, path, set) in self.mail.folders()? {
-            let path = format!("/{}", String::from_utf8_lossy(&path));
+        let (mut sources, mut is_known) = (Vec::new(), false);
+        for (source, folder_path, set) in self.mail.folders()? {
+            let path = &folder_path;
+            let path = format!("/{}", String::from_utf8_lossy(path));
             let path = fold(&path);
             let is_match = match &folder {
                 FolderTest::Is(folder) => *path == **folder,
@@ -167,12 +186,21 @@ impl MailSearch<'_> {
                 }
                 FolderTest::Prefix(start) => path.starts_with(start.as_str()),
                 FolderTest::Pattern(_) => pattern.as_ref().is_some_and(|one| one.is_match(&path)),
+                FolderTest::Source(name) => *name == source,
+                FolderTest::Directory(directory) => self.roots.get(&source).is_some_and(|root| {
+                    root.join(OsStr::from_bytes(&folder_path)).starts_with(directory)
+                }),
             };
             if is_match {
                 sets.push(BlockTest::Set(set));
             }
+            is_known |= matches!(folder, FolderTest::Source(_)) && is_match;
+            sources.push(source);
         }
-        Ok(BlockTest::Or(sets))
+        match folder {
+            FolderTest::Source(name) if !is_known => Err(unknown_source(&name, sources)),
+            _ => Ok(BlockTest::Or(sets)),
+        }
     }
 
     /// Compiles the test of the labels: of those whose names pass. Names are compared as they are
@@ -388,7 +416,8 @@ pub fn format_thread_id(thread: u32) -> String {
 }
 
 /// Returns the number of a thread from the name that lists show.
-fn parse_thread_id(id: &str) -> Option<u32> {
+#[must_use]
+pub fn parse_thread_id(id: &str) -> Option<u32> {
     u32::from_str_radix(id, 16).ok().filter(|_| id.len() == 16)
 }
 
@@ -503,6 +532,13 @@ pub(crate) fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
         let message = format!("the pattern /{text}/ cannot be used: {reason}");
         SyntaxError { message, at: 1, hint: None }.into()
     })
+}
+
+fn unknown_source(name: &str, mut sources: Vec<String>) -> Error {
+    sources.dedup();
+    let message = format!("no mail of a source {name:?} is indexed");
+    let hint = format!("sources with mail: {}; other collections: --in NAME", sources.join(", "));
+    SyntaxError { message, at: 1, hint: Some(hint) }.into()
 }
 
 fn unsupported_error(name: &str) -> Error {

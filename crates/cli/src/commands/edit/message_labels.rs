@@ -3,7 +3,7 @@
 use crate::commands::labels::{change_and_print, label_failure};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::mail_store::{parse_mail_query, require_mail_reader, resolve_message};
+use crate::mail_store::{find_thread_rows, parse_mail_query, require_mail_reader, resolve_message};
 use crate::output::sanitize_line;
 use larder_edit::labels::unique_names;
 use larder_format::label::LabelChange;
@@ -72,6 +72,10 @@ fn find_rows(
     match resolve_message(context, reader, id)? {
         Some(row) => Ok(vec![row]),
         None => {
+            let members = find_thread_rows(reader, id)?;
+            if !members.is_empty() {
+                return Ok(members);
+            }
             let message = format!("no message has the ID {:?}", sanitize_line(id));
             Err(CommandFailure::new(FailureKind::NotFound, message)
                 .with_hint("`larder find --kind message` shows IDs; only messages have labels"))

@@ -15,7 +15,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
     MailRoots, list_sources, mail_roots, open_labelled_mail, open_message_row, parse_mail_query,
-    print_outdated_note, query_roots, require_mail_reader,
+    print_outdated_note, print_unindexed_note, query_roots, require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
@@ -35,6 +35,8 @@ const GROUP_LIMIT: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct MessageListOptions {
     pub(super) query: String,
+    /// The source whose messages are listed.
+    pub(super) source: Option<String>,
     pub(super) sort: Option<String>,
     pub(super) fields: Vec<String>,
     pub(super) limit: Option<usize>,
@@ -64,6 +66,14 @@ impl MessageListOptions {
             (self.links.is_some(), "--links"),
         ];
         options.into_iter().find(|(is_used, _)| *is_used).map(|(_, option)| option)
+    }
+
+    fn parse_query(&self, context: &CommandContext) -> Result<MailQuery, CommandFailure> {
+        let query = parse_mail_query(context, &self.query)?;
+        Ok(match &self.source {
+            Some(name) => query.in_source(name),
+            None => query,
+        })
     }
 
     /// Returns the order of the list.
@@ -103,7 +113,7 @@ pub(super) fn print_messages(
     context: &mut CommandContext,
     options: &MessageListOptions,
 ) -> Result<CommandStatus, CommandFailure> {
-    let query = parse_mail_query(context, &options.query)?;
+    let query = options.parse_query(context)?;
     let fields = parse_field_names(&options.fields)?;
     let request = options.to_request(&query, DEFAULT_LIMIT)?;
     if let Some(folder) = &options.links {
@@ -179,13 +189,22 @@ pub(super) struct MessageGroup {
 
 impl MessageGroup {
     /// Finds the messages; `None`: no mail is indexed. A query that has no meaning for messages
-    /// matches none, and an order that messages do not have is by date.
+    /// matches none, unless it has a meaning for messages only; an order that messages do not have
+    /// is by date.
     pub(super) fn find(
         context: &CommandContext,
         options: &MessageListOptions,
+        is_only_of_mail: bool,
     ) -> Result<Option<MessageGroup>, CommandFailure> {
-        let Some(reader) = open_labelled_mail(context)? else { return Ok(None) };
-        let Ok(query) = parse_mail_query(context, &options.query) else { return Ok(None) };
+        let query = match options.parse_query(context) {
+            Ok(query) => query,
+            Err(failure) if is_only_of_mail => return Err(failure),
+            Err(_) => return Ok(None),
+        };
+        let Some(reader) = open_labelled_mail(context)? else {
+            print_unindexed_note(context)?;
+            return Ok(None);
+        };
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);
         let request = MailListRequest {
@@ -214,7 +233,7 @@ impl MessageGroup {
                 context.print_warning(format!("no messages are listed: {error}"));
                 Ok(None)
             }
-            Err(error) if error.is_of_query() => Ok(None),
+            Err(error) if error.is_of_query() && !is_only_of_mail => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) struct QueryArgs {
     /// The search terms, all of which must match
     query: Vec<String>,
-    /// Search only this collection
+    /// Search only this collection or source of mail
     #[arg(long = "in", value_name = "NAME")]
     pub(crate) collection: Option<String>,
     /// Search only items of this kind

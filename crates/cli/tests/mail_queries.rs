@@ -1,0 +1,143 @@
+//! Queries for messages as people type them: fields of mail among those of other kinds, sources,
+//! IDs of threads, and what is said when there is nothing to search.
+
+use crate::mail_lists::home_with_mail;
+use crate::test_home::Home;
+
+/// Returns a home with two maildirs, `work` and `home`, of a message each.
+fn home_with_two_sources() -> Home {
+    let home = Home::new();
+    let files = [
+        ("w/cur/1:2,", "Message-ID: <w1>\nFrom: Anna <anna@x.example>\nSubject: Seal\n"),
+        ("h/cur/1:2,S", "Message-ID: <h1>\nFrom: Bruno <b@x.example>\nSubject: Seal\n"),
+    ];
+    for (name, header) in files {
+        let path = home.work(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::create_dir_all(path.parent().unwrap().with_file_name("new")).unwrap();
+        let date = "Date: 01 Jan 2020 10:00:00 +0000\n";
+        std::fs::write(path, format!("{header}{date}\nwalrus\n")).unwrap();
+    }
+    home.ok(&["sources", "add", "w", "--into", "work"]);
+    home.ok(&["sources", "add", "h", "--into", "home"]);
+    home.ok(&["sync"]);
+    home
+}
+
+/// Returns the Message-IDs that a search lists.
+fn ids(home: &Home, args: &[&str]) -> Vec<String> {
+    let found = home.run(&[&["find", "--format", "json"], args].concat()).stdout();
+    let values = found.lines().map(|line| serde_json::from_str(line).expect(line));
+    let mut ids: Vec<String> = values
+        .map(|one: serde_json::Value| one["message_id"].as_str().unwrap_or("(other)").into())
+        .collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn a_source_is_searched_alone() {
+    let home = home_with_two_sources();
+    assert_eq!(ids(&home, &["--kind", "message", "walrus"]), ["h1", "w1"]);
+    assert_eq!(ids(&home, &["--kind", "message", "in:work", "walrus"]), ["w1"]);
+    assert_eq!(ids(&home, &["--kind", "message", "-in:work"]), ["h1"]);
+    assert_eq!(ids(&home, &["--kind", "message", "--in", "home", "seal"]), ["h1"]);
+    assert_eq!(ids(&home, &["--in", "home"]), ["h1"]);
+    assert_eq!(ids(&home, &["in:home", "walrus"]), ["h1"]);
+    let path = format!("path:{}/**", home.work("w").display());
+    assert_eq!(ids(&home, &["--kind", "message", &path]), ["w1"]);
+    let run = home.code(&["find", "--kind", "message", "in:wrok"], 2);
+    assert!(run.stderr().contains("no mail of a source \"wrok\" is indexed"), "{}", run.stderr());
+    assert!(run.stderr().contains("sources with mail: home, work"), "{}", run.stderr());
+}
+
+#[test]
+fn a_term_of_mail_restricts_a_search_of_all_kinds() {
+    let home = home_with_mail();
+    home.write("anna.vcf", crate::test_home::ANNA);
+    home.ok(&["import", "anna.vcf"]);
+    assert_eq!(ids(&home, &["anna"]).first().map(String::as_str), Some("(other)"));
+    assert_eq!(ids(&home, &["flag:seen", "anna"]), ["a1", "b1"]);
+    assert_eq!(ids(&home, &["is:unread"]), ["a2"]);
+    assert_eq!(ids(&home, &["maildir:/Lists/sea", "or", "header:x-label"]), ["a1", "b1"]);
+    assert_eq!(ids(&home, &["is:message", "size:1.."]), ["a1", "a2", "b1", "c1"]);
+    assert_eq!(home.ok(&["find", "--count", "flag:seen"]), "3\n");
+    assert_eq!(ids(&home, &["email:anna"]), ["(other)"]);
+    // What is wrong with such a term is said.
+    let error = |args: &[&str]| home.code(args, 2).stderr();
+    assert!(error(&["find", "flag:sen"]).contains("unknown flag \"sen\""));
+    assert!(error(&["find", "form:anna"]).contains("did you mean from:?"));
+    assert!(error(&["find", "--kind", "message", "form:anna"]).contains("did you mean from:?"));
+    assert!(
+        error(&["find", "flag:seen", "--fields", "email"])
+            .contains("messages have it: --kind message")
+    );
+    for query in ["flag:seen", "from:anna"] {
+        assert!(error(&["watch", query]).contains("larder watch --kind message"), "{query}");
+    }
+}
+
+#[test]
+fn a_missing_index_is_named() {
+    let home = home_with_mail();
+    home.write("anna.vcf", crate::test_home::ANNA);
+    home.ok(&["import", "anna.vcf"]);
+    home.ok(&["searches", "add", "all", ""]);
+    std::fs::remove_file(home.data().join("index.db")).unwrap();
+    let note = "note: mail is not indexed yet; run: larder sync\n";
+    assert_eq!(home.code(&["find", "anna"], 0).stderr(), note);
+    assert!(home.code(&["find", "walrus"], 1).stderr().contains(note));
+    assert!(home.run(&["searches"]).stderr().contains(note));
+    let error = home.code(&["find", "--kind", "message", "walrus"], 4).stderr();
+    assert_eq!(error, "error: no mail is indexed\nhint: run: larder sync\n");
+}
+
+#[test]
+fn the_id_of_a_thread_is_shown_and_labelled() {
+    let home = home_with_mail();
+    let summary = home.json(&["find", "--summary", "subject:audit"]);
+    let id = summary[0]["thread_id"].as_str().unwrap();
+    for id in [id, &format!("thread:{id}")] {
+        let text = home.ok(&["show", id]);
+        assert!(text.contains("The walrus is due.") && text.contains("Yes."), "{text}");
+        assert_eq!(home.json(&["show", "--thread", id]).len(), 2);
+    }
+    home.ok(&["edit", id, "--label", "+sea"]);
+    assert_eq!(ids(&home, &["--kind", "message", "label:sea"]), ["a1", "a2"]);
+    home.code(&["show", "00000000000fffff"], 1);
+    // The labels are in the lists, also in a narrow one, and in the summary.
+    let text = home.ok(&["find", "--summary", "subject:audit"]);
+    assert!(text.trim_end().ends_with("[2/2]  Anna Berg, Bruno  u  Walrus audit  (sea)"), "{text}");
+    assert_eq!(home.json(&["find", "--summary", "subject:audit"])[0]["labels"][0], "sea");
+}
+
+/// Mail that searches hide offers no addresses.
+#[test]
+fn hidden_messages_have_no_correspondents() {
+    let home = home_with_mail();
+    home.ok(&["edit", "b1", "--label", "+spam"]);
+    assert!(home.ok(&["find", "--correspondents", "dora"]).starts_with("dora@x.example"));
+    home.configure("[mail]\nexclude-labels = [\"spam\"]\n");
+    assert_eq!(home.run(&["find", "--correspondents", "dora"]).stdout(), "");
+    // Anna is in another message, too.
+    assert!(home.ok(&["find", "--correspondents", "anna"]).contains("  1  "));
+}
+
+/// Of several texts with one Message-ID, the one that has it as its name is shown.
+#[test]
+fn a_message_id_of_several_texts_shows_the_one_with_the_name() {
+    let home = home_with_mail();
+    let other = "Message-ID: <b1>\nFrom: dora@x.example\nSubject: [sea] Seal news\n\
+                 Date: 03 Jan 2020 10:00:00 +0000\n\nA walrus was seen.\n-- \nlist footer\n";
+    std::fs::write(home.work("mail/INBOX/cur/9.host:2,"), other).unwrap();
+    home.ok(&["sync"]);
+    let shown = home.code(&["show", "b1"], 0);
+    assert!(shown.stdout().starts_with("Seal news\n"), "{}", shown.stdout());
+    assert!(
+        shown.stderr().starts_with("note: other texts have this Message-ID, too: "),
+        "{}",
+        shown.stderr()
+    );
+    let named = shown.stderr().trim_end().rsplit(' ').next().unwrap().to_string();
+    assert!(home.ok(&["show", &named]).starts_with("[sea] Seal news\n"));
+}

@@ -22,6 +22,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("forwarded", "a free word is searched in the subjects of attached messages, too"),
     ("subject:/^walrus/", "a regular expression matches one word"),
     ("tag:/t/", "flags are no labels"),
+    ("date:\"5 years\"..", "an end of a range may be quoted"),
     ("date:..1980", "a message without a date has the date of its file"),
 ];
 
@@ -117,6 +118,14 @@ date:2023..
 date:2020-03-01..2020-03-31
 date:@1577836800..@1609459200
 date:yesterday..
+date:5years..
+date:100months..80months
+date:last_year..
+date:29-feb-2020..
+date:"29 feb 2020"
+date:march_2020..june_2020
+date:noon..
+date:2000weeks..600weeks
 date:2019..2021 and subject:report
 subject:/inv.*/
 from:/an+a/

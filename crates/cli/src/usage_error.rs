@@ -42,6 +42,9 @@ const OPTION_SYNONYMS: &[(&str, &str)] = &[
     ("--in", "--into"),
     ("--into", "--in"),
     ("--every", "--rule"),
+    ("--maxnum", "--limit"),
+    ("--reverse", "--sort"),
+    ("--sortfield", "--sort"),
     ("--title", "--summary"),
     ("--place", "--location"),
 ];

@@ -120,8 +120,8 @@ pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
 pub use crate::local_time::date_range_to_time_range;
 pub use crate::mail_query::{
-    FolderTest, HeaderTest, MailFlag, MailQuery, MailQueryContext, MailTextFields, PathTest,
-    TextMatch, TextTest,
+    FolderTest, HeaderTest, MAIL_QUERY_FIELDS, MailFlag, MailQuery, MailQueryContext,
+    MailTextFields, PathTest, TextMatch, TextTest,
 };
 pub use crate::mail_search::{
     ListedMessage, ListedThread, MailCount, MailHit, MailListRequest, MailRoots, MailSearch,

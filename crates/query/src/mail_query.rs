@@ -50,6 +50,7 @@ mod parser;
 mod ranges;
 mod tokens;
 
+pub use self::tokens::MAIL_QUERY_FIELDS;
 use crate::error::SyntaxError;
 use crate::query::{Comparison, Query, QueryContext};
 use crate::result_domain::{ResultDomain, domain_of_query};

@@ -7,6 +7,7 @@ use crate::output::STRONG_STYLE;
 use crate::table::shorten_to_width;
 use larder_format::collection_type::CollectionType;
 use larder_format::field::Field;
+use larder_query::MAIL_QUERY_FIELDS;
 use serde_json::json;
 
 /// List the fields for searching, sorting and printing
@@ -27,8 +28,38 @@ impl FieldsArgs {
                 print_field(context, row.name, field, width)?;
             }
         }
+        print_query_fields(context, width)?;
         Ok(CommandStatus::Done)
     }
+}
+
+/// Prints the fields of queries for messages, which test more than lists and JSON show.
+fn print_query_fields(
+    context: &mut CommandContext,
+    width: Option<usize>,
+) -> Result<(), CommandFailure> {
+    let is_text = context.format == OutputFormat::Text;
+    if is_text {
+        context.out.print_line("\nIn queries for messages:")?;
+    }
+    for (names, help) in MAIL_QUERY_FIELDS {
+        let Some((name, aliases)) = names.split_first() else { continue };
+        if !is_text {
+            context.out.print_json(&json!({
+                "name": name, "collection_type": null, "aliases": aliases,
+                "type": "query", "multi": false, "default_search": false, "indexed": true,
+                "help": help,
+            }))?;
+            continue;
+        }
+        let mut text = (*help).to_string();
+        if !aliases.is_empty() {
+            text.push_str(&format!(" (also {})", aliases.join(", ")));
+        }
+        let text = width.map_or_else(|| text.clone(), |width| shorten_to_width(&text, width));
+        context.out.print_line(format!("{STRONG_STYLE}{name:<20}{STRONG_STYLE:#}  {text}"))?;
+    }
+    Ok(())
 }
 
 fn print_field(

@@ -37,7 +37,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use std::ffi::OsString;
 
-/// Store contacts and calendars on your own machine and search them instantly
+/// Store contacts and calendars, index mail, and search all of it instantly, on your own machine
 ///
 /// Import address books and calendars with `larder import FILE...`, then search: `larder find
 /// anna`. Every change can be undone with `larder undo`.

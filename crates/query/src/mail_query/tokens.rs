@@ -120,6 +120,44 @@ pub(super) const MAIL_SEARCH_FIELDS: SearchFields = &[
     (&["property", "query", "sexp"], MailField::Unsupported),
 ];
 
+/// The fields of queries for messages: their names, the short ones of mu behind the others, and
+/// what they test.
+pub const MAIL_QUERY_FIELDS: &[(&[&str], &str)] = &[
+    (&["from", "f"], "words of the sender's name or address"),
+    (&["to", "t"], "words of the recipients in To"),
+    (&["cc", "c"], "words of the recipients in Cc"),
+    (&["bcc", "h"], "words of the recipients in Bcc"),
+    (&["recip"], "to, cc or bcc"),
+    (&["contact"], "from, to, cc or bcc"),
+    (&["subject", "s"], "words of the subject"),
+    (&["body", "b"], "words of the text"),
+    (&["embed", "e"], "words of attached texts, reports and messages"),
+    (&["file", "attachment", "j"], "words of the file name of an attachment"),
+    (&["mime", "mimetype", "y"], "the media type of a part"),
+    (&["list", "v"], "the name of the mailing list"),
+    (&["tags", "x"], "a keyword of X-Label, X-Keywords or Keywords"),
+    (&["date", "d"], "a range of the dates of messages"),
+    (&["changed", "k"], "a range of the times at which files changed"),
+    (&["size", "z"], "a range of sizes: 10k..2m"),
+    (
+        &["flag", "flags", "g"],
+        "a flag: unread, seen, flagged, replied, passed, draft, trashed, new, signed, encrypted, \
+         attach, list, personal, calendar",
+    ),
+    (&["prio", "priority", "p"], "low, normal or high"),
+    (&["msgid", "message-id", "id", "mid", "i"], "a Message-ID"),
+    (&["ref", "references", "r"], "answers to a Message-ID"),
+    (&["related"], "msgid or ref"),
+    (&["thread", "w"], "the thread of a message or with an ID, or the threads of {QUERY}"),
+    (&["maildir", "folder", "m"], "a folder: /INBOX, lists/**, /regex/"),
+    (&["path", "l"], "a file or, with /** behind it, a directory; or a folder"),
+    (&["in"], "a source"),
+    (&["label", "labels", "q"], "a label"),
+    (&["tag"], "a flag, a label or a keyword"),
+    (&["is"], "a flag or a label; is:message is every message"),
+    (&["header"], "a header of any name: header:x-mailer:mutt, header:x-spam-score:>5"),
+];
+
 /// Returns all names of fields, in lower case.
 pub(super) fn field_names(fields: SearchFields) -> impl Iterator<Item = &'static str> {
     fields.iter().flat_map(|(names, _)| names.iter().copied())
@@ -382,4 +420,30 @@ fn parse_operator(text: &str) -> Option<MailToken> {
         _ => return None,
     };
     Some(MailToken::Near { distance, is_ordered, text: text.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each field that can be searched is described, by all of its names.
+    #[test]
+    fn all_fields_are_described() {
+        let is_refused = |field: &MailField| {
+            matches!(field, MailField::Revision | MailField::Unsupported)
+                || *field == MailField::Text(MailTextFields::LANGUAGE)
+        };
+        let parsed = MAIL_SEARCH_FIELDS.iter().filter(|(_, field)| !is_refused(field));
+        let sorted = |names: &[&'static str]| {
+            let mut names = names.to_vec();
+            names.sort_unstable();
+            names
+        };
+        let mut parsed: Vec<_> = parsed.map(|(names, _)| sorted(names)).collect();
+        let mut described: Vec<_> =
+            MAIL_QUERY_FIELDS.iter().map(|(names, _)| sorted(names)).collect();
+        parsed.sort();
+        described.sort();
+        assert_eq!(parsed, described);
+    }
 }

@@ -37,7 +37,7 @@ const FIELDS: [(&str, &[&str]); 22] = [
 
 /// Returns the names in JSON of the columns of `--fields`.
 pub(super) fn parse_field_names(names: &[String]) -> Result<Vec<&'static str>, CommandFailure> {
-    let find = |name: &String| {
+    let find = |name: &str| {
         let is_named = |(known, others): &(&str, &[&str])| {
             [*known].iter().chain(*others).any(|known| known.eq_ignore_ascii_case(name))
         };
@@ -49,7 +49,9 @@ pub(super) fn parse_field_names(names: &[String]) -> Result<Vec<&'static str>, C
                 .with_hint(format!("one of {}", known.join(", ")))
         })
     };
-    names.iter().map(find).collect()
+    // mu separates them by spaces.
+    let names = names.iter().flat_map(|name| name.split_whitespace());
+    names.map(find).collect()
 }
 
 /// Returns the files of a message: the names of their collections, and their paths below the root

@@ -13,6 +13,10 @@ pub(super) fn write(roff: &mut Roff, document: &str) {
             roff.control("SH", [heading.to_uppercase().as_str()]);
             continue;
         }
+        if let Some(heading) = line.strip_prefix("### ") {
+            roff.control("SS", [heading]);
+            continue;
+        }
         let mut block = vec![line.to_string()];
         let is_code = line.starts_with("    ");
         while let Some(next) = lines.next_if(|next| is_same_block(line, next)) {
@@ -38,7 +42,8 @@ pub(super) fn write(roff: &mut Roff, document: &str) {
 /// Returns whether a line continues the block that begins with `first`.
 fn is_same_block(first: &str, next: &str) -> bool {
     let is_plain = |line: &str| {
-        !line.trim().is_empty() && !["* ", "## ", "|"].iter().any(|mark| line.starts_with(mark))
+        !line.trim().is_empty()
+            && !["* ", "## ", "### ", "|"].iter().any(|mark| line.starts_with(mark))
     };
     match first {
         _ if first.starts_with("    ") => next.starts_with("    "),

@@ -6,6 +6,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use larder_format::collection_type::CollectionType;
 use larder_format::field::Field;
+use larder_query::MAIL_QUERY_FIELDS;
 
 /// A manual page.
 pub(super) struct ManualPage {
@@ -18,6 +19,8 @@ pub(super) struct ManualPage {
 const VERSION: &str = concat!("larder ", env!("CARGO_PKG_VERSION"));
 const MANUAL: &str = "Larder Manual";
 const QUERY_DOCUMENTATION: &str = include_str!("../../../../../docs/search.md");
+/// The documentation of mail.
+const MAIL_DOCUMENTATION: &str = include_str!("../../../../../docs/mail.md");
 
 /// The meaning of the exit codes.
 const EXIT_CODES: &[(&str, &str)] = &[
@@ -216,8 +219,21 @@ fn render_query_page() -> ManualPage {
             write_entry(&mut roff, field.name, &describe_field(field));
         }
     }
+    roff.control("SH", ["MESSAGES"]);
+    markdown::write(&mut roff, mail_query_documentation());
+    roff.control("SH", ["FIELDS OF QUERIES FOR MESSAGES"]);
+    for (names, help) in MAIL_QUERY_FIELDS {
+        write_entry(&mut roff, &names.join(", "), help);
+    }
     write_see_also(&mut roff, &["find", "watch", "fields"]);
     ManualPage { name: "larder-query".into(), section: "7", text: roff.to_roff() }
+}
+
+/// Returns the part of the documentation of mail that is about queries.
+fn mail_query_documentation() -> &'static str {
+    let after = |heading| MAIL_DOCUMENTATION.split_once(heading).map(|(_, rest)| rest);
+    let searching = after("## Searching\n").unwrap_or_default();
+    searching.split_once("### Lists\n").map_or(searching, |(queries, _)| queries)
 }
 
 fn describe_field(field: &Field) -> String {

@@ -46,7 +46,7 @@ pub(crate) fn time_batches(store: &str, maildir: &Path, count: usize) -> Result<
         let batch = MailBatch {
             collection: "mail".into(),
             changes: vec![put.clone(), add],
-            words: Some(builder.take_words()),
+            words: Some(builder.encode_words()),
             end_row: row + 1,
         };
         let mut operation = Operation::new("sync", "mail", 0);

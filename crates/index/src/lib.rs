@@ -76,9 +76,10 @@
 //!
 //! The word index has the rows and the positions of the words in text. A row is a small number of
 //! an item, which the caller gives once and never again for another text, so nothing in it becomes
-//! stale, and a query combines rows as bits. A [`WordBuffer`] collects and encodes the words of a
-//! batch in a thread without the store; [`EncodedSegment::write`] adds them as a segment, in the
-//! same storage as those of the inverted index. An entry of a block has the term, its rows and its
+//! stale, and a query combines rows as bits. A [`WordBuffer`] collects the words of a batch in a
+//! thread without the store, [`SegmentWords`] those of several batches; a [`SegmentEncoder`] makes
+//! the blocks, and [`EncodedSegment::write`] adds them as a segment, in the same storage as those
+//! of the inverted index. An entry of a block has the term, its rows and its
 //! positions in each; its *posting key*, the term and the first row, is what a fence holds. So a
 //! [`WordCursor`] finds the rows of a term in one range without reading the others, and a range
 //! near the one before mostly reads nothing. A [`PhraseCursor`] compares the positions of several
@@ -117,7 +118,8 @@
 //! | `rank_directory` | ranks by fence |
 //! | `sort_reader` | scans and ranks, and their verification |
 //! | `word_block` | the byte format of blocks of rows and positions |
-//! | `word_buffer` | the words of a batch in memory, and their segment |
+//! | `word_buffer` | the words of a batch in memory |
+//! | `segment_words` | the words of several batches, and their segment |
 //! | `word_index` | terms, and all rows of a term or a prefix |
 //! | `word_cursor` | the rows of a term by ranges, and its positions in a row |
 //! | `phrase_cursor` | the rows in which words follow each other |
@@ -145,6 +147,7 @@ mod row_lists;
 mod segment;
 mod segment_buffer;
 mod segment_storage;
+mod segment_words;
 mod sort_block;
 mod sort_pages;
 mod sort_reader;
@@ -172,6 +175,7 @@ pub use crate::segment_buffer::{SegmentBuffer, TermDecoder, TermSet};
 pub use crate::segment_storage::{
     BlockReader, Fence, IndexId, ReadSegments, Segment, SegmentId, WriteSegments,
 };
+pub use crate::segment_words::{EncodedSegment, SegmentEncoder, SegmentWords};
 pub use crate::sort_pages::{
     BlockSeek, PartitionOrder, PositionChange, ReadSortPages, RunVisitor, SortFence,
     SortPagesError, SortPosition, WriteSortPages,
@@ -182,7 +186,8 @@ pub use crate::term::OVERSIZED_ITEMS_TERM;
 pub use crate::term_dictionary::{TermDictionary, WordPart};
 pub use crate::term_dictionary_merge::{merge_dictionary_step, rebuild_dictionary};
 pub use crate::word_block::MAX_WORD_BYTES;
-pub use crate::word_buffer::{EncodedSegment, WordBuffer};
+pub use crate::word_buffer::{WordBatch, WordBuffer};
 pub use crate::word_cursor::WordCursor;
 pub use crate::word_index::{TermChoice, WordIndex};
 pub use crate::word_merge::{FullWordMerge, merge_words_step};
+pub use crate::word_merge_policy::MAX_RESTING_SEGMENTS;

@@ -12,12 +12,13 @@
 
 use crate::block::{BLOCK_BYTES, PackedPostings};
 use crate::merge_input::{MergeInput, MinTerm};
-use crate::merge_policy::{MergePolicy, choose_all, choose_force_merge, choose_tier};
+use crate::merge_policy::{choose_all, choose_force_merge, choose_tier};
 use crate::newest_inputs::NewestInputs;
 use crate::segment::{SegmentWriter, corruption};
 use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
 use std::collections::BTreeMap;
 use std::mem;
+use std::ops::Range;
 
 /// A batch merges this many times the bytes of its own segment.
 const MERGED_BYTES_PER_BATCH_BYTE: i64 = 4;
@@ -97,7 +98,7 @@ pub(crate) fn merge_up_to<P: WriteSegments>(
     pages: &P,
     index: IndexId,
     budget_bytes: i64,
-    choose: MergePolicy,
+    choose: impl Fn(&[Segment]) -> Option<Range<usize>>,
     mut step: impl FnMut(&P, SegmentId, Vec<Segment>, i64) -> Result<i64, P::Error>,
 ) -> Result<bool, P::Error> {
     let mut merges: BTreeMap<SegmentId, Vec<Segment>> = BTreeMap::new();
@@ -128,7 +129,7 @@ fn remaining_bytes(segment: &Segment) -> i64 {
 fn begin_merges<P: WriteSegments>(
     pages: &P,
     index: IndexId,
-    choose: MergePolicy,
+    choose: impl Fn(&[Segment]) -> Option<Range<usize>>,
 ) -> Result<Vec<Segment>, P::Error> {
     let mut segments = pages.segments(index)?;
     let is_target = |id| segments.iter().any(|segment| segment.merged_into == Some(id));

@@ -24,9 +24,6 @@ const SMALLEST_TIER_BYTES: i64 = 4096;
 /// together.
 const FORCE_MERGE_RATIO: i64 = 8;
 
-/// Chooses a run of segments to merge among neighbours that take part in no merge yet.
-pub(crate) type MergePolicy = fn(&[Segment]) -> Option<Range<usize>>;
-
 fn tier(segment: &Segment) -> u32 {
     let ratio = (segment.bytes.max(1) - 1) / SMALLEST_TIER_BYTES;
     ratio.checked_ilog(MERGE_FACTOR as i64).map_or(0, |log| log + 1)

@@ -64,12 +64,6 @@ impl DictionaryBuilder {
     pub(crate) fn full_blocks(&mut self) -> &mut FullBlocks {
         &mut self.full
     }
-
-    /// Ends the last block and returns all blocks that are full.
-    pub(crate) fn finish(mut self) -> FullBlocks {
-        self.finish_block();
-        self.full
-    }
 }
 
 /// A part of a word.

@@ -17,22 +17,24 @@ use std::collections::BTreeSet;
 /// Blocks that have been read are deleted in groups of this many.
 const MIN_FREED_BLOCKS: i64 = 16;
 
-/// Moves about `budget_bytes` of a dictionary towards at most 8 segments. Returns whether more is
-/// left to merge.
+/// Moves about `budget_bytes` of a dictionary towards at most `max_segments`. Returns whether more
+/// is left to merge.
 ///
 /// # Errors
 /// Errors of the storage, and malformed blocks.
 pub fn merge_dictionary_step<P: WriteSegments>(
     pages: &P,
     index: IndexId,
+    max_segments: usize,
     budget_bytes: i64,
 ) -> Result<bool, P::Error> {
-    if !merge_up_to(pages, index, budget_bytes, choose_word_segments, step)? {
+    let choose = |free: &[Segment]| choose_word_segments(free, max_segments);
+    if !merge_up_to(pages, index, budget_bytes, choose, step)? {
         return Ok(false);
     }
     let segments = pages.segments(index)?;
     let has_merges = segments.iter().any(|segment| segment.merged_into.is_some());
-    Ok(has_merges || choose_word_segments(&segments).is_some())
+    Ok(has_merges || choose(&segments).is_some())
 }
 
 /// Replaces a dictionary by one of the terms of a word index that begin with a byte, without it.

@@ -364,12 +364,6 @@ impl WordBlockBuilder {
     pub(crate) fn full_blocks(&mut self) -> &mut FullBlocks {
         &mut self.full
     }
-
-    /// Ends the last block and returns all blocks that are full.
-    pub(crate) fn finish(mut self) -> FullBlocks {
-        self.finish_block();
-        self.full
-    }
 }
 
 #[cfg(test)]
@@ -410,7 +404,8 @@ mod tests {
             }
             builder.add(b"term", &rows, &lists);
             let (mut found_rows, mut found_lists) = (Vec::new(), Vec::new());
-            for (key, mut block) in builder.finish().iter() {
+            builder.finish_block();
+            for (key, mut block) in builder.full_blocks().iter() {
                 prop_assert!(block.len() <= BLOCK_BYTES);
                 let (mut term, mut is_first) = (Vec::new(), true);
                 while let Some(entry) = WordEntry::read(&mut block, &mut term).expect("a block") {

@@ -2,28 +2,29 @@
 //! they come.
 //!
 //! Nothing is allocated for a single word: terms stand one after the other in one text, and a
-//! posting is two numbers. The postings are sorted by term only once, when the segment is encoded.
-//! A slot of the hash table has words of up to 15 bytes themselves, so that nothing else is read to
-//! find them, and frequent words are found in a small table, which stays in the processor's cache:
+//! posting is two numbers. The postings are sorted by term only once, when the batch ends.
+//! The key of a term has words of up to 15 bytes themselves, so that the text is not read to find
+//! them, and frequent words are found in a small table, which stays in the processor's cache:
 //! waiting for memory here takes most of the time of a parsing thread.
-//! Separate from `segment_buffer`, which writes its segment itself: a thread without the store
-//! fills and encodes this one.
+//! Separate from `segment_buffer`, which writes its segment itself, and from `segment_words`, which
+//! brings the batches of several threads together.
 
 use crate::position_list::write_position_list;
-use crate::segment::BlockAppender;
-use crate::segment_storage::{IndexId, WriteSegments};
 use crate::term::prefix_key;
-use crate::term_dictionary::DictionaryBuilder;
-use crate::varint::write_varint;
-use crate::word_block::{FullBlocks, MAX_WORD_BYTES, WordBlockBuilder};
+use crate::varint::{read_varint, write_varint};
+use crate::word_block::MAX_WORD_BYTES;
 use std::hash::{BuildHasher as _, RandomState};
 use std::mem;
+use std::ops::Range;
 
 /// The least number of slots of the hash table, a power of two.
 const MIN_SLOTS: usize = 1 << 12;
-/// The number of slots of the table of frequent words, a power of two.
-const FREQUENT_SLOTS: usize = 1 << 11;
-/// The longest word that a slot has as its key.
+/// The number of slots that are kept for the next batch: those of a larger one are too many to be
+/// emptied after each batch. A power of two.
+const MAX_KEPT_SLOTS: usize = 1 << 17;
+/// The number of frequent words, a power of two.
+const FREQUENT_WORDS: usize = 1 << 10;
+/// The longest word that is its own key.
 const MAX_INLINE_BYTES: usize = 15;
 /// The bits of the second half of a key that are of the word; the others are of the field.
 const WORD_BITS: u32 = 56;
@@ -31,10 +32,13 @@ const WORD_BITS: u32 = 56;
 /// The words of a batch of items in memory. It is filled by a parsing thread, without the store.
 #[derive(Debug, Default)]
 pub struct WordBuffer {
-    /// An open-addressing hash table of the terms, at most three quarters full; a power of two.
-    slots: Vec<Slot>,
-    /// The slot of a word that was found lately, by its hash.
-    frequent: Vec<Slot>,
+    /// An open-addressing hash table: the number of a term, plus one; 0 in an empty slot. At most
+    /// half full; a power of two.
+    slots: Vec<u32>,
+    /// The key of each term, see [`term_key`].
+    keys: Vec<TermKey>,
+    /// A word that was found lately, by its hash.
+    frequent: Vec<FrequentWord>,
     /// A random odd number, chosen with the first slots.
     hash_key: u64,
     terms: Vec<Term>,
@@ -43,21 +47,18 @@ pub struct WordBuffer {
     rows: Vec<RowStart>,
     sorted: SortedPostings,
     last_row: u32,
-    /// The first byte of the terms that the dictionary has.
-    dictionary_byte: Option<u8>,
 }
 
-/// A slot of the hash table.
+/// A word that was found lately.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
-    /// See [`slot_key`].
-    key: SlotKey,
-    /// The number of the term, plus one; 0 in an empty slot.
+struct FrequentWord {
+    /// All zeros: none was.
+    key: TermKey,
     term: u32,
 }
 
-/// The key of a slot.
-type SlotKey = [u64; 2];
+/// The key of a term, by which it is found.
+type TermKey = [u64; 2];
 
 /// A term, as a part of the text.
 #[derive(Debug, Clone, Copy)]
@@ -99,12 +100,6 @@ struct SortedPostings {
 }
 
 impl WordBuffer {
-    /// Creates a buffer. The terms that begin with this byte are in the dictionary, without it.
-    #[must_use]
-    pub fn with_dictionary(dictionary_byte: u8) -> WordBuffer {
-        WordBuffer { dictionary_byte: Some(dictionary_byte), ..WordBuffer::default() }
-    }
-
     /// Adds a term of a row, and its position there. The term is the byte of its field and a word;
     /// it is not longer than [`MAX_WORD_BYTES`], and has no zero byte. Rows are added in ascending
     /// order, and so are the positions of a term in a row, in which the same may come again. A term
@@ -121,99 +116,84 @@ impl WordBuffer {
         self.postings.push(Posting { term, position: position.unwrap_or(0) });
     }
 
-    /// Returns whether nothing has been added since the last segment was encoded.
+    /// Returns whether nothing has been added since the last batch was taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.postings.is_empty()
     }
 
-    /// Returns the number of postings that have been added since the last segment was encoded.
+    /// Returns the number of postings that have been added since the last batch was taken.
     #[must_use]
     pub fn posting_count(&self) -> usize {
         self.postings.len()
     }
 
-    /// Encodes the words as a segment. The buffer is empty afterwards, but keeps its memory.
-    pub fn encode(&mut self) -> EncodedSegment {
+    /// Returns the words in the order of the terms. The buffer is empty afterwards, but keeps its
+    /// memory.
+    pub fn take_batch(&mut self) -> WordBatch {
         let mut sorted = mem::take(&mut self.sorted);
         self.sort_postings(&mut sorted);
-        let mut builder = WordBlockBuilder::default();
-        let mut dictionary = DictionaryBuilder::default();
-        let (mut rows, mut lists, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+        let mut batch = WordBatch { bytes: Vec::new(), last_row: self.last_row };
+        batch.bytes.reserve(self.text.len() + self.postings.len() * 2);
+        let (mut list, mut positions, mut previous) = (Vec::new(), Vec::new(), &[][..]);
         for (_, number) in &sorted.order {
             let Some(term) = self.terms.get(*number as usize) else { continue };
-            rows.clear();
-            lists.clear();
-            for places in sorted.places(*number).chunk_by(|a, b| a.row == b.row) {
-                rows.extend(places.first().map(|place| place.row));
-                match places {
-                    _ if !term.has_positions => {}
-                    [place] => write_varint(&mut lists, u64::from(place.position) << 1 | 1),
-                    places => {
-                        positions.clear();
-                        positions.extend(places.iter().map(|place| place.position));
-                        positions.dedup();
-                        write_position_list(&mut lists, &positions);
-                    }
-                }
-            }
-            let term = term.bytes(&self.text);
-            builder.add(term, &rows, &lists);
-            if let Some((first, word)) = term.split_first()
-                && self.dictionary_byte == Some(*first)
-            {
-                dictionary.add(word);
-            }
+            list.clear();
+            sorted.write_posting_list(*number, term.has_positions, &mut list, &mut positions);
+            let bytes = term.bytes(&self.text);
+            batch.add(previous, bytes, term.has_positions, &list);
+            previous = bytes;
         }
         self.sorted = sorted;
-        self.slots.fill(Slot::default());
-        self.frequent.fill(Slot::default());
+        self.slots.fill(0);
+        self.slots.truncate(MAX_KEPT_SLOTS);
+        self.keys.clear();
+        self.frequent.fill(FrequentWord::default());
         self.terms.clear();
         self.text.clear();
         self.postings.clear();
         self.rows.clear();
-        EncodedSegment {
-            blocks: builder.finish(),
-            dictionary: dictionary.finish(),
-            last_row: self.last_row,
-        }
+        batch
     }
 
     /// Returns the number of a term, which is added if it is new.
     #[inline]
     fn find_or_insert(&mut self, field: u8, word: &[u8], has_positions: bool) -> u32 {
-        if (self.terms.len() + 1) * 4 > self.slots.len() * 3 {
+        if (self.terms.len() + 1) * 2 > self.slots.len() {
             self.grow();
         }
-        let key = slot_key(field, word, self.hash_key);
+        let key = term_key(field, word, self.hash_key);
         let hash = hash_key(key, self.hash_key);
         let is_inline = word.len() <= MAX_INLINE_BYTES;
+        let frequent = hash as usize % FREQUENT_WORDS;
         if is_inline
-            && let Some(frequent) = self.frequent.get(hash as usize % FREQUENT_SLOTS)
+            && let Some(frequent) = self.frequent.get(frequent)
             && frequent.key == key
         {
-            return frequent.term.wrapping_sub(1);
+            return frequent.term;
         }
         let mask = self.slots.len().wrapping_sub(1);
         let mut place = hash as usize & mask;
         while let Some(slot) = self.slots.get_mut(place) {
-            if slot.term == 0 {
-                *slot = Slot { key, term: self.terms.len() as u32 + 1 };
+            if *slot == 0 {
+                *slot = self.terms.len() as u32 + 1;
                 break;
             }
-            let found = slot.term - 1;
-            if slot.key == key {
+            let term = *slot - 1;
+            if self.keys.get(term as usize) == Some(&key) {
                 if is_inline {
-                    let frequent = self.frequent.get_mut(hash as usize % FREQUENT_SLOTS);
-                    *frequent.unwrap_or(&mut Slot::default()) = *slot;
-                    return found;
+                    if let Some(frequent) = self.frequent.get_mut(frequent) {
+                        *frequent = FrequentWord { key, term };
+                    }
+                    return term;
                 }
-                if is_term(self.terms.get(found as usize), &self.text, field, word) {
-                    return found;
+                if is_term(self.terms.get(term as usize), &self.text, field, word) {
+                    return term;
                 }
             }
             place = (place + 1) & mask;
         }
+        self.keys.push(key);
         let (start, length) = (self.text.len() as u32, word.len() as u16 + 1);
         self.text.push(field);
         self.text.extend_from_slice(word);
@@ -226,17 +206,18 @@ impl WordBuffer {
     fn grow(&mut self) {
         if self.slots.is_empty() {
             self.hash_key = RandomState::new().hash_one(0) | 1;
-            self.frequent.resize(FREQUENT_SLOTS, Slot::default());
+            self.frequent.resize(FREQUENT_WORDS, FrequentWord::default());
         }
         let count = (self.slots.len() * 2).max(MIN_SLOTS);
-        let slots = mem::replace(&mut self.slots, vec![Slot::default(); count]);
-        for slot in slots.into_iter().filter(|slot| slot.term != 0) {
-            let mut place = hash_key(slot.key, self.hash_key) as usize & (count - 1);
-            while self.slots.get(place).is_some_and(|slot| slot.term != 0) {
+        self.slots.clear();
+        self.slots.resize(count, 0);
+        for (number, key) in (1..).zip(&self.keys) {
+            let mut place = hash_key(*key, self.hash_key) as usize & (count - 1);
+            while self.slots.get(place).is_some_and(|slot| *slot != 0) {
                 place = (place + 1) & (count - 1);
             }
             if let Some(free) = self.slots.get_mut(place) {
-                *free = slot;
+                *free = number;
             }
         }
     }
@@ -272,11 +253,8 @@ impl WordBuffer {
         }
         let order = &mut sorted.order;
         order.clear();
-        order.extend((0..).zip(&self.terms).map(|(number, term)| {
-            let bytes = term.bytes(&self.text);
-            let rest = bytes.get(8..).map_or(0, prefix_key);
-            ([prefix_key(bytes), rest], number)
-        }));
+        let keys = self.terms.iter().map(|term| order_key(term.bytes(&self.text)));
+        order.extend(keys.zip(0..));
         order.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| self.term_bytes(a.1).cmp(self.term_bytes(b.1)))
         });
@@ -285,6 +263,12 @@ impl WordBuffer {
     fn term_bytes(&self, number: u32) -> &[u8] {
         self.terms.get(number as usize).map_or(&[], |term| term.bytes(&self.text))
     }
+}
+
+/// Returns the first sixteen bytes of a term, with zeros behind a shorter one, which have the order
+/// of the terms.
+pub(crate) fn order_key(term: &[u8]) -> [u64; 2] {
+    [prefix_key(term), term.get(8..).map_or(0, prefix_key)]
 }
 
 /// Returns whether a term is this one.
@@ -309,12 +293,38 @@ impl SortedPostings {
         let (start, end) = (start.copied().unwrap_or(0), self.ends.get(number).copied());
         end.and_then(|end| self.places.get(start as usize..end as usize)).unwrap_or_default()
     }
+
+    /// Appends the posting list of a term. `positions` is a buffer.
+    fn write_posting_list(
+        &self,
+        number: u32,
+        has_positions: bool,
+        list: &mut Vec<u8>,
+        positions: &mut Vec<u32>,
+    ) {
+        let mut previous = 0;
+        for places in self.places(number).chunk_by(|a, b| a.row == b.row) {
+            let Some(first) = places.first() else { continue };
+            write_varint(list, u64::from(first.row - previous));
+            previous = first.row;
+            match places {
+                _ if !has_positions => {}
+                [place] => write_varint(list, u64::from(place.position) << 1 | 1),
+                places => {
+                    positions.clear();
+                    positions.extend(places.iter().map(|place| place.position));
+                    positions.dedup();
+                    write_position_list(list, positions);
+                }
+            }
+        }
+    }
 }
 
 /// Returns the key of a term in the hash table: of a short word its bytes and the field, else a
 /// hash with a zero in place of the field.
 #[inline]
-fn slot_key(field: u8, word: &[u8], hash_key: u64) -> SlotKey {
+fn term_key(field: u8, word: &[u8], hash_key: u64) -> TermKey {
     if word.len() <= MAX_INLINE_BYTES {
         let [start, end] = inline_word(word);
         return [start, end | u64::from(field) << WORD_BITS];
@@ -332,7 +342,7 @@ fn slot_key(field: u8, word: &[u8], hash_key: u64) -> SlotKey {
 /// Returns a hash of a key. Without the random number, a message could contain words that all have
 /// the same hash, which would take a time of the square of their number.
 #[inline]
-fn hash_key([start, end]: SlotKey, hash_key: u64) -> u64 {
+fn hash_key([start, end]: TermKey, hash_key: u64) -> u64 {
     mix(start ^ hash_key.rotate_left(32), hash_key).wrapping_add(mix(end, hash_key))
 }
 
@@ -359,63 +369,90 @@ fn inline_word(word: &[u8]) -> [u64; 2] {
     [byte(0) | byte(1) | byte(2), 0]
 }
 
-/// The blocks of a segment, ready to be written.
+/// The words of some rows, in the order of the terms.
+///
+/// Each term has an entry: the number of bytes that it shares with the term before it, the number
+/// of bytes that follow, and these; then the length of its posting list, doubled, plus one if it
+/// has positions, as a varint, and the list. This has the distance of each row from the one before,
+/// the first one's from 0, and its position list if the term has positions.
 #[derive(Debug, Clone, Default)]
-pub struct EncodedSegment {
-    blocks: FullBlocks,
-    /// The words of the dictionary.
-    dictionary: FullBlocks,
-    last_row: u32,
+pub struct WordBatch {
+    bytes: Vec<u8>,
+    pub(crate) last_row: u32,
 }
 
-impl EncodedSegment {
-    /// Returns whether the segment has no words, and would not be written.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
-    }
-
-    /// Returns the number of bytes of the blocks.
+impl WordBatch {
+    /// Returns the number of bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.blocks.bytes()
+        self.bytes.len()
     }
 
-    /// Adds the segment to an index.
-    ///
-    /// # Errors
-    /// Errors of the storage.
-    pub fn write<P: WriteSegments>(&self, pages: &P, index: IndexId) -> Result<(), P::Error> {
-        self.write_blocks(pages, index, &self.blocks)
+    /// Returns whether the batch has no words.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 
-    /// Adds the words of the segment to a dictionary.
-    ///
-    /// # Errors
-    /// Errors of the storage.
-    pub fn write_dictionary<P: WriteSegments>(
-        &self,
-        pages: &P,
-        index: IndexId,
-    ) -> Result<(), P::Error> {
-        self.write_blocks(pages, index, &self.dictionary)
+    fn add(&mut self, previous: &[u8], term: &[u8], has_positions: bool, list: &[u8]) {
+        let shared = previous.iter().zip(term).take_while(|(a, b)| a == b).count();
+        let suffix = term.get(shared..).unwrap_or_default();
+        // A term has at most `MAX_WORD_BYTES`.
+        self.bytes.extend_from_slice(&[shared as u8, suffix.len() as u8]);
+        self.bytes.extend_from_slice(suffix);
+        write_varint(&mut self.bytes, (list.len() as u64) << 1 | u64::from(has_positions));
+        self.bytes.extend_from_slice(list);
+    }
+}
+
+/// A batch that is read term by term.
+#[derive(Debug)]
+pub(crate) struct WordBatchReader {
+    batch: WordBatch,
+    /// The place of the next entry.
+    next: usize,
+    /// The current term; empty after the last one.
+    pub(crate) term: Vec<u8>,
+    list: Range<usize>,
+    pub(crate) has_positions: bool,
+}
+
+impl WordBatchReader {
+    /// Opens a batch at its first term.
+    pub(crate) fn open(batch: WordBatch) -> WordBatchReader {
+        let term = Vec::with_capacity(MAX_WORD_BYTES);
+        let mut reader = WordBatchReader { batch, next: 0, term, list: 0..0, has_positions: false };
+        reader.advance();
+        reader
     }
 
-    fn write_blocks<P: WriteSegments>(
-        &self,
-        pages: &P,
-        index: IndexId,
-        blocks: &FullBlocks,
-    ) -> Result<(), P::Error> {
-        if blocks.is_empty() {
-            return Ok(());
+    /// Returns the posting list of the current term.
+    pub(crate) fn list(&self) -> &[u8] {
+        self.batch.bytes.get(self.list.clone()).unwrap_or_default()
+    }
+
+    /// Advances to the next term.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        if self.read_entry().is_none() {
+            self.term.clear();
+            self.list = 0..0;
         }
-        let segment = pages.create_segment(index, self.last_row.into(), false)?;
-        let mut appender = BlockAppender::new(pages, segment, 0);
-        for (first_key, block) in blocks.iter() {
-            appender.append(first_key, block)?;
-        }
-        appender.finish().map(drop)
+    }
+
+    #[inline]
+    fn read_entry(&mut self) -> Option<()> {
+        let rest = self.batch.bytes.get(self.next..)?;
+        let ([shared, length], rest) = rest.split_first_chunk()?;
+        let (suffix, mut rest) = rest.split_at_checked(usize::from(*length))?;
+        self.term.truncate(usize::from(*shared));
+        self.term.extend_from_slice(suffix);
+        let head = read_varint(&mut rest)?;
+        self.has_positions = head & 1 == 1;
+        let start = self.batch.bytes.len() - rest.len();
+        self.next = start + (head >> 1) as usize;
+        self.list = start..self.next;
+        Some(())
     }
 }
 
@@ -430,7 +467,7 @@ mod tests {
             let mut bytes = [0; 16];
             bytes[..length].copy_from_slice(&word);
             bytes[15] = b'w';
-            let key = slot_key(b'w', &word, 3).map(u64::to_le_bytes);
+            let key = term_key(b'w', &word, 3).map(u64::to_le_bytes);
             assert_eq!(key.concat(), bytes);
         }
     }
@@ -438,7 +475,7 @@ mod tests {
     #[test]
     fn long_words_have_keys_that_no_short_word_has() {
         for length in MAX_INLINE_BYTES + 1..40 {
-            assert_eq!(slot_key(b'w', &vec![0xff; length], u64::MAX)[1] >> WORD_BITS, 0);
+            assert_eq!(term_key(b'w', &vec![0xff; length], u64::MAX)[1] >> WORD_BITS, 0);
         }
     }
 }

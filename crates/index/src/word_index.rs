@@ -47,6 +47,18 @@ impl<'a, P: ReadSegments> WordIndex<'a, P> {
         WordIndex { pages, segments: segments.into() }
     }
 
+    /// Opens the segments that begun merges have moved entries to, as an index of their own.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub fn open_merge_targets(pages: &'a P, index: IndexId) -> Result<WordIndex<'a, P>, P::Error> {
+        let mut segments = pages.segments(index)?;
+        let begun = segments.iter().filter(|segment| !segment.from_term.is_empty());
+        let targets: Vec<_> = begun.filter_map(|segment| segment.merged_into).collect();
+        segments.retain(|segment| targets.contains(&segment.id));
+        Ok(WordIndex { pages, segments: segments.into() })
+    }
+
     /// Returns the number of segments.
     #[must_use]
     pub fn segment_count(&self) -> usize {

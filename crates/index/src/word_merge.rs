@@ -27,7 +27,7 @@ const MIN_FREED_BLOCKS: i64 = 16;
 /// The mean size of an encoded row, for the size of entries to be joined.
 const ROW_BYTES: usize = 2;
 
-/// Moves about `budget_bytes` of a word index towards at most 8 segments, without the rows for
+/// Moves about `budget_bytes` of a word index towards at most `max_segments`, without the rows for
 /// which `drop_row` is true. Returns whether more is left to merge.
 ///
 /// # Errors
@@ -35,18 +35,20 @@ const ROW_BYTES: usize = 2;
 pub fn merge_words_step<P: WriteSegments>(
     pages: &P,
     index: IndexId,
+    max_segments: usize,
     budget_bytes: i64,
     drop_row: &mut dyn FnMut(u32) -> bool,
 ) -> Result<bool, P::Error> {
+    let choose = |free: &[Segment]| choose_word_segments(free, max_segments);
     let step = |pages: &P, target, inputs, budget_bytes| {
         WordMerge::open(pages, target, inputs, drop_row)?.step(budget_bytes)
     };
-    if !merge_up_to(pages, index, budget_bytes, choose_word_segments, step)? {
+    if !merge_up_to(pages, index, budget_bytes, choose, step)? {
         return Ok(false);
     }
     let segments = pages.segments(index)?;
     let has_merges = segments.iter().any(|segment| segment.merged_into.is_some());
-    Ok(has_merges || choose_word_segments(&segments).is_some())
+    Ok(has_merges || choose(&segments).is_some())
 }
 
 /// A merge of all segments that are there when it begins into one, which has no row that is

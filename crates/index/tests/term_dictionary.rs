@@ -2,7 +2,8 @@
 
 use crate::memory_pages::MemoryPages;
 use larder_index::{
-    CorruptBlock, IndexId, TermDictionary, WordBuffer, WordPart, merge_dictionary_step,
+    CorruptBlock, IndexId, SegmentWords, TermDictionary, WordBuffer, WordPart,
+    merge_dictionary_step,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -19,14 +20,16 @@ struct DictionaryTester {
 impl DictionaryTester {
     /// Writes a batch with these words, and with terms that are not in the dictionary.
     fn write(&mut self, words: &[String]) {
-        let mut buffer = WordBuffer::with_dictionary(b'w');
+        let mut buffer = WordBuffer::default();
         for word in words {
             self.row += 1;
             buffer.add(self.row, b'w', word.as_bytes(), Some(1));
             buffer.add(self.row, b'x', word.as_bytes(), None);
             self.words.insert(word.clone().into_bytes());
         }
-        buffer.encode().write_dictionary(&self.pages, DICTIONARY).unwrap();
+        let mut words = SegmentWords::new(Some(b'w'));
+        words.add(buffer.take_batch());
+        words.encode().write_dictionary(&self.pages, DICTIONARY, None).unwrap();
         self.pages.check();
     }
 
@@ -67,14 +70,14 @@ proptest! {
         }
         tester.check(&part);
         for budget in budgets {
-            let has_more = merge_dictionary_step(&tester.pages, DICTIONARY, budget).unwrap();
+            let has_more = merge_dictionary_step(&tester.pages, DICTIONARY, 8, budget).unwrap();
             tester.pages.check();
             tester.check(&part);
             if !has_more {
                 break;
             }
         }
-        while merge_dictionary_step(&tester.pages, DICTIONARY, i64::MAX).unwrap() {}
+        while merge_dictionary_step(&tester.pages, DICTIONARY, 8, i64::MAX).unwrap() {}
         tester.pages.check();
         tester.check(&part);
     }
@@ -86,7 +89,7 @@ fn a_word_of_all_batches_is_written_once() {
     for number in 0..8 {
         tester.write(&["same".into(), format!("word{number}")]);
     }
-    while merge_dictionary_step(&tester.pages, DICTIONARY, 1).unwrap() {}
+    while merge_dictionary_step(&tester.pages, DICTIONARY, 8, 1).unwrap() {}
     let mut words = Vec::new();
     let dictionary = TermDictionary::open(&tester.pages, DICTIONARY).unwrap();
     dictionary.for_each_word(WordPart::Any, &mut |word| words.push(word.to_vec())).unwrap();
@@ -110,10 +113,10 @@ fn damaged_dictionaries_are_errors_and_never_panic() {
             }
         });
         let _read = tester.read(WordPart::Inside(b"d1"));
-        let _merged = merge_dictionary_step(&tester.pages, DICTIONARY, 5000);
+        let _merged = merge_dictionary_step(&tester.pages, DICTIONARY, 8, 5000);
         let _read = tester.read(WordPart::Any);
         tester.pages.remove_blocks();
         assert_eq!(tester.read(WordPart::Any), Err(CorruptBlock));
-        assert!(merge_dictionary_step(&tester.pages, DICTIONARY, 1).is_err());
+        assert!(merge_dictionary_step(&tester.pages, DICTIONARY, 8, 1).is_err());
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::memory_pages::MemoryPages;
 use larder_index::{
-    CorruptBlock, FullWordMerge, IndexId, PhraseCursor, ReadSegments as _, WordBuffer, WordIndex,
-    delete_all, merge_words_step,
+    CorruptBlock, FullWordMerge, IndexId, PhraseCursor, ReadSegments as _, SegmentWords,
+    WordBuffer, WordIndex, delete_all, merge_words_step,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 const WORDS: IndexId = IndexId(7);
 
@@ -21,11 +22,18 @@ struct Tester {
     pages: MemoryPages,
     model: Model,
     buffer: WordBuffer,
+    words: SegmentWords,
+    last_row: u32,
 }
 
 impl Tester {
     fn add(&mut self, row: u32, term: &[u8], position: u32) {
         let has_positions = term.first() != Some(&UNPOSITIONED);
+        // A segment of several batches.
+        if row > self.last_row && self.buffer.posting_count() > 500 {
+            self.words.add(self.buffer.take_batch());
+        }
+        self.last_row = row;
         add_term(&mut self.buffer, row, term, has_positions.then_some(position));
         let rows = self.model.entry(term.to_vec()).or_default();
         let positions = rows.entry(row).or_default();
@@ -35,9 +43,13 @@ impl Tester {
     }
 
     fn write(&mut self) {
-        let segment = self.buffer.encode();
+        self.words.add(self.buffer.take_batch());
         assert!(self.buffer.is_empty());
-        segment.write(&self.pages, WORDS).unwrap();
+        let mut encoder = mem::take(&mut self.words).into_encoder();
+        let mut segment = None;
+        while let Some(part) = encoder.next_part(20_000) {
+            segment = part.write(&self.pages, WORDS, segment).unwrap();
+        }
         self.pages.check();
     }
 
@@ -61,7 +73,7 @@ impl Tester {
     /// Merges until nothing is left, and checks after each of the first steps.
     fn merge(&self, budget_bytes: i64, checked_steps: usize) {
         let mut step = 0;
-        while merge_words_step(&self.pages, WORDS, budget_bytes, &mut |_| false).unwrap() {
+        while merge_words_step(&self.pages, WORDS, 8, budget_bytes, &mut |_| false).unwrap() {
             self.pages.check();
             if step < checked_steps {
                 self.check_terms();
@@ -91,7 +103,7 @@ impl Tester {
         WordIndex::open(&self.pages, WORDS).unwrap()
     }
 
-    fn last_row(&self) -> u32 {
+    fn largest_row(&self) -> u32 {
         let last = |rows: &BTreeMap<u32, Vec<u32>>| rows.keys().next_back().copied();
         self.model.values().filter_map(last).max().unwrap_or(0)
     }
@@ -100,7 +112,7 @@ impl Tester {
     fn check_cursors(&self, words: usize, seed: u32) {
         let index = self.index();
         let size = words as u32 * 64;
-        let mut starts: Vec<u32> = (0..=self.last_row() / size).map(|n| n * size).collect();
+        let mut starts: Vec<u32> = (0..=self.largest_row() / size).map(|n| n * size).collect();
         match seed % 3 {
             0 => {}
             1 => starts.reverse(),
@@ -128,7 +140,7 @@ impl Tester {
             for n in 0..16_u32 {
                 let number = (seed + n).wrapping_mul(0x9e37_79b1) >> 8;
                 let mut bits = vec![0; 1 + number as usize % 60];
-                let first_row = number / 64 % (self.last_row() + 1);
+                let first_row = number / 64 % (self.largest_row() + 1);
                 cursor.rows_in_range(&index, first_row, &mut bits).unwrap();
                 let end = first_row + bits.len() as u32 * 64;
                 assert!(
@@ -165,7 +177,7 @@ impl Tester {
             let cursors = words.iter().map(|((term, _), far)| (index.cursor(term), *far));
             let mut phrase = PhraseCursor::new(cursors);
             for _ in 0..6 {
-                let first_row = next(self.last_row() as usize + 1) as u32;
+                let first_row = next(self.largest_row() as usize + 1) as u32;
                 let wanted: Vec<u64> =
                     (0..1 + next(40)).map(|_| [u64::MAX, 0, 0x1_0010_0000_0001][next(3)]).collect();
                 let mut rows = wanted.clone();
@@ -306,7 +318,7 @@ proptest! {
             tester.write_batch(number as u32, &Batch { row_count, ..batch.clone() });
         }
         for (step, budget) in budgets.iter().enumerate() {
-            let is_more = merge_words_step(&tester.pages, WORDS, *budget, &mut |_| false).unwrap();
+            let is_more = merge_words_step(&tester.pages, WORDS, 8, *budget, &mut |_| false).unwrap();
             tester.pages.check();
             tester.check_terms();
             tester.check_cursors(2 + step, step as u32);
@@ -331,7 +343,7 @@ fn phrases_are_found_while_their_words_are_in_different_segments() {
         tester.write();
     }
     let mut steps = 0;
-    while merge_words_step(&tester.pages, WORDS, 1, &mut |_| false).unwrap() {
+    while merge_words_step(&tester.pages, WORDS, 8, 1, &mut |_| false).unwrap() {
         let index = tester.index();
         let words = [(&b"aa"[..], 0), (b"zz", 1)].map(|(term, far)| (index.cursor(term), far));
         let mut rows = [u64::MAX];
@@ -489,13 +501,13 @@ fn damaged_blocks_are_errors_and_never_panic() {
             }
         });
         let _read = read(&tester);
-        let _merged = merge_words_step(&tester.pages, WORDS, 5000, &mut |_| false);
+        let _merged = merge_words_step(&tester.pages, WORDS, 8, 5000, &mut |_| false);
         let _read = read(&tester);
     }
     let tester = build();
     tester.pages.remove_blocks();
     assert_eq!(read(&tester), Err(CorruptBlock));
-    assert!(merge_words_step(&tester.pages, WORDS, 1, &mut |_| false).is_err());
+    assert!(merge_words_step(&tester.pages, WORDS, 8, 1, &mut |_| false).is_err());
     delete_all(&tester.pages, WORDS).unwrap();
     assert!(tester.pages.segments(WORDS).unwrap().is_empty());
 }

@@ -13,7 +13,9 @@ use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::lock::WorkLock;
-use crate::mail::batch::{erase_removed_words_step, merge_words_step};
+use crate::mail::batch::{
+    BegunWordSegments, erase_removed_words_step, merge_words_step, write_words_ahead,
+};
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM;
@@ -25,7 +27,7 @@ use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq};
 use larder_extract::{Extractor, IndexConfig, IndexDocument};
-use larder_index::{FullWordMerge, SegmentBuffer};
+use larder_index::{EncodedSegment, FullWordMerge, SegmentBuffer};
 use rusqlite::OptionalExtension as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,13 +52,32 @@ struct RefreshStep {
 }
 
 impl Store {
-    /// Merges about `budget_bytes` of the index of words, in a transaction of its own. Returns
-    /// whether there is more to merge.
+    /// Merges about `budget_bytes` of the index of words towards at most `max_segments`, in a
+    /// transaction of its own. Returns whether there is more to merge.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn merge_words(&mut self, budget_bytes: i64) -> Result<bool> {
-        self.step_words(&mut |tx| merge_words_step(tx, budget_bytes))
+    pub fn merge_words(&mut self, max_segments: usize, budget_bytes: i64) -> Result<bool> {
+        self.step_words(&mut |tx| merge_words_step(tx, max_segments, budget_bytes))
+    }
+
+    /// Writes a part of the words of messages that are written later, in the rows before `end_row`,
+    /// in a transaction of its own. So a segment can have the words of more messages than can be
+    /// written in one transaction. The parts of a segment are written one after the other.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn write_words_ahead(
+        &mut self,
+        part: &EncodedSegment,
+        end_row: u32,
+        begun: &mut BegunWordSegments,
+    ) -> Result<()> {
+        let write = &mut |tx: &WriteTransaction<'_>| {
+            write_words_ahead(tx, part, end_row, begun)?;
+            Ok(false)
+        };
+        self.step_words(write).map(drop)
     }
 
     /// Rewrites the index of words and its dictionary without the words of removed messages, in

@@ -173,7 +173,8 @@ pub use crate::item_reader::ItemReader;
 pub use crate::label_feed::{LabelChanges, LabelledText, StoredLabels};
 pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
 pub use crate::mail::batch::{
-    MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState, PreparedMessage,
+    BegunWordSegments, MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState,
+    PreparedMessage, new_segment_words,
 };
 pub use crate::mail::columns::{BlockValues, MailBlock, MailColumn, MailSet, block_of, date_value};
 pub use crate::mail::conversions::{ConversionKey, ConvertedText, MessageConversion};
@@ -210,7 +211,8 @@ pub use larder_extract::{
 pub use larder_format::collection_type::CollectionType;
 pub use larder_format::kind::Kind;
 pub use larder_index::{
-    EncodedSegment, PhraseCursor, SortPosition, TermChoice, WordCursor, WordPart, position_list,
+    EncodedSegment, MAX_RESTING_SEGMENTS, PhraseCursor, SegmentWords, SortPosition, TermChoice,
+    WordBatch, WordCursor, WordPart, position_list,
 };
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by

@@ -42,7 +42,9 @@
 //!   the hash of the text whose words the index has. A text without a use is deleted.
 //! * In `meta`: `mail_fingerprint`: the rules with which messages are read.
 //!   `mail_outdated_end`: the row before which messages were read with other rules; their files are
-//!   to be read again. It is missing if there are none.
+//!   to be read again. It is missing if there are none. `mail_words_end`: the row before which rows
+//!   may have words; those after `last_item` are of messages that are not written yet, or that an
+//!   interrupted synchronisation did not write.
 //!
 //! The words of messages are segments of `idx_segment`, as `derived_index` 4, and the dictionary of
 //! these words, in which parts of words are looked up, as `derived_index` 5; see `larder-index`.
@@ -62,6 +64,9 @@ pub(crate) const WORD_DICTIONARY: IndexId = IndexId(5);
 pub(crate) const FINGERPRINT_KEY: &str = "mail_fingerprint";
 /// The key of the row before which messages were read with other rules.
 pub(crate) const OUTDATED_END_KEY: &str = "mail_outdated_end";
+
+/// The key of the row before which rows may have words.
+pub(crate) const WORDS_END_KEY: &str = "mail_words_end";
 
 /// The script that makes the tables.
 pub(crate) const MAIL_SCHEMA_SQL: &str = "

@@ -4,7 +4,8 @@
 
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::lock::WorkLock;
-use crate::meta::read_meta_number;
+use crate::mail_schema::WORDS_END_KEY;
+use crate::meta::{find_meta_number, read_meta_number};
 use crate::store::Store;
 
 /// The lock of a synchronisation, held until dropped: no other process gives rows to messages.
@@ -28,8 +29,10 @@ impl Store {
     /// The store cannot be read.
     pub fn next_mail_row(&self, _lock: &MailSyncLock) -> Result<u32> {
         let next_row = || -> DatabaseResult<u32> {
-            let last = read_meta_number(&self.autocommit_read(), "last_item")?;
-            u32::try_from(last + 1)
+            let tx = self.autocommit_read();
+            let last = read_meta_number(&tx, "last_item")?;
+            let words_end = find_meta_number(&tx, WORDS_END_KEY)?.unwrap_or_default();
+            u32::try_from(words_end.max(last + 1))
                 .map_err(|_| DatabaseError::Damaged("the last row is too large".into()))
         };
         next_row().map_err(sqlite_error_at(&self.path))

@@ -16,8 +16,8 @@ use crate::mail_sync::{MailSyncProblem, MailSyncProgress, now_milliseconds};
 use larder_format::commit::Commit;
 use larder_format::maildir_name::MaildirFlags;
 use larder_store::{
-    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState, MailSyncLock,
-    Operation, Store,
+    BatchChange, MAX_RESTING_SEGMENTS, MailBatch, MailBatchBuilder, MailChange, MailFile,
+    MailFileState, MailSyncLock, Operation, Store,
 };
 use std::collections::HashSet;
 use std::mem;
@@ -248,7 +248,9 @@ impl CommitSync<'_> {
         self.put_state(&KnownTips { complete: refs.tips, partial: Vec::new(), shallow });
         self.changes.push(MailChange::FinishReadingRules);
         self.flush()?;
-        while !(self.is_cancelled)() && self.store.merge_words(MERGED_BYTES_PER_STEP)? {}
+        while !(self.is_cancelled)()
+            && self.store.merge_words(MAX_RESTING_SEGMENTS, MERGED_BYTES_PER_STEP)?
+        {}
         Ok(())
     }
 
@@ -516,13 +518,13 @@ impl CommitSync<'_> {
         let batch = MailBatch {
             collection: self.collection.to_string(),
             changes,
-            words: Some(self.builder.take_words()),
+            words: Some(self.builder.encode_words()),
             end_row: self.row,
         };
         self.store.apply(&mut self.operation, vec![BatchChange::Mail(Box::new(batch))])?;
         self.batch_commits = (self.batch_commits * 2).min(self.max_batch_commits);
         if has_commits {
-            self.store.merge_words(MERGED_BYTES_PER_STEP)?;
+            self.store.merge_words(MAX_RESTING_SEGMENTS, MERGED_BYTES_PER_STEP)?;
         }
         self.bytes = 0;
         let done = self.report.added + self.report.reread;

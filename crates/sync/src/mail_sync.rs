@@ -4,8 +4,8 @@
 //! 2. Their files are compared with those that the store knows (`file_changes`): a file with a
 //!    known base name and inode was renamed or moved, and is not read.
 //! 3. Renames are written first, then new files, the newest mail first: threads read and parse them
-//!    (`message_pipeline`) while this one writes. Files that went away are removed at the end, so
-//!    that a message which a mail program copied and deleted keeps its row.
+//!    (`message_pipeline`) while this one writes (`message_writer`). Files that went away are
+//!    removed at the end, so that a message which a mail program copied and deleted keeps its row.
 //! 4. The new state of a directory is written. After an interruption it is listed again.
 //! 5. Files that the store marks are read again: those that were edited in place, those whose
 //!    message lost the file that it had its values from, and after a change of the rules by which
@@ -15,6 +15,7 @@
 
 mod file_changes;
 mod message_pipeline;
+mod message_writer;
 
 use crate::attachment_conversion::{ConversionFailure, ConversionRun, ConverterSettings};
 use crate::error::Error;
@@ -23,12 +24,15 @@ use crate::maildir::{
     scan_maildir,
 };
 use file_changes::{
-    DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, sort_newest_first,
+    DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, ResolvedChanges,
+    sort_newest_first,
 };
 use larder_store::{
-    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailSyncLock, Operation, Reader, Store,
+    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailSyncLock, Operation, Reader,
+    ReadingRules, Store,
 };
-use message_pipeline::{MessagePipeline, PreparedBatch};
+use message_pipeline::MessagePipeline;
+use message_writer::MessageWriter;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
@@ -37,12 +41,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The number of messages of a batch: at most as many as are written in a tenth of a second.
+/// The number of messages of a transaction: at most as many as are written in a tenth of a second.
 pub const DEFAULT_MAIL_BATCH: usize = 2048;
 /// The number of renames and removals of a batch.
 const CHANGES_PER_BATCH: usize = 2000;
-/// The bytes of words that are merged in one transaction.
-const MERGED_BYTES_PER_STEP: i64 = 4 << 20;
 
 /// The number of reader threads that is worth its memory.
 const MAX_READERS: usize = 8;
@@ -55,7 +57,7 @@ pub struct MailSyncOptions {
     /// Directories whose files are looked at, as all are in a full synchronisation: files in them
     /// were edited.
     pub edited_directories: BTreeSet<PathBuf>,
-    /// The number of messages of a batch.
+    /// The number of messages that are written in one transaction.
     pub batch_messages: usize,
     /// The number of threads that read and parse.
     pub readers: usize,
@@ -261,12 +263,21 @@ impl MailSync<'_> {
                 GoneDirectory { directory: record.clone(), absent_folder }
             })
             .collect();
-        let changes = FileChanges::compare(self.root, &listings, &gone);
+        let (files, known_rules) = {
+            let reader = self.store.open_reader()?;
+            let mail = reader.mail()?;
+            let changes = FileChanges::compare(self.root, &listings, &gone);
+            (changes.resolve(&mail)?, mail.reading_rules()?)
+        };
+        // The names take memory, and are not needed any more.
+        listings.iter_mut().filter_map(|listing| listing.files.as_mut()).for_each(|files| {
+            *files = Vec::new();
+        });
         self.write_changes(
             &scan.directories,
             &listings,
             &gone,
-            &changes,
+            (files, known_rules),
             first_row,
             report_progress,
         )
@@ -339,7 +350,7 @@ impl MailSync<'_> {
         scanned: &[MaildirDirectory],
         listings: &[DirectoryListing],
         gone: &[GoneDirectory],
-        compare: &FileChanges<'_>,
+        (files, known_rules): (ResolvedChanges, ReadingRules),
         first_row: u32,
         report_progress: &mut dyn FnMut(MailSyncProgress),
     ) -> Result<(), Error> {
@@ -350,15 +361,10 @@ impl MailSync<'_> {
             state: state.to_vec(),
         };
         let rules = reading_fingerprint(&self.options.personal_addresses, &self.options.converters);
-        let (files, known_rules, unconverted) = {
-            let reader = self.store.open_reader()?;
-            let mail = reader.mail()?;
-            // Conversions that failed are tried again.
-            let unconverted = match self.options.is_full {
-                true => mail.unconverted_files(self.collection)?,
-                false => Vec::new(),
-            };
-            (compare.resolve(&mail)?, mail.reading_rules()?, unconverted)
+        // Conversions that failed are tried again.
+        let unconverted = match self.options.is_full {
+            true => self.store.open_reader()?.mail()?.unconverted_files(self.collection)?,
+            false => Vec::new(),
         };
         if known_rules.fingerprint.as_ref() != Some(&rules) {
             self.apply(vec![MailChange::SetReadingRules(rules)], None, 0)?;
@@ -455,31 +461,34 @@ impl MailSync<'_> {
         if total == 0 {
             return Ok((0, Vec::new()));
         }
-        let (mut done, mut read) = (0, 0);
+        let mut read = 0;
         let mut unread = Vec::new();
+        let mut writer = MessageWriter::new(self.options.batch_messages);
         let mut pipeline = self.start_pipeline(files, first_row)?;
-        while let Some(batch) = pipeline.next_batch(self.is_cancelled) {
-            let PreparedBatch { changes, words, end_row, problems, unread_directories, count } =
-                batch;
+        while let Some(mut batch) = pipeline.next_batch(self.is_cancelled) {
             if (self.is_cancelled)() {
                 self.report.is_interrupted = true;
                 break;
             }
-            done += count;
-            read += changes.len();
-            self.report.problems.extend(problems);
-            unread.extend(unread_directories);
-            self.apply(changes, Some(words), end_row)?;
-            self.store.merge_words(MERGED_BYTES_PER_STEP)?;
-            report_progress(MailSyncProgress { done, total });
+            read += batch.changes.len();
+            self.report.problems.append(&mut batch.problems);
+            unread.append(&mut batch.unread_directories);
+            let done = writer.done;
+            writer.add(self, batch)?;
+            if writer.done > done {
+                report_progress(MailSyncProgress { done: writer.done, total });
+            }
         }
-        if !self.report.is_interrupted && done != total {
+        drop(pipeline);
+        writer.finish(self)?;
+        report_progress(MailSyncProgress { done: writer.done, total });
+        if !self.report.is_interrupted && writer.done != total {
             if !(self.is_cancelled)() {
                 return Err(Error::ThreadDied);
             }
             self.report.is_interrupted = true;
         }
-        while !(self.is_cancelled)() && self.store.merge_words(MERGED_BYTES_PER_STEP)? {}
+        writer.merge_segments(self)?;
         Ok((read, unread))
     }
 

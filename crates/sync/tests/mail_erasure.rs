@@ -62,7 +62,7 @@ fn merges_drop_words_of_removed_messages() {
         mailbox.write_numbered("cur", number..number + 1);
         mailbox.sync();
     }
-    while mailbox.store.merge_words(1 << 20).unwrap() {}
+    while mailbox.store.merge_words(8, 1 << 20).unwrap() {}
     assert!(!has_word(&mailbox, "word7").0);
     assert_eq!(mailbox.find("common").len(), 39);
 }

@@ -318,7 +318,7 @@ fn apply(
     builder: &mut MailBatchBuilder,
     end_row: u32,
 ) {
-    let words = Some(builder.take_words());
+    let words = Some(builder.encode_words());
     let batch = MailBatch { collection: "mail".into(), changes, words, end_row };
     let mut operation = Operation::new("sync", "mail", 0);
     store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
@@ -368,7 +368,7 @@ fn index(
         }
         apply(store, changes, &mut builder, row);
         if place % 3 == 2 {
-            store.merge_words(1 << 20).unwrap();
+            store.merge_words(8, 1 << 20).unwrap();
         }
     }
     apply(store, removed, &mut builder, 0);

@@ -53,7 +53,7 @@ pub(crate) struct SyncArgs {
     /// machines report none (0: never)
     #[arg(long, value_name = "N", default_value_t = 30, requires = "watch")]
     interval: u32,
-    /// Write at most N messages in a batch
+    /// Write at most N messages in one transaction
     #[arg(long, value_name = "N", default_value_t = larder_sync::DEFAULT_MAIL_BATCH)]
     tune_batch: usize,
     /// Read with N threads [default: the number of processors]

@@ -9,7 +9,8 @@ use super::columns::{MailColumn, block_of, present_rows, read_values};
 use super::conversions::MessageConversion;
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTableWriter;
-use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX};
+use crate::mail_schema::{WORD_DICTIONARY, WORD_INDEX, WORDS_END_KEY};
+use crate::meta::{find_meta_number, read_meta_number, write_meta};
 use crate::row_ids::CollectionRow;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::message_flags::MessageFlags;
@@ -18,11 +19,10 @@ use larder_format::commit::Commit;
 use larder_format::maildir_name::MaildirFlags;
 use larder_format::message::MessagePart;
 use larder_index::{
-    EncodedSegment, FullWordMerge, ReadSegments as _, Segment, WordBuffer, WordIndex,
+    EncodedSegment, FullWordMerge, MAX_RESTING_SEGMENTS, SegmentId, SegmentWords, WordBatch,
+    WordBuffer, WordIndex,
 };
 use sha2::{Digest as _, Sha256};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -165,7 +165,7 @@ impl MailBatchBuilder {
         MailBatchBuilder {
             extractor: MessageExtractor::new(personal_addresses),
             commits: CommitExtractor::default(),
-            words: WordBuffer::with_dictionary(MessageTermField::Text as u8),
+            words: WordBuffer::default(),
         }
     }
 
@@ -254,10 +254,36 @@ impl MailBatchBuilder {
         self.commits.fingerprint_text()
     }
 
-    /// Returns the words of the messages since the last call, ready to be written.
-    pub fn take_words(&mut self) -> EncodedSegment {
-        self.words.encode()
+    /// Returns the number of words of the messages since they were taken.
+    #[must_use]
+    pub fn word_count(&self) -> usize {
+        self.words.posting_count()
     }
+
+    /// Returns the words of the messages since they were taken.
+    pub fn take_words(&mut self) -> WordBatch {
+        self.words.take_batch()
+    }
+
+    /// Returns the words of the messages since they were taken, ready to be written.
+    pub fn encode_words(&mut self) -> EncodedSegment {
+        let mut words = new_segment_words();
+        words.add(self.take_words());
+        words.encode()
+    }
+}
+
+/// Creates a segment without words, to which those of messages are added.
+#[must_use]
+pub fn new_segment_words() -> SegmentWords {
+    SegmentWords::new(Some(MessageTermField::Text as u8))
+}
+
+/// The segments that get the words of messages in parts, before the messages themselves.
+#[derive(Debug, Default)]
+pub struct BegunWordSegments {
+    words: Option<SegmentId>,
+    dictionary: Option<SegmentId>,
 }
 
 /// The end of the names that are made from contents.
@@ -296,29 +322,52 @@ pub(crate) fn write_words(
 ) -> DatabaseResult<()> {
     let Some(words) = words.filter(|words| !words.is_empty()) else { return Ok(()) };
     let pages = IndexTableWriter::new(tx);
-    words.write(&pages, WORD_INDEX)?;
-    words.write_dictionary(&pages, WORD_DICTIONARY)?;
+    words.write(&pages, WORD_INDEX, None)?;
+    words.write_dictionary(&pages, WORD_DICTIONARY, None)?;
     // A small batch merges at once; a large one leaves it to steps of their own.
     if words.bytes() <= MAX_MERGED_BATCH_BYTES {
-        merge_words_step(tx, MIN_MERGED_BYTES)?;
+        merge_words_step(tx, MAX_RESTING_SEGMENTS, MIN_MERGED_BYTES)?;
     }
     Ok(())
 }
 
-/// Merges about `budget_bytes` of the words and of their dictionary. Returns whether there is more
-/// to merge.
+/// Writes a part of the words of messages in the rows before `end_row`, which are written later. No
+/// merge drops them before, and the rows are not given again.
+pub(crate) fn write_words_ahead(
+    tx: &WriteTransaction<'_>,
+    part: &EncodedSegment,
+    end_row: u32,
+    begun: &mut BegunWordSegments,
+) -> DatabaseResult<()> {
+    let pages = IndexTableWriter::new(tx);
+    begun.words = part.write(&pages, WORD_INDEX, begun.words)?;
+    begun.dictionary = part.write_dictionary(&pages, WORD_DICTIONARY, begun.dictionary)?;
+    if find_meta_number(tx, WORDS_END_KEY)?.is_none_or(|end| end < end_row.into()) {
+        write_meta(tx, WORDS_END_KEY, i64::from(end_row))?;
+    }
+    Ok(())
+}
+
+/// Merges about `budget_bytes` of the words and of their dictionary, towards at most
+/// `max_segments` of each. Returns whether there is more to merge.
 pub(crate) fn merge_words_step(
     tx: &WriteTransaction<'_>,
+    max_segments: usize,
     budget_bytes: i64,
 ) -> DatabaseResult<bool> {
     let pages = IndexTableWriter::new(tx);
     let mut rows = MessageRows::new(tx)?;
     let mut is_gone = |row| rows.is_gone(row);
-    let has_more_words =
-        larder_index::merge_words_step(&pages, WORD_INDEX, budget_bytes, &mut is_gone)?;
+    let has_more_words = larder_index::merge_words_step(
+        &pages,
+        WORD_INDEX,
+        max_segments,
+        budget_bytes,
+        &mut is_gone,
+    )?;
     rows.finish()?;
     let has_more_dictionary =
-        larder_index::merge_dictionary_step(&pages, WORD_DICTIONARY, budget_bytes)?;
+        larder_index::merge_dictionary_step(&pages, WORD_DICTIONARY, max_segments, budget_bytes)?;
     Ok(has_more_words || has_more_dictionary)
 }
 
@@ -347,9 +396,12 @@ pub(crate) fn erase_removed_words_step(
 /// Tells rows of messages from those of removed ones, and of files that are copies.
 struct MessageRows<'t> {
     tx: &'t WriteTransaction<'t>,
-    /// The rows with a date, by block.
-    blocks: HashMap<u32, BlockRows>,
-    /// While a merge is under way, the rows that have the term of all messages, as bits. A merge
+    /// The last row that was written. Rows after it may have words already, see
+    /// [`write_words_ahead`].
+    last_row: i64,
+    /// The rows with a date, by block; `None`: not read yet.
+    blocks: Vec<Option<Box<BlockRows>>>,
+    /// The rows whose term of all messages was moved by a merge that is under way, as bits. A merge
     /// moves that term first, so it tells a live view that a row has all of its words: a message
     /// that was removed during a merge keeps them.
     marked: Vec<u64>,
@@ -358,34 +410,36 @@ struct MessageRows<'t> {
 
 impl<'t> MessageRows<'t> {
     fn new(tx: &'t WriteTransaction<'t>) -> DatabaseResult<MessageRows<'t>> {
+        let last_row = read_meta_number(tx, "last_item")?;
         let pages = IndexTableWriter::new(tx);
         let mut marked = Vec::new();
-        let is_begun = |segment: &Segment| !segment.from_term.is_empty();
-        if pages.segments(WORD_INDEX)?.iter().any(is_begun) {
-            let index = WordIndex::open(&pages, WORD_INDEX)?;
-            index.rows_with_term(&[MessageTermField::Message as u8], &mut marked)?;
-        }
-        Ok(MessageRows { tx, blocks: HashMap::new(), marked, error: None })
+        let targets = WordIndex::open_merge_targets(&pages, WORD_INDEX)?;
+        targets.rows_with_term(&[MessageTermField::Message as u8], &mut marked)?;
+        Ok(MessageRows { tx, last_row, blocks: Vec::new(), marked, error: None })
     }
 
     /// Returns whether a merge drops a row: it has no message.
     fn is_gone(&mut self, row: u32) -> bool {
-        let marked = self.marked.get(row as usize / 64);
-        if marked.is_some_and(|word| word >> (row % 64) & 1 == 1) {
-            return false;
-        }
         let (block, place) = block_of(row);
-        let rows = match self.blocks.entry(block) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => match read_message_rows(self.tx, block) {
-                Ok(rows) => entry.insert(rows),
-                Err(error) => {
-                    self.error.get_or_insert(error);
-                    return false;
-                }
-            },
+        let Some(rows) = self.message_rows(block) else { return false };
+        let has_message = rows.get(place / 64).is_none_or(|word| word >> (place % 64) & 1 == 1);
+        let is_marked = |row: u32| {
+            let word = self.marked.get(row as usize / 64);
+            word.is_some_and(|word| word >> (row % 64) & 1 == 1)
         };
-        rows.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 0)
+        !has_message && i64::from(row) <= self.last_row && !is_marked(row)
+    }
+
+    /// Returns the rows of a block that have a message; `None` if they cannot be read.
+    fn message_rows(&mut self, block: u32) -> Option<&BlockRows> {
+        let place = block as usize;
+        if self.blocks.get(place).is_none_or(Option::is_none) {
+            let rows = read_message_rows(self.tx, block);
+            let rows = rows.map_err(|error| self.error.get_or_insert(error)).ok()?;
+            self.blocks.resize(self.blocks.len().max(place + 1), None);
+            *self.blocks.get_mut(place)? = Some(Box::new(rows));
+        }
+        self.blocks.get(place)?.as_deref()
     }
 
     /// Fails if a block could not be read: then its rows were taken for messages.

@@ -1,10 +1,10 @@
 //! Reading and parsing new files in several threads.
 //!
-//! A batch of files is one job: a thread reads them in the order of their inodes, parses them and
-//! encodes their words, and passes the whole batch on. The caller gets the batches in the order of
-//! the jobs, so that the index does not depend on the speed of the threads. A job is given out only
-//! when an earlier one is done, and has a channel of its own that holds one finished batch, which
-//! bounds memory.
+//! Some files are one job: a thread reads them in the order of their inodes, parses them, and
+//! passes them on in batches with their words. Batches are small: the words of a large one do not
+//! stay in the processor's cache. The caller gets them in the order of the jobs, so that the index
+//! does not depend on the speed of the threads. A job is given out only when an earlier one is
+//! done, and has a channel of its own that holds a few batches, which bounds memory.
 //! Separate from `mail_sync` so that all code about threads is in one place.
 
 use super::file_changes::{delivery_time, file_path, file_state};
@@ -13,7 +13,7 @@ use crate::attachment_conversion::ConversionRun;
 use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
 use larder_format::message::MessageProblem;
-use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile, MailFileState, Reader};
+use larder_store::{MailBatchBuilder, MailChange, MailFile, MailFileState, Reader, WordBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -26,10 +26,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// The first batch is small, so that the newest messages are found at once; the size doubles.
-const FIRST_BATCH_MESSAGES: usize = 128;
-/// The bytes of the files of a batch, after which it ends early.
-const MAX_BATCH_BYTES: usize = 48 << 20;
+/// The first job is small, so that the newest messages are found at once; the size doubles.
+const FIRST_JOB_MESSAGES: usize = 128;
+/// The number of files of a job, which are read in the order of their inodes.
+const JOB_MESSAGES: usize = 1024;
+/// The most messages of a batch.
+const BATCH_MESSAGES: usize = 256;
+/// The number of words after which a batch ends.
+const MAX_BATCH_WORDS: usize = 128 << 10;
+/// The bytes of converted texts after which a batch ends.
+const MAX_CONVERTED_BYTES: usize = 4 << 20;
+/// The batches that a thread can be ahead of the writer.
+const MAX_WAITING_BATCHES: usize = 4;
 /// The time that the converters of a batch take, after which it ends early.
 const MAX_BATCH_CONVERSION_TIME: Duration = Duration::from_secs(2);
 /// The time between two looks whether a synchronisation is cancelled that waits for converters.
@@ -45,7 +53,7 @@ const MAX_RENAME_LISTINGS: usize = 4;
 /// A batch that is ready to be written.
 pub(super) struct PreparedBatch {
     pub(super) changes: Vec<MailChange>,
-    pub(super) words: EncodedSegment,
+    pub(super) words: WordBatch,
     /// The row after the last one of the batch.
     pub(super) end_row: u32,
     pub(super) problems: Vec<MailSyncProblem>,
@@ -53,6 +61,8 @@ pub(super) struct PreparedBatch {
     pub(super) unread_directories: Vec<Vec<u8>>,
     /// The number of files of the batch.
     pub(super) count: usize,
+    /// The bytes of the texts that converters made.
+    pub(super) converted_bytes: usize,
 }
 
 /// Files to read, with the row of the first one.
@@ -61,7 +71,7 @@ struct ReadJob {
     first_row: u32,
 }
 
-/// A job with the channel for its batches: more than one if the files are large.
+/// A job with the channel for its batches.
 type SentJob = (ReadJob, SyncSender<PreparedBatch>);
 
 /// The batches, in the order of their files.
@@ -100,6 +110,7 @@ impl MessagePipeline {
                 jobs: Arc::clone(&receiver),
                 builder: MailBatchBuilder::new(&options.personal_addresses),
                 sort_inodes: options.sort_inodes,
+                batch_messages: options.batch_messages.clamp(1, BATCH_MESSAGES),
                 bytes: Vec::new(),
                 conversions: Arc::clone(conversions),
                 index: indexes.next(),
@@ -131,7 +142,7 @@ impl MessagePipeline {
     /// Gives out the next job, if there is one.
     fn send_job(&mut self) {
         let Some(job) = self.jobs.next() else { return };
-        let (sender, batches) = sync_channel(1);
+        let (sender, batches) = sync_channel(MAX_WAITING_BATCHES);
         // Without threads the channel of the job is closed.
         if self.sender.as_ref().is_some_and(|jobs| jobs.send((job, sender)).is_ok()) {
             self.pending.push_back(batches);
@@ -174,10 +185,10 @@ impl Drop for MessagePipeline {
     }
 }
 
-/// Divides the files into batches, each with rows of its own.
+/// Divides the files into jobs, each with rows of its own.
 fn divide_files(files: Vec<MailFile>, first_row: u32, options: &MailSyncOptions) -> Vec<ReadJob> {
-    let most = options.batch_messages.max(1);
-    let (mut jobs, mut size, mut row) = (Vec::new(), FIRST_BATCH_MESSAGES.min(most), first_row);
+    let first_size = FIRST_JOB_MESSAGES.min(options.batch_messages.max(1));
+    let (mut jobs, mut size, mut row) = (Vec::new(), first_size, first_row);
     let mut files = files.into_iter();
     loop {
         let batch: Vec<MailFile> = files.by_ref().take(size).collect();
@@ -187,7 +198,7 @@ fn divide_files(files: Vec<MailFile>, first_row: u32, options: &MailSyncOptions)
         let count = u32::try_from(batch.len()).unwrap_or(u32::MAX);
         jobs.push(ReadJob { files: batch, first_row: row });
         row = row.saturating_add(count);
-        size = (size * 2).min(most);
+        size = (size * 2).min(JOB_MESSAGES);
     }
 }
 
@@ -196,6 +207,7 @@ struct ReadWorker {
     jobs: Arc<Mutex<Receiver<SentJob>>>,
     builder: MailBatchBuilder,
     sort_inodes: bool,
+    batch_messages: usize,
     bytes: Vec<u8>,
     conversions: Arc<ConversionRun>,
     /// The index, which has the texts of attachments that were converted before.
@@ -223,16 +235,18 @@ impl ReadWorker {
         }
     }
 
-    /// Prepares files until a batch has enough bytes.
+    /// Prepares files until a batch has enough messages or words.
     fn prepare_batch(
         &mut self,
         files: &mut std::vec::IntoIter<MailFile>,
         row: &mut u32,
     ) -> PreparedBatch {
-        let (mut bytes, mut count, mut conversion_time) = (0, 0, Duration::ZERO);
+        let (mut converted_bytes, mut count, mut conversion_time) = (0, 0, Duration::ZERO);
         let mut renamed = RenamedFiles::default();
         let (mut changes, mut problems, mut unread_directories) = (vec![], vec![], vec![]);
-        while bytes < MAX_BATCH_BYTES
+        while count < self.batch_messages
+            && self.builder.word_count() < MAX_BATCH_WORDS
+            && converted_bytes < MAX_CONVERTED_BYTES
             && conversion_time < MAX_BATCH_CONVERSION_TIME
             && let Some(mut file) = files.next()
         {
@@ -262,13 +276,12 @@ impl ReadWorker {
                 0 => modified,
                 delivered => delivered,
             };
-            bytes += self.bytes.len();
             let mut conversions =
                 self.conversions.begin_message(self.index.as_ref(), &path, &self.is_cancelled);
             let (message, document) =
                 self.builder.prepare_converted(*row, &self.bytes, fallback_date, &mut |part| {
                     let conversion = conversions.convert(part)?;
-                    bytes += conversion.converted.text.len();
+                    converted_bytes += conversion.converted.text.len();
                     Some(conversion)
                 });
             conversion_time += conversions.spent;
@@ -293,6 +306,7 @@ impl ReadWorker {
             problems,
             unread_directories,
             count,
+            converted_bytes,
         }
     }
 

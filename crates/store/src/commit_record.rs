@@ -10,7 +10,7 @@
 //! Separate from `lock`, which keeps the file open for writing, because readers compare it, too.
 
 use crate::Seq;
-use crate::data_directory::{DataDirectory, StoreFile};
+use crate::data_directory::DataDirectory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::history::read_epoch;
 use crate::meta::read_meta_number;
@@ -87,7 +87,7 @@ pub(crate) fn compare(
     store: &CommittedState,
     directory: &DataDirectory,
 ) -> Result<()> {
-    if directory.store_file() == StoreFile::Index {
+    if directory.store_file().is_disposable() {
         return Ok(());
     }
     let path = directory.database_path();

@@ -425,6 +425,9 @@ fn print_commit_report(
         }))?;
         return Ok(());
     }
+    if context.quiet {
+        return Ok(());
+    }
     let counts =
         [(report.added, "added"), (report.reread, "read again"), (report.removed, "removed")];
     let counts = counts.iter().filter(|(count, _)| *count > 0);

@@ -124,7 +124,7 @@ impl TestMessage {
         let is_new = FOLDERS[self.folder].2;
         let letter = match flag {
             MailFlag::New => return is_new,
-            MailFlag::Unread => return is_new || !self.letters.contains('S'),
+            MailFlag::Unread => return !self.letters.contains('S'),
             MailFlag::Draft => 'D',
             MailFlag::Flagged => 'F',
             MailFlag::Passed => 'P',

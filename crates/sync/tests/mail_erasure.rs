@@ -1,7 +1,7 @@
 //! Words of removed messages leave the index.
 
-use crate::mailbox::Mailbox;
-use larder_store::{Handle, Operation, WordPart};
+use crate::mailbox::{Mailbox, message};
+use larder_store::{BegunWordSegments, Handle, MailBatchBuilder, Operation, WordPart};
 use std::fs;
 
 /// Returns whether a word of text is in the index of words, and whether it is in the dictionary.
@@ -105,4 +105,31 @@ fn purged_messages_come_back_with_their_files_only() {
     assert_eq!(mailbox.find(""), expected);
     assert_eq!(mailbox.find("maildir:/Archive"), ["m5", "m6", "m7"]);
     assert_eq!(mailbox.find("word5"), ["m5"]);
+}
+
+/// A process that is killed before it writes the messages leaves their words.
+#[test]
+fn words_without_messages_are_never_found() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..3);
+    mailbox.sync();
+    let lock = mailbox.store.lock_mail_sync().unwrap();
+    let row = mailbox.store.next_mail_row(&lock).unwrap();
+    let mut builder = MailBatchBuilder::new(&[]);
+    let _unwritten = builder.prepare(row, message("m9", "note", "lonely").as_bytes(), 0);
+    let mut begun = BegunWordSegments::default();
+    let part = builder.encode_words();
+    mailbox.store.write_words_ahead(&part, row + 1, &mut begun).unwrap();
+    assert_eq!(mailbox.find("lonely"), [""; 0]);
+    // No merge drops the words of a message that may still come, and its row is not given again.
+    mailbox.store.erase_removed_words().unwrap();
+    assert_eq!(has_word(&mailbox, "lonely"), (true, true));
+    assert_eq!(mailbox.store.next_mail_row(&lock).unwrap(), row + 1);
+    drop(lock);
+    mailbox.write_numbered("cur", 3..4);
+    mailbox.sync();
+    assert_eq!(mailbox.find("lonely"), [""; 0]);
+    assert_eq!(mailbox.find("common").len(), 4);
+    mailbox.store.erase_removed_words().unwrap();
+    assert_eq!(has_word(&mailbox, "lonely"), (false, false));
 }

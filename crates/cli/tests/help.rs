@@ -164,7 +164,7 @@ fn the_fields_can_be_searched() {
     assert!(text.contains("\nfull_name             "), "{text}");
     let rows = home.json(&["fields"]);
     // Each table has a heading, and an empty line is between them.
-    assert_eq!(rows.len() + 7, text.lines().count());
+    assert_eq!(rows.len() + 9, text.lines().count());
     let windows = ["start", "end", "due", "created", "modified", "alarm"];
     for row in rows {
         let name = row["name"].as_str().unwrap();

@@ -1,6 +1,7 @@
 mod commit_list;
 mod correspondent_list;
 mod duplicate_groups;
+mod explanation;
 pub(super) mod field_list;
 pub(super) mod message_fields;
 pub(super) mod message_list;
@@ -11,6 +12,7 @@ mod snippets;
 mod thread_list;
 
 use self::commit_list::CommitGroup;
+use self::explanation::print_explanation;
 use self::field_list::{FieldListRow, ListFields};
 use self::message_list::MessageGroup;
 use self::query_args::QueryArgs;
@@ -19,7 +21,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::list_sources;
-use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, format_count};
+use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE};
 use crate::output_path::OutputFolder;
 use larder_date_phrase::DateRange;
 use larder_format::collection_type::suggest_any_field;
@@ -271,8 +273,8 @@ impl FindArgs {
         Ok(self.query_args.kind.is_none() && sources.iter().any(|source| source.name == *name))
     }
 
-    /// Returns whether the query has a term that contacts and calendars do not have, but messages or
-    /// commits of this kind.
+    /// Returns whether the query has a term that contacts and calendars do not have, but messages
+    /// or commits of this kind.
     fn is_only_of(&self, context: &CommandContext, kind: Kind) -> bool {
         // Without sources, the error of the other kinds has the better hint.
         !self.query_args.sexp
@@ -682,36 +684,4 @@ pub(super) fn calendar_item_row(
         item_format::first_location_line(&summary.location),
         true,
     )
-}
-
-fn print_explanation(
-    context: &mut CommandContext,
-    answer: &ResultSet,
-) -> Result<(), CommandFailure> {
-    let explain = &answer.explain;
-    if context.format == OutputFormat::Json {
-        context.out.print_json(&json!({
-            "query": explain.query, "plan": explain.plan, "order": explain.order,
-            "rows_read": explain.rows_read, "verified": explain.verified, "matched": explain.matched,
-            "returned": explain.returned,
-        }))?;
-        return Ok(());
-    }
-    let out = &mut context.out;
-    out.print_line(format!("query     {}", explain.query))?;
-    for (step, label) in explain.plan.iter().zip(["plan"].into_iter().chain(std::iter::repeat("")))
-    {
-        out.print_line(format!("{label:<8}  {step}"))?;
-    }
-    out.print_line(format!("order     {}", explain.order))?;
-    let counts = [
-        ("read", explain.rows_read, "row", " of the index, or of the full scan"),
-        ("verified", explain.verified, "item", ""),
-        ("matched", explain.matched, "item", ""),
-        ("returned", explain.returned, "item", ""),
-    ];
-    for (label, number, noun, suffix) in counts {
-        out.print_line(format!("{label:<8}  {}{suffix}", format_count(number, noun)))?;
-    }
-    Ok(())
 }

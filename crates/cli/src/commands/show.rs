@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 ///
 /// ID is the ID that `larder find` prints, or any unambiguous beginning of it; or `uid:TEXT`; or
 /// `COLLECTION/UID`; or the Message-ID of a message; or the ID of a thread; or the beginning of the
-/// hash of a commit. A message that is not indexed is shown by the path of its file, with a slash in
-/// it or `.eml` at its end, or `-` for standard input.
+/// hash of a commit. A message that is not indexed is shown by the path of its file, with a slash
+/// in it or `.eml` at its end, or `-` for standard input.
 /// `--format html` prints a page for a browser, which runs no script and loads nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {

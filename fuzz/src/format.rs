@@ -9,6 +9,9 @@ use larder_format::decoding as from;
 use larder_format::edit::{self, insert_uid};
 use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, find_contact_field};
 use larder_format::fold as text;
+use larder_format::mbox::{
+    MboxScanner, MboxSection, hash_message, is_message_end, strip_status, unquote,
+};
 use larder_format::message::Message;
 use larder_format::property::Property;
 use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
@@ -75,6 +78,37 @@ pub fn check_message(data: &[u8]) {
     };
     assert_eq!((summary.date, summary.size), (document.summary.date, document.summary.size));
     assert_eq!(summary.from.is_empty(), document.summary.from.is_empty());
+}
+
+/// Finds the messages of an mbox file, in pieces of any size: the same ones, which do not overlap,
+/// and whose hashes are those of their bytes.
+pub fn check_mbox(data: &[u8]) {
+    let scan = |piece: usize| {
+        let mut scanner = MboxScanner::new(0);
+        let mut is_end = |end: u64| {
+            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            data.get(end..).is_some_and(is_message_end)
+        };
+        data.chunks(piece).for_each(|bytes| scanner.push(bytes, &mut is_end));
+        scanner.finish()
+    };
+    let found = scan(data.len().max(1));
+    assert_eq!(scan(3), found);
+    let mut end = 0;
+    for message in found {
+        let section = message.section;
+        assert!(section.offset >= end, "messages overlap");
+        end = section.offset + section.length;
+        let place = |at| usize::try_from(at).unwrap_or(usize::MAX);
+        let Some(bytes) = data.get(place(section.offset)..place(end)) else {
+            panic!("a message is outside of the file");
+        };
+        let mut stripped = strip_status(bytes);
+        assert_eq!(hash_message(&stripped), section.hash);
+        unquote(&mut stripped);
+        let name = section.to_name(message.flags);
+        assert_eq!(MboxSection::parse_name(name.as_bytes()), Some(section));
+    }
 }
 
 /// The result of splitting; the parts of a rejected stretch are joined.

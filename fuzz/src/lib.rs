@@ -19,7 +19,7 @@ mod stored_formats;
 mod time;
 
 pub use crate::format::{
-    check_component, check_contact, check_decode, check_fold, check_join, check_lines,
+    check_component, check_contact, check_decode, check_fold, check_join, check_lines, check_mbox,
     check_message, check_split,
 };
 pub use crate::mail::{
@@ -41,6 +41,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("contact", check_contact),
     ("component", check_component),
     ("message", check_message),
+    ("mbox", check_mbox),
     ("mail_query", check_mail_query),
     ("snippets", check_snippets),
     ("tokenizer", check_tokenizer),

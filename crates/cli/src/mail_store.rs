@@ -333,7 +333,7 @@ pub(crate) fn open_message_row(
         let mut listed = mail.listed_labels()?;
         mail.labels_of(&mut listed, row)?.into_iter().map(str::to_string).collect()
     };
-    let found = paths.iter().find(|path| path.exists()).or(paths.first());
+    let found = paths.iter().find(|path| larder_sync::has_message_file(path)).or(paths.first());
     match found {
         Some(path) => match MessageFile::open(path) {
             Ok(file) => Ok(MessageFile { labels, ..file }),

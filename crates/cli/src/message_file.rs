@@ -32,8 +32,11 @@ impl MessageFile {
         let path = Path::new(operand);
         let is_path =
             operand == "-" || operand.starts_with(['/', '.']) || operand.ends_with(".eml");
-        let is_file =
-            || operand.contains('/') && path.metadata().is_ok_and(|found| !found.is_dir());
+        let is_file = || {
+            operand.contains('/')
+                && (path.metadata().is_ok_and(|found| !found.is_dir())
+                    || larder_sync::is_mbox_message(path))
+        };
         if is_path || is_file() { MessageFile::open(path).map(Some) } else { Ok(None) }
     }
 
@@ -41,7 +44,7 @@ impl MessageFile {
     pub(crate) fn open(path: &Path) -> Result<MessageFile, CommandFailure> {
         let (path, bytes) = match path.as_os_str() == "-" {
             true => (None, read_to_limit(std::io::stdin().lock())),
-            false => (Some(path), std::fs::File::open(path).and_then(read_to_limit)),
+            false => (Some(path), larder_sync::read_message_file(path, MAX_MESSAGE_BYTES)),
         };
         let name = path.unwrap_or(Path::new("standard input"));
         let bytes = bytes.map_err(|error| CommandFailure::from_file_error(name, &error))?;

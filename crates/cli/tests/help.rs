@@ -84,7 +84,7 @@ fn the_help_lists_the_commands() {
       purge        Permanently delete items and their whole history from the store
       collections  List, create, rename, index or remove collections
       export       Export a collection; every item is written byte for byte as it is stored
-      sources      Register maildirs and git repositories, list them, or forget them
+      sources      Register maildirs, files of mail and git repositories, list them, or forget them
       sync         Bring the index of registered maildirs and git repositories up to date
       searches     List saved searches with their counts, define or remove them
       labels       List the labels of messages, export and import them, rename and remove labels

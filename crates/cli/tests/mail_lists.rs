@@ -216,7 +216,7 @@ fn links_stand_in_a_maildir_of_their_own() {
     assert_eq!((names("cur"), names("new")), ("3.host:2,FS".into(), String::new()));
     // The links are no second copy of the messages for a source.
     let run = home.code(&["sources", "add", "links", "--into", "links"], 2);
-    assert!(run.stderr().contains("is no maildir"), "{}", run.stderr());
+    assert!(run.stderr().contains("has no mail"), "{}", run.stderr());
     // Links of others and files of a mail program stay.
     home.write("links/cur/note", "");
     std::os::unix::fs::symlink("/nowhere", home.work("links/new/own")).unwrap();
@@ -383,4 +383,39 @@ fn converters_are_configured() {
     ! hint: see docs/configuration.md
     exit 2
     "#);
+}
+
+/// Messages of an mbox file are listed, shown and saved; they have no files of their own.
+#[test]
+fn mbox_files_are_sources() {
+    let home = Home::new();
+    let message = |id: &str, body: &str| {
+        format!(
+            "From a Wed Jan  1 10:00:00 2020\nMessage-ID: <{id}>\nFrom: Anna <a@x.example>\n\
+             Subject: Old {id}\nDate: 01 Jan 2020 10:00:00 +0000\nStatus: RO\n\n{body}\n\n"
+        )
+    };
+    home.write("old.mbox", message("m1", "walrus") + &message("m2", ">From the sea"));
+    home.write("old.mbox.gz", b"\x1f\x8b\x08\0");
+    let added = home.ok(&["sources", "add", "old.mbox", "--into", "old"]);
+    assert!(added.contains("(1 mbox file)"), "{added}");
+    home.ok(&["sync"]);
+    assert_eq!(home.json(&["sources"])[0]["type"], "files");
+    let files = home.ok(&["find", "--kind", "message", "--files", "--sort", "subject", "old"]);
+    let files: Vec<&str> = files.lines().collect();
+    assert_eq!(files.len(), 2);
+    assert!(files[0].contains("/old.mbox/1577872800.32+"), "{files:?}");
+    assert!(home.ok(&["show", files[0]]).contains("walrus"));
+    assert!(home.ok(&["show", "m2"]).ends_with("\nFrom the sea\n"));
+    let raw = home.ok(&["show", "m2", "--raw"]);
+    assert!(raw.contains("Status: RO\n") && raw.contains("\nFrom the sea\n"), "{raw}");
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "flag:seen"]).trim(), "2");
+    let run = home.code(&["find", "--kind", "message", "old", "--links", "links"], 0);
+    assert!(run.stderr().contains("2 messages in mbox files"), "{}", run.stderr());
+    let run = home.code(&["sources", "add", "old.mbox.gz", "--into", "z"], 2);
+    assert!(run.stderr().contains("compressed with gzip"), "{}", run.stderr());
+    // Another message at this place is not taken for it.
+    home.write("old.mbox", message("m3", "walrus and more"));
+    let run = home.run(&["show", "m1"]);
+    assert!(run.code != 0 && run.stderr().contains("larder sync"), "{}", run.stderr());
 }

@@ -18,6 +18,7 @@
 //! | `item_identity`, `item_revision` | UIDs and the equality of items; the revision of a component |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
 //! | `message`, `maildir_name` | a mail message; the flags in the name of its file |
+//! | `mbox` | the messages in an mbox file |
 //! | `commit` | a commit of git |
 //! | `html_text`, `safe_html` | HTML as plain text, and without anything that runs or loads |
 //! | `kind`, `collection_type` | the tables of kinds and of types of collections |
@@ -57,6 +58,7 @@ pub mod kind;
 pub mod label;
 pub mod label_dump;
 pub mod maildir_name;
+pub mod mbox;
 pub mod message;
 pub mod parsed_source;
 pub mod phone;

@@ -18,6 +18,7 @@ mod field;
 mod fold;
 mod identity;
 mod line;
+mod mbox;
 mod message;
 mod oracle;
 #[cfg(feature = "phone")]

@@ -23,7 +23,8 @@
 //! | `import` | import into collections |
 //! | `label_exchange` | dumps of labels, for notmuch and mu |
 //! | `link_folder` | maildirs of symbolic links |
-//! | `maildir` | the folders and files of a maildir |
+//! | `maildir` | the folders and files of a maildir, or of a tree of mail files |
+//! | `mbox_file` | the messages of an mbox file |
 //! | `mail_rules` | saved searches that label new mail |
 //! | `mail_sync` | bringing the index of a maildir up to date |
 //! | `sources` | the registered maildirs |
@@ -45,6 +46,7 @@ mod mail_rules;
 mod mail_sync;
 mod mail_watch;
 pub mod maildir;
+mod mbox_file;
 mod sources;
 mod sync_round;
 
@@ -71,9 +73,11 @@ pub use crate::mail_rules::{
 };
 pub use crate::mail_sync::{
     DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncProblem, MailSyncProgress, MailSyncReport,
-    is_mail_outdated, sync_locked_maildir, sync_maildir,
+    is_mail_outdated, sync_locked_mail, sync_maildir,
 };
 pub use crate::mail_watch::{MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker};
+pub use crate::maildir::MailSourceFormat;
+pub use crate::mbox_file::{has_message_file, is_mbox_message, read_message_file};
 pub use crate::sources::{
     ForgottenSource, MailSource, SourceType, add_mail_source, add_source, find_overlapping_source,
     list_mail_sources, list_sources, map_mail_roots, map_source_paths, match_indexed_sources,

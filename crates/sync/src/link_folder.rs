@@ -5,6 +5,7 @@
 //! The marker is a file `.noindex`, so that the messages are not indexed twice.
 
 use crate::error::Error;
+use crate::mbox_file::is_mbox_message;
 use rustc_hash::FxHasher;
 use std::ffi::OsString;
 use std::fs;
@@ -22,6 +23,8 @@ pub struct LinkReport {
     pub kept: usize,
     /// Links that were removed before.
     pub removed: usize,
+    /// Messages in mbox files, which have no file to link to.
+    pub left_out: usize,
 }
 
 /// The digits at the start of the name of a link.
@@ -68,6 +71,10 @@ pub fn link_messages(
         }
     }
     for file in files {
+        if is_mbox_message(file) {
+            report.left_out += 1;
+            continue;
+        }
         let link = folder.join(link_name(file));
         match std::os::unix::fs::symlink(file, &link) {
             Ok(()) => report.added += 1,

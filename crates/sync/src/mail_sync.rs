@@ -20,13 +20,15 @@ mod message_writer;
 use crate::attachment_conversion::{ConversionFailure, ConversionRun, ConverterSettings};
 use crate::error::Error;
 use crate::maildir::{
-    DirectoryState, MaildirDirectory, MaildirProblem, MaildirProblemReason, find_absent_folder,
-    scan_maildir,
+    DirectoryContents, DirectoryState, MailSourceFormat, MaildirDirectory, MaildirProblem,
+    MaildirProblemReason, find_absent_folder, scan_mail,
 };
+use crate::mbox_file::MboxFile;
 use file_changes::{
     DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, ResolvedChanges,
     sort_newest_first,
 };
+use larder_format::mbox::MboxMessage;
 use larder_store::{
     BatchChange, MailBatch, MailBatchBuilder, MailChange, MailSyncLock, Operation, Reader,
     ReadingRules, Store,
@@ -132,6 +134,7 @@ pub struct MailSyncProgress {
 struct MailSync<'s> {
     store: &'s mut Store,
     root: &'s Path,
+    format: MailSourceFormat,
     collection: &'s str,
     options: &'s MailSyncOptions,
     operation: Operation,
@@ -155,18 +158,19 @@ pub fn sync_maildir(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<MailSyncReport, Error> {
     let lock = store.lock_mail_sync()?;
-    sync_locked_maildir(store, &lock, root, collection, options, report_progress, is_cancelled)
+    let root = (root, MailSourceFormat::Maildir);
+    sync_locked_mail(store, &lock, root, collection, options, report_progress, is_cancelled)
 }
 
-/// Brings the index of the maildir at `root` up to date, as [`sync_maildir`], while the caller
-/// holds the lock.
+/// Brings the index of the mail at a root up to date, as [`sync_maildir`], while the caller holds
+/// the lock.
 ///
 /// # Errors
 /// As [`sync_maildir`].
-pub fn sync_locked_maildir(
+pub fn sync_locked_mail(
     store: &mut Store,
     lock: &MailSyncLock,
-    root: &Path,
+    (root, format): (&Path, MailSourceFormat),
     collection: &str,
     options: &MailSyncOptions,
     report_progress: &mut dyn FnMut(MailSyncProgress),
@@ -176,6 +180,7 @@ pub fn sync_locked_maildir(
     let mut sync = MailSync {
         store,
         root,
+        format,
         collection,
         options,
         operation: Operation::new("sync", collection, now_milliseconds()),
@@ -221,21 +226,26 @@ impl MailSync<'_> {
     ) -> Result<(), Error> {
         let scanned_at = now_milliseconds() / 1000;
         let unreadable = |source| Error::Maildir { path: self.root.to_path_buf(), source };
-        let scan = scan_maildir(self.root).map_err(unreadable)?;
+        let scan = scan_mail(self.root, self.format).map_err(unreadable)?;
         let known = self.read_known_directories()?;
         if scan.directories.is_empty() && !known.is_empty() {
             return Err(Error::EmptyMaildir { path: self.root.to_path_buf() });
         }
         self.report.directories = scan.directories.len();
         self.report.scanned_folders.clone_from(&scan.folders);
-        let paths = scan.directories.iter().map(|directory| directory.path.clone());
-        self.report.scanned_folders.extend(paths);
+        let folders =
+            scan.directories.iter().filter(|one| one.contents == DirectoryContents::Maildir);
+        self.report.scanned_folders.extend(folders.map(|directory| directory.path.clone()));
         self.report.problems.extend(scan.problems.iter().map(problem_of));
         let mut listings = Vec::new();
         for directory in &scan.directories {
             let path = self.relative_path(directory);
             let state = encode_state(&directory.state);
             let record = known.iter().find(|record| record.path == path);
+            if directory.contents == DirectoryContents::Mbox {
+                listings.extend(self.list_mbox(directory, path, scanned_at, record));
+                continue;
+            }
             let is_unchanged = record.is_some_and(|record| record.state == state);
             let is_frozen =
                 directory.has_noupdate && record.is_some_and(|one| !one.state.is_empty());
@@ -259,6 +269,11 @@ impl MailSync<'_> {
             .filter(is_gone)
             .map(|record| {
                 let path = self.root.join(OsStr::from_bytes(&record.path));
+                // A folder that has no messages any more may be one in which a disk was mounted.
+                let path = match self.format {
+                    MailSourceFormat::Maildir => path,
+                    MailSourceFormat::Files => path.join("cur"),
+                };
                 let absent_folder = find_absent_folder(self.root, &path);
                 GoneDirectory { directory: record.clone(), absent_folder }
             })
@@ -304,6 +319,57 @@ impl MailSync<'_> {
         path.as_os_str().as_bytes().to_vec()
     }
 
+    /// Lists the messages of an mbox file, or those that were added to it; `None`: it did not
+    /// change. One that cannot be read keeps the messages that are known of it.
+    fn list_mbox(
+        &mut self,
+        directory: &MaildirDirectory,
+        path: Vec<u8>,
+        scanned_at: i64,
+        known: Option<&KnownDirectory>,
+    ) -> Option<DirectoryListing> {
+        let known_state = known.map_or(&[][..], |known| known.state.as_slice());
+        if directory.has_noupdate && !known_state.is_empty() && !self.options.is_full {
+            return None;
+        }
+        let mut listing = DirectoryListing {
+            path,
+            folder: directory.folder.as_os_str().as_bytes().to_vec(),
+            is_new: false,
+            finds_edits: false,
+            is_addition: false,
+            mbox_changed: Some(0),
+            state: Vec::new(),
+            known: known.cloned(),
+            files: None,
+        };
+        let known_state = if self.options.is_full { &[] } else { known_state };
+        let scan =
+            MboxFile::open(&directory.path).and_then(|file| match file.is_known(known_state) {
+                true => Ok(None),
+                false => file.scan(known_state, scanned_at).map(Some),
+            });
+        match scan {
+            Ok(None) => return None,
+            Ok(Some(found)) => {
+                let messages = found.messages.iter();
+                let name = |one: &MboxMessage| one.section.to_name(one.flags).into_bytes();
+                listing.files = Some(messages.map(|one| (name(one), one.section.hash)).collect());
+                listing.is_addition = found.is_addition;
+                listing.mbox_changed = Some(found.changed);
+                listing.state = found.state;
+            }
+            // It was removed after the scan.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.report.problems.push(MailSyncProblem {
+                path: directory.path.clone(),
+                reason: error.to_string(),
+                is_left_out: true,
+            }),
+        }
+        Some(listing)
+    }
+
     /// Lists a directory. One that cannot be listed keeps the files that are known of it.
     fn list(
         &mut self,
@@ -318,6 +384,8 @@ impl MailSync<'_> {
             folder: directory.folder.as_os_str().as_bytes().to_vec(),
             is_new: directory.is_new,
             finds_edits: self.finds_edits(directory),
+            is_addition: false,
+            mbox_changed: None,
             state: if directory.state.is_settled(scanned_at) { state } else { Vec::new() },
             known: known.cloned(),
             files: None,

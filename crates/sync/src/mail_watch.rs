@@ -13,6 +13,7 @@
 
 use crate::error::Error;
 use crate::mail_sync::MailSyncOptions;
+use crate::maildir::MailSourceFormat;
 use crate::sources::MailSource;
 use crate::sync_round::{MailStores, SyncRound, SyncRoundEvent, sync_mail_sources};
 use larder_store::{CommitWatcher, DirectoryChange, DirectoryWatcher, WatchOutcome};
@@ -410,6 +411,14 @@ impl MailWatch {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         if folder == "cur" || folder == "new" {
             return !name.as_encoded_bytes().starts_with(b".");
+        }
+        let is_of_file_source = self.sources.iter().any(|source| {
+            source.format == MailSourceFormat::Files
+                && (path.starts_with(&source.path) || source.path == *path)
+        });
+        // Mail programs keep their own files beside these, too, but those have any name.
+        if is_of_file_source && !name.as_encoded_bytes().starts_with(b".") {
+            return path.extension().is_none_or(|ending| ending != "msf" && ending != "lock");
         }
         let is_folder = || match change {
             DirectoryChange::Added(_) => path.is_dir(),

@@ -1,4 +1,5 @@
-//! The folders and files of a maildir (maildir(5)), at any depth, without reading a message.
+//! The folders and files of a maildir (maildir(5)), at any depth, without reading a message; and
+//! mbox files and folders of .eml files.
 //!
 //! A scan finds the directories `cur` and `new` below a root. Their modification times tell which
 //! of them changed since an earlier scan; only those need to be listed, and a list has the name and
@@ -12,12 +13,19 @@
 //!   is listed once: under its own path, else under that of the first link by name.
 //! * What cannot be listed is reported, and the rest is listed.
 //!
+//! A tree of mbox and .eml files is scanned in the same way: an mbox file is a directory of
+//! messages (`mbox_file`), and so is a folder with files `*.eml`. Any file that begins with `From `
+//! is an mbox file, as those of Thunderbird have no ending; a folder `Inbox.sbd` has the folders
+//! below `Inbox`.
+//!
 //! Separate from `import`, which reads files into the store: here the files stay where they are.
 
+use crate::mbox_file::MboxFile;
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, FileType, Metadata};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirEntryExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -36,7 +44,28 @@ pub struct MaildirScan {
     pub problems: Vec<MaildirProblem>,
 }
 
-/// A directory `cur` or `new`.
+/// The files of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MailSourceFormat {
+    /// Maildirs.
+    #[default]
+    Maildir,
+    /// Mbox files, and folders of .eml files.
+    Files,
+}
+
+/// The messages of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirectoryContents {
+    /// It is `cur` or `new`: all files.
+    Maildir,
+    /// It is a folder: the files `*.eml`.
+    EmlFiles,
+    /// It is an mbox file.
+    Mbox,
+}
+
+/// A directory `cur` or `new`, or what stands for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaildirDirectory {
     /// The path.
@@ -45,6 +74,8 @@ pub struct MaildirDirectory {
     pub folder: PathBuf,
     /// It is `new`: a mail reader has not seen its messages.
     pub is_new: bool,
+    /// Its messages.
+    pub contents: DirectoryContents,
     /// The folder has a file `.noupdate`: mu lists it only if all folders are read again.
     pub has_noupdate: bool,
     /// Its state before it was listed.
@@ -71,7 +102,7 @@ impl DirectoryState {
     /// The resolution of the times of common file systems; FAT has two seconds.
     pub const MIN_AGE_SECONDS: i64 = 2;
 
-    fn from_metadata(metadata: &Metadata) -> DirectoryState {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> DirectoryState {
         DirectoryState {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -132,9 +163,28 @@ pub enum MaildirProblemReason {
 /// # Errors
 /// The root cannot be listed.
 pub fn scan_maildir(root: &Path) -> io::Result<MaildirScan> {
-    let mut scanner =
-        Scanner { scan: MaildirScan::default(), visited: HashSet::new(), links: VecDeque::new() };
+    scan_mail(root, MailSourceFormat::Maildir)
+}
+
+/// Finds the directories with messages below a root of a format.
+///
+/// # Errors
+/// The root cannot be listed, or is an mbox file that cannot be read.
+pub fn scan_mail(root: &Path, format: MailSourceFormat) -> io::Result<MaildirScan> {
+    let mut scanner = Scanner {
+        format,
+        scan: MaildirScan::default(),
+        visited: HashSet::new(),
+        links: VecDeque::new(),
+    };
     let metadata = fs::metadata(root)?;
+    if format == MailSourceFormat::Files && metadata.is_file() {
+        scanner.scan.folders.extend(root.parent().map(Path::to_path_buf));
+        if MboxFile::has_form(root)? {
+            scanner.add_directory(root, Path::new(""), &metadata, DirectoryContents::Mbox);
+        }
+        return Ok(scanner.scan);
+    }
     // A root that is missing is an error; below it, a folder may vanish during the scan.
     drop(fs::read_dir(root)?);
     scanner.scan_folder(root, Path::new(""), &metadata, 0);
@@ -144,6 +194,23 @@ pub fn scan_maildir(root: &Path) -> io::Result<MaildirScan> {
     scanner.scan.directories.sort_by(|a, b| a.path.cmp(&b.path));
     scanner.scan.problems.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(scanner.scan)
+}
+
+/// Returns the format of the mail at a path, and its directories; `None`: there is none.
+///
+/// # Errors
+/// The path cannot be read.
+pub fn detect_mail_source(root: &Path) -> io::Result<Option<(MailSourceFormat, MaildirScan)>> {
+    let is_folder = fs::metadata(root)?.is_dir();
+    for format in [MailSourceFormat::Maildir, MailSourceFormat::Files] {
+        if is_folder || format == MailSourceFormat::Files {
+            let scan = scan_mail(root, format)?;
+            if !scan.directories.is_empty() {
+                return Ok(Some((format, scan)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the folder at or above a directory, below the root, in which a disk may have been
@@ -171,6 +238,7 @@ pub fn find_absent_folder(root: &Path, directory: &Path) -> Option<PathBuf> {
 }
 
 struct Scanner {
+    format: MailSourceFormat,
     scan: MaildirScan,
     /// The devices and inodes of the folders that were listed.
     visited: HashSet<(u64, u64)>,
@@ -210,11 +278,16 @@ impl Scanner {
         }
         let has_noupdate = has(".noupdate");
         let mut subfolders = Vec::new();
+        let is_maildir = self.format == MailSourceFormat::Maildir;
+        if !is_maildir {
+            self.scan_files(path, folder, metadata, &entries, has_noupdate);
+        }
         for entry in &entries {
             let name = entry.file_name();
             let Ok(file_type) = entry.file_type() else { continue };
+            let is_left_out = if is_maildir { name == "tmp" } else { is_hidden(&name) };
             // The type is known without a call for each file.
-            if name != "tmp" && (file_type.is_dir() || file_type.is_symlink()) {
+            if !is_left_out && (file_type.is_dir() || file_type.is_symlink()) {
                 let (path, parent) = (entry.path(), folder.to_path_buf());
                 let subfolder = Subfolder { path, name, parent, parent_depth: depth, has_noupdate };
                 subfolders.push((file_type.is_symlink(), subfolder));
@@ -229,6 +302,76 @@ impl Scanner {
         }
     }
 
+    /// Finds the messages of a folder that is no maildir.
+    fn scan_files(
+        &mut self,
+        path: &Path,
+        folder: &Path,
+        metadata: &Metadata,
+        entries: &[DirEntry],
+        has_noupdate: bool,
+    ) {
+        let (mut has_eml, mut found) = (false, self.scan.directories.len());
+        for entry in entries {
+            let (name, path) = (entry.file_name(), entry.path());
+            if is_hidden(&name) {
+                continue;
+            }
+            if is_eml(&name) {
+                has_eml = true;
+                continue;
+            }
+            let is_file = |file_type: FileType| file_type.is_file() || file_type.is_symlink();
+            if !entry.file_type().is_ok_and(is_file) {
+                continue;
+            }
+            let metadata = match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_file() => metadata,
+                Ok(_) => continue,
+                Err(error) => {
+                    self.report_error(&path, error);
+                    continue;
+                }
+            };
+            match MboxFile::has_form(&path) {
+                Ok(true) => {
+                    let folder = folder.join(trim_ending(&name, ".mbox"));
+                    self.add_directory(&path, &folder, &metadata, DirectoryContents::Mbox);
+                }
+                Ok(false) => {}
+                Err(error) => self.report_error(&path, error),
+            }
+        }
+        if has_eml {
+            self.add_directory(path, folder, metadata, DirectoryContents::EmlFiles);
+        }
+        while let Some(directory) = self.scan.directories.get_mut(found) {
+            directory.has_noupdate = has_noupdate;
+            found += 1;
+        }
+    }
+
+    fn add_directory(
+        &mut self,
+        path: &Path,
+        folder: &Path,
+        metadata: &Metadata,
+        contents: DirectoryContents,
+    ) {
+        // A folder was visited before; a file may have several names.
+        let identity = (metadata.dev(), metadata.ino());
+        if contents == DirectoryContents::EmlFiles || self.visited.insert(identity) {
+            self.scan.directories.push(MaildirDirectory {
+                path: path.to_path_buf(),
+                folder: folder.to_path_buf(),
+                is_new: false,
+                contents,
+                has_noupdate: false,
+                state: DirectoryState::from_metadata(metadata),
+            });
+        }
+    }
+
     fn scan_subfolder(&mut self, subfolder: &Subfolder) {
         let Subfolder { path, name, parent, .. } = subfolder;
         let metadata = match fs::metadata(path) {
@@ -237,7 +380,9 @@ impl Scanner {
             // A link to nowhere leads to no folder.
             Err(error) => return self.report_error(path, error),
         };
-        if name != "cur" && name != "new" {
+        let is_files = self.format == MailSourceFormat::Files;
+        if is_files || name != "cur" && name != "new" {
+            let name = if is_files { trim_ending(name, ".sbd") } else { name };
             let (folder, depth) = (parent.join(name), subfolder.parent_depth + 1);
             return self.scan_folder(path, &folder, &metadata, depth);
         }
@@ -246,6 +391,7 @@ impl Scanner {
                 path: path.clone(),
                 folder: parent.clone(),
                 is_new: name == "new",
+                contents: DirectoryContents::Maildir,
                 has_noupdate: subfolder.has_noupdate,
                 state: DirectoryState::from_metadata(&metadata),
             });
@@ -282,7 +428,8 @@ impl MaildirDirectory {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             let name = entry.file_name();
-            if is_hidden(&name) {
+            let is_eml_folder = self.contents == DirectoryContents::EmlFiles;
+            if is_hidden(&name) || is_eml_folder && !is_eml(&name) {
                 continue;
             }
             match self.file_type(&entry) {
@@ -318,6 +465,16 @@ impl MaildirDirectory {
 
 fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
+}
+
+fn is_eml(name: &OsStr) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("eml"))
+}
+
+/// Returns a name without an ending.
+fn trim_ending<'n>(name: &'n OsStr, ending: &str) -> &'n OsStr {
+    let trimmed = name.as_bytes().strip_suffix(ending.as_bytes());
+    trimmed.filter(|trimmed| !trimmed.is_empty()).map_or(name, OsStr::from_bytes)
 }
 
 fn is_special(file_type: FileType) -> bool {

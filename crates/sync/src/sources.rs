@@ -1,4 +1,5 @@
-//! The registered sources: which maildirs and repositories belong to which collections.
+//! The registered sources: which maildirs, files of mail and repositories belong to which
+//! collections.
 //!
 //! A source is a collection of messages or commits in `data.db` whose properties name the path; so
 //! it has checksums, a history, and can be undone like any other change. The messages themselves
@@ -8,6 +9,7 @@
 //! removes.
 
 use crate::error::Error;
+use crate::maildir::MailSourceFormat;
 use larder_store::{
     BatchChange, CollectionProperties, Kind, MailChange, MailSyncLock, Operation, Reader, Store,
 };
@@ -21,10 +23,13 @@ use std::path::{Path, PathBuf};
 /// The number of files that a batch removes.
 const FILES_PER_BATCH: usize = 2000;
 
+/// The property line of the path of mbox and .eml files.
+const FILES_PROPERTY: &[u8] = b"X-LARDER-MAIL-FILES:";
+
 /// The type of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SourceType {
-    /// A maildir, with messages.
+    /// A maildir, or files of mail, with messages.
     Maildir,
     /// A git repository, with commits.
     Repository,
@@ -58,13 +63,15 @@ impl SourceType {
     }
 }
 
-/// A registered maildir or repository.
+/// A registered maildir, mbox file, folder of mbox and .eml files, or repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailSource {
     /// The name of its collection.
     pub name: String,
     /// The absolute path.
     pub path: PathBuf,
+    /// The files of a source of mail.
+    pub format: MailSourceFormat,
     /// The key of the handles of its items.
     pub handle_key: Vec<u8>,
 }
@@ -78,7 +85,7 @@ pub struct ForgottenSource {
     pub files: usize,
 }
 
-/// Returns the registered maildirs, in the order of their registration.
+/// Returns the registered sources, in the order of their registration.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -95,9 +102,14 @@ pub fn list_sources(reader: &Reader, source_type: SourceType) -> Result<Vec<Mail
     let collections = reader.collections().list_properties(collection_type)?;
     let sources = collections.into_iter().filter_map(|collection| {
         let properties = collection.properties?;
-        let path = properties.strip_prefix(source_type.property())?;
+        let files = properties.strip_prefix(FILES_PROPERTY);
+        let files = files.filter(|_| source_type == SourceType::Maildir);
+        let (format, path) = match files {
+            Some(path) => (MailSourceFormat::Files, path),
+            None => (MailSourceFormat::Maildir, properties.strip_prefix(source_type.property())?),
+        };
         let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-        Some(MailSource { name: collection.name, path, handle_key: collection.handle_key })
+        Some(MailSource { name: collection.name, path, format, handle_key: collection.handle_key })
     });
     Ok(sources.collect())
 }
@@ -214,12 +226,22 @@ pub fn match_indexed_sources(
     Ok(forgotten)
 }
 
-/// Registers the maildir at an absolute path under a name. A source of that name gets the new path.
+/// Registers the mail at an absolute path under a name. A source of that name gets the new path.
 ///
 /// # Errors
 /// A collection of another type has the name, or the store cannot be written.
-pub fn add_mail_source(store: &mut Store, name: &str, path: &Path, at: i64) -> Result<(), Error> {
-    add_source(store, SourceType::Maildir, name, path, at)
+pub fn add_mail_source(
+    store: &mut Store,
+    name: &str,
+    path: &Path,
+    format: MailSourceFormat,
+    at: i64,
+) -> Result<(), Error> {
+    let property = match format {
+        MailSourceFormat::Maildir => SourceType::Maildir.property(),
+        MailSourceFormat::Files => FILES_PROPERTY,
+    };
+    register_source(store, SourceType::Maildir.kind(), property, name, path, at)
 }
 
 /// Registers the source at an absolute path under a name. A source of that name gets the new path.
@@ -233,11 +255,22 @@ pub fn add_source(
     path: &Path,
     at: i64,
 ) -> Result<(), Error> {
+    register_source(store, source_type.kind(), source_type.property(), name, path, at)
+}
+
+fn register_source(
+    store: &mut Store,
+    kind: Kind,
+    property: &[u8],
+    name: &str,
+    path: &Path,
+    at: i64,
+) -> Result<(), Error> {
     let detail = format!("{name} {}", path.display());
     let mut operation = Operation::new("sources add", &detail, at);
-    let properties = [source_type.property(), path.as_os_str().as_bytes()].concat();
+    let properties = [property, path.as_os_str().as_bytes()].concat();
     let changes = vec![
-        BatchChange::CreateCollection(name.to_string(), source_type.kind()),
+        BatchChange::CreateCollection(name.to_string(), kind),
         BatchChange::SetCollectionProperties(name.to_string(), Some(properties)),
     ];
     store.apply(&mut operation, changes)?;

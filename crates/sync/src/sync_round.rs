@@ -6,7 +6,7 @@
 use crate::commit_sync::{CommitSyncOptions, CommitSyncReport, sync_locked_commits};
 use crate::error::Error;
 use crate::git_repository::{GitRepository, StartGit};
-use crate::mail_sync::{MailSyncOptions, MailSyncProgress, MailSyncReport, sync_locked_maildir};
+use crate::mail_sync::{MailSyncOptions, MailSyncProgress, MailSyncReport, sync_locked_mail};
 use crate::sources::{
     ForgottenSource, MailSource, SourceType, list_sources, match_indexed_sources,
 };
@@ -88,10 +88,10 @@ pub fn sync_mail_sources(
         if !round.names.is_empty() && !round.names.contains(&source.name) {
             continue;
         }
-        let report = sync_locked_maildir(
+        let report = sync_locked_mail(
             &mut index,
             &lock,
-            &source.path,
+            (&source.path, source.format),
             &source.name,
             round.options,
             &mut |progress| report_event(SyncRoundEvent::Progress(progress)),

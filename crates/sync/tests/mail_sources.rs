@@ -4,8 +4,8 @@ use crate::mail_sync::{set_old, small_batches};
 use crate::mailbox::{find_rows, message};
 use larder_store::{BatchChange, DataDirectory, Operation, Reader, Store, StoreFile, StoreOptions};
 use larder_sync::{
-    MailStores, SyncRound, SyncRoundEvent, add_mail_source, find_overlapping_source,
-    map_mail_roots, remove_mail_source, sync_mail_sources,
+    MailSourceFormat, MailStores, SyncRound, SyncRoundEvent, add_mail_source,
+    find_overlapping_source, map_mail_roots, remove_mail_source, sync_mail_sources,
 };
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -47,7 +47,9 @@ impl MailHome {
     }
 
     pub(crate) fn add(&self, name: &str, maildir: &Path) {
-        self.change_data(|store| add_mail_source(store, name, maildir, 0).unwrap());
+        self.change_data(|store| {
+            add_mail_source(store, name, maildir, MailSourceFormat::Maildir, 0).unwrap();
+        });
     }
 
     fn rename(&self, names: &[(&str, &str)]) {

@@ -38,6 +38,7 @@ mod mail_view;
 mod mail_watch;
 mod mailbox;
 mod maildir;
+mod mbox_sources;
 mod message_lists;
 mod rejects;
 mod repetition;

@@ -10,13 +10,13 @@ use crate::machine_time::now_milliseconds;
 use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
 use crate::output::{format_count, sanitize_line};
 use crate::table::format_columns;
-use larder_sync::SourceType;
 use larder_sync::git_repository::is_repository_folder;
-use larder_sync::maildir::scan_maildir;
+use larder_sync::maildir::{DirectoryContents, MaildirScan, detect_mail_source};
+use larder_sync::{MailSourceFormat, SourceType};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Register maildirs and git repositories, list them, or forget them
+/// Register maildirs, files of mail and git repositories, list them, or forget them
 ///
 /// Messages and commits stay where they are; `larder sync` indexes them, and `larder find --kind
 /// message` or `--kind commit` searches them.
@@ -30,12 +30,12 @@ pub(crate) struct SourcesArgs {
 enum SourcesCommand {
     /// List the sources with the number of their messages or commits (the default)
     List,
-    /// Register a maildir, or a git repository
+    /// Register a maildir, an mbox file, a folder of mbox and .eml files, or a git repository
     ///
     /// A maildir is a folder with `cur` and `new`, or a tree of such folders. A repository is a
     /// work tree, a folder `.git`, or a bare repository; it is read through git and never changed.
     Add {
-        /// The maildir or the repository
+        /// The maildir, the mbox file, the folder or the repository
         path: PathBuf,
         /// The name of the collection [default: mail, or the name of the repository's folder]
         #[arg(long, value_name = "NAME")]
@@ -74,7 +74,7 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
         let path = sanitize_line(&source.path.display().to_string());
         if context.format == OutputFormat::Json {
             let object = json!({
-                "name": source.name, "type": source_type.name(), "path": path,
+                "name": source.name, "type": type_name(source_type, source.format), "path": path,
                 kind.plural(): count,
             });
             context.out.print_json(&object)?;
@@ -86,7 +86,9 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
         context.out.print_line(line)?;
     }
     if is_empty && context.format == OutputFormat::Text {
-        context.print_note("no sources; to register a maildir: larder sources add MAILDIR");
+        context.print_note(
+            "no sources; to register a maildir or an mbox file: larder sources add PATH",
+        );
     }
     Ok(if is_empty { CommandStatus::NothingFound } else { CommandStatus::Done })
 }
@@ -167,19 +169,15 @@ fn add_maildir(
     path: &Path,
     name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
-    let scan =
-        scan_maildir(path).map_err(|error| CommandFailure::from_file_error(maildir, &error))?;
+    let found = detect_mail_source(path);
+    let found = found.map_err(|error| CommandFailure::from_file_error(maildir, &error))?;
     let shown = sanitize_line(&path.display().to_string());
-    if scan.directories.is_empty() {
-        let message = format!("{shown} is no maildir: it has no directory `cur` or `new`");
-        return Err(CommandFailure::new(FailureKind::Usage, message)
-            .with_hint("name the folder above your mail folders, or a git repository"));
-    }
+    let Some((format, scan)) = found else { return Err(no_mail_failure(path)) };
     let sources = list_sources(context)?;
     let known = sources.iter().find(|source| source.name == name);
     if let Some(known) = known.filter(|known| known.path != path) {
         let known = sanitize_line(&known.path.display().to_string());
-        let message = format!("the name {} belongs to the maildir {known}", sanitize_line(name));
+        let message = format!("the name {} belongs to the source {known}", sanitize_line(name));
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("choose another name with --into"));
     }
@@ -193,18 +191,59 @@ fn add_maildir(
             .with_hint(format!("larder sources remove {other} makes room for it")));
     }
     let mut store = context.open_or_create_store()?;
-    larder_sync::add_mail_source(&mut store, name, path, now_milliseconds())?;
+    larder_sync::add_mail_source(&mut store, name, path, format, now_milliseconds())?;
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({ "name": name, "path": shown }))?;
     } else {
-        let folders = format_count(scan.directories.len() as u64, "directory");
-        let folders = folders.replace("directorys", "directories");
+        let folders = count_directories(&scan);
         let name = sanitize_line(name);
         context
             .out
             .print_line(format!("{name} is {shown} ({folders}); to index it: larder sync"))?;
     }
     Ok(CommandStatus::Done)
+}
+
+/// Returns the name of a type in JSON.
+fn type_name(source_type: SourceType, format: MailSourceFormat) -> &'static str {
+    match format {
+        MailSourceFormat::Maildir => source_type.name(),
+        MailSourceFormat::Files => "files",
+    }
+}
+
+/// Returns the numbers of directories of a maildir, of mbox files, and of folders with .eml files.
+fn count_directories(scan: &MaildirScan) -> String {
+    let counts = [
+        (DirectoryContents::Maildir, "directory"),
+        (DirectoryContents::Mbox, "mbox file"),
+        (DirectoryContents::EmlFiles, "folder of .eml files"),
+    ];
+    let counts = counts.into_iter().filter_map(|(contents, name)| {
+        let count = scan.directories.iter().filter(|one| one.contents == contents).count();
+        (count > 0).then(|| format_count(count as u64, name))
+    });
+    let text: Vec<String> = counts.collect();
+    let text = text.join(", ").replace("directorys", "directories");
+    text.replace("folder of .eml filess", "folders of .eml files")
+}
+
+fn no_mail_failure(path: &Path) -> CommandFailure {
+    let shown = sanitize_line(&path.display().to_string());
+    if let Some(compression) = larder_sync::detect_compression(path) {
+        let message = format!("{shown} is compressed with {}", compression.format);
+        return CommandFailure::new(FailureKind::Usage, message)
+            .with_hint("unpack it, and register the mbox file that was in it");
+    }
+    if path.is_file() {
+        let message = format!("{shown} is no mbox file: it does not begin with \"From \"");
+        return CommandFailure::new(FailureKind::Usage, message)
+            .with_hint("name an mbox file, or the folder of .eml files");
+    }
+    let message =
+        format!("{shown} has no mail: no directory `cur` or `new`, no mbox file, and no .eml file");
+    CommandFailure::new(FailureKind::Usage, message)
+        .with_hint("name the folder above your mail folders, or a git repository")
 }
 
 fn remove_source(

@@ -6,6 +6,7 @@
 
 use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
+use larder_format::mbox::MboxSection;
 use larder_store::{MailChange, MailFile, MailFileRecord, MailFileState, MailReader};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::OsStr;
@@ -43,6 +44,10 @@ pub(super) struct DirectoryListing {
     pub(super) is_new: bool,
     /// Whether each file is looked at, to find those that were edited.
     pub(super) finds_edits: bool,
+    /// Whether only files are listed that were added to the known ones.
+    pub(super) is_addition: bool,
+    /// The time of the last change of an mbox file, in nanoseconds since 1970.
+    pub(super) mbox_changed: Option<i64>,
     /// Its state; empty: it must be listed again.
     pub(super) state: Vec<u8>,
     pub(super) known: Option<KnownDirectory>,
@@ -108,13 +113,12 @@ impl<'l> FileChanges<'l> {
 
     /// Compares the files.
     pub(super) fn resolve(&self, mail: &MailReader<'_>) -> Result<ResolvedChanges, Error> {
-        // By inode and base name.
         let mut missing: FxHashMap<(u64, Vec<u8>), MissingFile<'_>> = FxHashMap::default();
         let mut changes = ResolvedChanges::default();
         let mut unknown: Vec<(&DirectoryListing, &(Vec<u8>, u64))> = Vec::new();
         let mut add_missing = |one: MissingFile<'l>, changes: &mut ResolvedChanges| {
-            let base = MaildirName::parse(&one.file.name).base.to_vec();
-            if let Some(other) = missing.insert((one.file.inode, base), one) {
+            let key = identity_key(one.file.inode, &one.file.name);
+            if let Some(other) = missing.insert(key, one) {
                 changes.add_removal(other);
             }
         };
@@ -130,7 +134,7 @@ impl<'l> FileChanges<'l> {
         for listing in self.listings {
             let Some(files) = &listing.files else { continue };
             let mut known: FxHashMap<Vec<u8>, MailFileRecord> = FxHashMap::default();
-            if let Some(directory) = &listing.known {
+            if let Some(directory) = listing.known.as_ref().filter(|_| !listing.is_addition) {
                 let records = mail.files_in(directory.id)?.into_iter();
                 known.extend(records.map(|record| (record.name.clone(), record)));
             }
@@ -159,12 +163,15 @@ impl<'l> FileChanges<'l> {
                 flags: parsed.flags(listing.is_new),
                 state: MailFileState::default(),
             };
-            let Some(from) = missing.remove(&(*inode, parsed.base.to_vec())) else {
+            let Some(from) = missing.remove(&identity_key(*inode, name)) else {
                 changes.added.push(file);
                 continue;
             };
             let known = from.file.state;
-            file.state = self.state(listing, name).unwrap_or(known);
+            file.state = match listing.mbox_changed {
+                Some(changed) => MailFileState { changed, ..known },
+                None => self.state(listing, name).unwrap_or(known),
+            };
             // The time changes with the name, but not that of the content.
             let is_edited = match known.modified {
                 0 => listing.finds_edits,
@@ -205,6 +212,20 @@ fn expire_file(listing: &DirectoryListing, name: &[u8]) -> MailChange {
     MailChange::ExpireFile { directory: listing.path.clone(), name: name.to_vec() }
 }
 
+/// Returns what a renamed file keeps: its inode and the base of its name. A message in an mbox file
+/// keeps its hash, which is in the place of the inode.
+fn identity_key(inode: u64, name: &[u8]) -> (u64, Vec<u8>) {
+    match MboxSection::parse_name(name) {
+        Some(_) => (inode, Vec::new()),
+        None => (inode, MaildirName::parse(name).base.to_vec()),
+    }
+}
+
+/// Returns the number in whose order files are read fastest.
+pub(super) fn read_order(file: &MailFile) -> u64 {
+    MboxSection::parse_name(&file.name).map_or(file.inode, |section| section.offset)
+}
+
 /// Sorts files by the times in their names, the newest first.
 pub(super) fn sort_newest_first(files: &mut [MailFile]) {
     files.sort_by_cached_key(|file| {
@@ -234,6 +255,10 @@ pub(super) fn file_state(metadata: &Metadata) -> MailFileState {
 /// Returns the time of delivery that the name of a file begins with, in seconds since 1970; 0 if it
 /// has none.
 pub(super) fn delivery_time(name: &[u8]) -> i64 {
+    // People name such files.
+    if name.len() > 4 && name.to_ascii_lowercase().ends_with(b".eml") {
+        return 0;
+    }
     let digits = name.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = name.get(..digits).and_then(|digits| str::from_utf8(digits).ok());
     let seconds = number.and_then(|number| number.parse().ok()).unwrap_or_default();

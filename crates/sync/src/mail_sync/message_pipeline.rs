@@ -7,10 +7,11 @@
 //! done, and has a channel of its own that holds a few batches, which bounds memory.
 //! Separate from `mail_sync` so that all code about threads is in one place.
 
-use super::file_changes::{delivery_time, file_path, file_state};
+use super::file_changes::{delivery_time, file_path, file_state, read_order};
 use super::{MailSyncOptions, MailSyncProblem};
 use crate::attachment_conversion::ConversionRun;
 use crate::error::Error;
+use crate::mbox_file::read_indexed_section;
 use larder_format::maildir_name::MaildirName;
 use larder_format::message::MessageProblem;
 use larder_store::{MailBatchBuilder, MailChange, MailFile, MailFileState, Reader, WordBatch};
@@ -222,7 +223,7 @@ impl ReadWorker {
             let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok((mut job, sender)) = job else { return };
             if self.sort_inodes {
-                job.files.sort_by_key(|file| file.inode);
+                job.files.sort_by_key(read_order);
             }
             let mut files = job.files.into_iter();
             let mut row = job.first_row;
@@ -315,7 +316,18 @@ impl ReadWorker {
     fn read(&mut self, path: &Path) -> io::Result<(MailFileState, i64)> {
         self.bytes.clear();
         self.bytes.shrink_to(MAX_KEPT_BUFFER_BYTES);
-        let file = File::open(path)?;
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                let section = read_indexed_section(path, MAX_MESSAGE_BYTES);
+                let (bytes, metadata) = section.unwrap_or(Err(error))?;
+                self.bytes = bytes;
+                let size = self.bytes.len() as u64;
+                let changed = file_state(&metadata).changed;
+                let state = MailFileState { size, modified: 0, changed };
+                return Ok((state, metadata.mtime().max(0)));
+            }
+            file => file?,
+        };
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("not a file"));

@@ -349,9 +349,15 @@ fn make_links(
     let sources = list_sources(context)?;
     let roots: Vec<&Path> = sources.iter().map(|source| source.path.as_path()).collect();
     let report = larder_sync::link_messages(path, &roots, &paths, is_clearing)?;
+    if report.left_out > 0 {
+        let messages = format_count(report.left_out as u64, "message");
+        context.print_warning(format!("{messages} in mbox files: there is no file to link to"));
+    }
     if context.format == OutputFormat::Json {
-        let object =
-            json!({ "added": report.added, "kept": report.kept, "removed": report.removed });
+        let object = json!({
+            "added": report.added, "kept": report.kept, "removed": report.removed,
+            "left_out": report.left_out,
+        });
         return Ok(context.out.print_json(&object)?);
     }
     let made = format_count(report.added as u64, "link");

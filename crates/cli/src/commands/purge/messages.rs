@@ -108,7 +108,7 @@ impl PurgedMessages {
         let handles: Vec<Handle> = messages.into_iter().map(|(handle, _)| handle).collect();
         let mut operation = Operation::new("purge", "", now_milliseconds());
         add_report(purged, store.purge(&mut operation, &handles)?);
-        Ok(files.into_iter().filter(|file| file.exists()).collect())
+        Ok(files.into_iter().filter(|file| larder_sync::has_message_file(file)).collect())
     }
 }
 

@@ -1,0 +1,255 @@
+//! An mbox file on disk: its messages, what was added to it, and the bytes of one message.
+//!
+//! A file is read in pieces, so that its size does not matter. Of a file that only grew, the new
+//! part is read: its former size, and hashes of the bytes at its beginning and before its former
+//! end, tell that it did. The path of a message is that of the file with the name of its section
+//! (`larder_format::mbox`) behind it. The name has a hash of the message, so that another one,
+//! which took its place, is never read for it.
+//!
+//! Separate from `maildir`, which finds files and reads none.
+
+use larder_format::mbox::{
+    MboxMessage, MboxScanner, MboxSection, SEPARATOR, hash_message, is_message_end, strip_status,
+    unquote,
+};
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+
+/// The bytes that are read at once.
+const PIECE_BYTES: usize = 1 << 20;
+/// The bytes at each end of a file that are compared.
+const EDGE_BYTES: u64 = 4096;
+/// The bytes that tell whether a message ends: empty lines, and the beginning of the next one.
+const END_BYTES: usize = 512;
+/// The bytes around a former end that tell whether a message begins there.
+const ADDITION_BYTES: usize = 16;
+/// A file that was changed less than this before a scan may change again without another time.
+const MIN_AGE_SECONDS: i64 = 2;
+/// The length of the identity in a stored state: device, inode, time and size.
+const IDENTITY_BYTES: usize = 40;
+
+/// An mbox file that was opened.
+#[derive(Debug)]
+pub(crate) struct MboxFile {
+    file: File,
+    metadata: Metadata,
+}
+
+/// The messages that were found in a file.
+#[derive(Debug)]
+pub(crate) struct MboxListing {
+    /// The messages, without those that were deleted.
+    pub(crate) messages: Vec<MboxMessage>,
+    /// Only those are listed that were added behind the others.
+    pub(crate) is_addition: bool,
+    /// The state to store.
+    pub(crate) state: Vec<u8>,
+    /// The time of the last change of the file, in nanoseconds since 1970.
+    pub(crate) changed: i64,
+}
+
+impl MboxFile {
+    /// Opens a file.
+    pub(crate) fn open(path: &Path) -> io::Result<MboxFile> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        Ok(MboxFile { file, metadata })
+    }
+
+    /// Returns whether a file begins as an mbox file does.
+    pub(crate) fn has_form(path: &Path) -> io::Result<bool> {
+        let mut first = Vec::new();
+        File::open(path)?.take(SEPARATOR.len() as u64).read_to_end(&mut first)?;
+        Ok(first == SEPARATOR)
+    }
+
+    /// Returns whether the file is as it was when it had this state.
+    pub(crate) fn is_known(&self, state: &[u8]) -> bool {
+        let identity = encode_identity(&self.metadata);
+        state.len() > IDENTITY_BYTES && state.starts_with(&identity)
+    }
+
+    /// Finds the messages; of a file that only grew since it had a state, the new ones. The time of
+    /// the scan is in seconds since 1970.
+    pub(crate) fn scan(&self, known: &[u8], scanned_at: i64) -> io::Result<MboxListing> {
+        let former_size = self.find_addition(known)?;
+        let start = former_size.unwrap_or_default();
+        let mut scanner = MboxScanner::new(start);
+        let mut messages = Vec::new();
+        let (mut at, mut piece) = (start, vec![0; PIECE_BYTES]);
+        while at < self.metadata.len() {
+            let rest = usize::try_from(self.metadata.len() - at).unwrap_or(usize::MAX);
+            let space = piece.len().min(rest);
+            let count = self.file.read_at(piece.get_mut(..space).unwrap_or_default(), at)?;
+            if count == 0 {
+                break;
+            }
+            at += count as u64;
+            let bytes = piece.get(..count).unwrap_or_default();
+            scanner.push(bytes, &mut |end| self.is_message_end(end));
+            messages.extend(scanner.take_messages());
+        }
+        messages.extend(scanner.finish());
+        messages.retain(|message| !message.is_expunged);
+        let mut state = encode_identity(&self.metadata).to_vec();
+        if scanned_at - self.metadata.mtime() < MIN_AGE_SECONDS {
+            // A later change may leave the time and the size as they are. The size tells whether it
+            // grew.
+            state.iter_mut().take(IDENTITY_BYTES - 8).for_each(|byte| *byte = 0);
+        }
+        state.extend(self.hash_edges(self.metadata.len())?.to_le_bytes());
+        let changed = self.metadata.ctime().saturating_mul(1_000_000_000);
+        Ok(MboxListing {
+            messages,
+            is_addition: former_size.is_some(),
+            state,
+            changed: changed.saturating_add(self.metadata.ctime_nsec()),
+        })
+    }
+
+    fn read_section(&self, section: &MboxSection, limit: u64) -> io::Result<Vec<u8>> {
+        check_size(section.length, limit)?;
+        let end = section.offset.checked_add(section.length);
+        let mut bytes = Vec::new();
+        if end.is_some_and(|end| end <= self.metadata.len()) {
+            bytes.resize(usize::try_from(section.length).unwrap_or_default(), 0);
+            self.file.read_exact_at(&mut bytes, section.offset)?;
+        }
+        if hash_message(&strip_status(&bytes)) == section.hash {
+            return Ok(bytes);
+        }
+        let reason = "the mbox file was changed, and has another message there; run: larder sync";
+        Err(io::Error::other(reason))
+    }
+
+    /// Returns the size that the file had, if it only grew by whole messages since then.
+    fn find_addition(&self, known: &[u8]) -> io::Result<Option<u64>> {
+        let number = |range: std::ops::Range<usize>| {
+            known.get(range)?.try_into().ok().map(u64::from_le_bytes)
+        };
+        let size = number(IDENTITY_BYTES - 8..IDENTITY_BYTES);
+        let hash = number(IDENTITY_BYTES..IDENTITY_BYTES + 8);
+        let (Some(size), Some(hash)) = (size, hash) else { return Ok(None) };
+        let has_grown = (1..self.metadata.len()).contains(&size)
+            && self.begins_addition(size)?
+            && self.hash_edges(size)? == hash;
+        Ok(has_grown.then_some(size))
+    }
+
+    /// Returns whether a message begins at a former end of the file, with or without the empty line
+    /// in front of it.
+    fn begins_addition(&self, end: u64) -> io::Result<bool> {
+        let mut bytes = vec![0; ADDITION_BYTES];
+        let start = end.saturating_sub(3);
+        let count = self.file.read_at(&mut bytes, start)?;
+        bytes.truncate(count);
+        let former = usize::try_from(end - start).unwrap_or_default();
+        let Some((before, after)) = bytes.split_at_checked(former) else { return Ok(false) };
+        let has_empty_line = before.ends_with(b"\n\n") || before.ends_with(b"\n\r\n");
+        let rest = after.strip_prefix(b"\n").or(after.strip_prefix(b"\r\n"));
+        Ok(match rest {
+            Some(rest) => !has_empty_line && before.ends_with(b"\n") && rest.starts_with(SEPARATOR),
+            None => has_empty_line && after.starts_with(SEPARATOR),
+        })
+    }
+
+    /// Returns the hash of the bytes at the beginning and before `end`.
+    fn hash_edges(&self, end: u64) -> io::Result<u64> {
+        let mut bytes = vec![0; usize::try_from(EDGE_BYTES.min(end)).unwrap_or_default()];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        let mut last = bytes.clone();
+        let start = end - last.len() as u64;
+        self.file.read_exact_at(&mut last, start)?;
+        bytes.extend(last);
+        Ok(hash_message(&bytes))
+    }
+
+    fn is_message_end(&self, end: u64) -> bool {
+        let mut bytes = [0; END_BYTES];
+        let count = match end <= self.metadata.len() {
+            true => self.file.read_at(&mut bytes, end).ok(),
+            false => None,
+        };
+        count.is_some_and(|count| is_message_end(bytes.get(..count).unwrap_or_default()))
+    }
+}
+
+/// Returns the bytes by which an unchanged file is recognised.
+fn encode_identity(metadata: &Metadata) -> [u8; IDENTITY_BYTES] {
+    let numbers = [
+        metadata.dev(),
+        metadata.ino(),
+        metadata.mtime().cast_unsigned(),
+        metadata.mtime_nsec().cast_unsigned(),
+        metadata.len(),
+    ];
+    let mut identity = [0; IDENTITY_BYTES];
+    let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+    identity.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
+    identity
+}
+
+/// Returns whether a path is that of a message in an mbox file, which is no file of its own.
+#[must_use]
+pub fn is_mbox_message(path: &Path) -> bool {
+    find_section(path).is_some() && path.parent().is_some_and(Path::is_file)
+}
+
+/// Returns whether there is a message at a path, without reading it.
+#[must_use]
+pub fn has_message_file(path: &Path) -> bool {
+    path.exists() || is_mbox_message(path)
+}
+
+fn find_section(path: &Path) -> Option<MboxSection> {
+    MboxSection::parse_name(path.file_name()?.as_bytes())
+}
+
+/// Reads the message at a path: a file, or a section of an mbox file, with the fields of its
+/// states. A pipe is read to its end.
+///
+/// # Errors
+/// The file cannot be read, is larger than `limit`, or the mbox file was changed.
+pub fn read_message_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            let (mut bytes, _) = read_section(path, limit).unwrap_or(Err(error))?;
+            unquote(&mut bytes);
+            return Ok(bytes);
+        }
+        file => file?.take(limit + 1).read_to_end(&mut bytes)?,
+    };
+    check_size(bytes.len() as u64, limit)?;
+    Ok(bytes)
+}
+
+/// Reads the message of a section of an mbox file for the index: without the fields of its states,
+/// and with the metadata of the file. `None`: the path is that of no section.
+pub(crate) fn read_indexed_section(
+    path: &Path,
+    limit: u64,
+) -> Option<io::Result<(Vec<u8>, Metadata)>> {
+    Some(read_section(path, limit)?.map(|(bytes, metadata)| {
+        let mut bytes = strip_status(&bytes);
+        unquote(&mut bytes);
+        (bytes, metadata)
+    }))
+}
+
+/// Reads the bytes of a section as they are. `None`: the path is that of no section.
+fn read_section(path: &Path, limit: u64) -> Option<io::Result<(Vec<u8>, Metadata)>> {
+    let section = find_section(path)?;
+    let file = MboxFile::open(path.parent()?);
+    Some(file.and_then(|file| Ok((file.read_section(&section, limit)?, file.metadata))))
+}
+
+fn check_size(bytes: u64, limit: u64) -> io::Result<()> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("larger than {} MiB", limit >> 20)))
+}

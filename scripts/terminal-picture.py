@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Draws a terminal session of the real program, on the samples, as an SVG picture.
 
-    scripts/terminal-picture.py [PROGRAM] > docs/demo.svg
+    scripts/terminal-picture.py demo [PROGRAM] > docs/demo.svg
+    scripts/terminal-picture.py mail [PROGRAM] > docs/mail.svg
 
-PROGRAM is target/release/larder by default. Needs the standard library only. A test compares
-docs/demo.svg with the output of this script; identifiers of new items are random and ignored.
+PROGRAM is target/release/larder by default. Needs the standard library only. A test compares the
+pictures with the output of this script; identifiers of new items are random and ignored.
 """
 
 import html
@@ -17,13 +18,27 @@ import unicodedata
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COLUMNS = 84
-SESSION = [
-    "larder import -q samples/contacts/google.vcf samples/calendars",
-    "larder find 503-555-0120",
-    'larder add "Lunch with Anna 6 March 2026 12:30 for 1h at Bistro Verde"',
-    "larder agenda 2026-03-05 2026-03-06",
-    "larder undo",
-]
+SESSIONS = {
+    "demo": [
+        "larder import -q samples/contacts/google.vcf samples/calendars",
+        "larder find 503-555-0120",
+        'larder add "Lunch with Anna 6 March 2026 12:30 for 1h at Bistro Verde"',
+        "larder agenda 2026-03-05 2026-03-06",
+        "larder undo",
+    ],
+    "mail": [
+        "larder find --kind message --threads 'subject:audit from:anna'",
+        "larder edit --query 'subject:audit' --label +walrus",
+        "larder show mid:audit-4@walrus.example",
+        "larder find --kind message 'label:walrus flag:attach'",
+    ],
+}
+
+SETUP = {
+    "demo": "true",
+    "mail": "mkdir -p mail/cur mail/new && cp samples/mail/*.eml mail/cur &&"
+    " larder -q sources add mail && larder -q sync 2>&1",
+}
 
 CELL, LINE, MARGIN, BAR = 8.4, 19, 16, 32
 FOREGROUND, FAINT = "#d8dee9", "#7b8698"
@@ -33,7 +48,7 @@ COLOURS = {
 SGR = re.compile(r"\x1b\[([0-9;]*)m")
 
 
-def run_session(program):
+def run_session(name, program):
     """Runs the commands in a private home and returns the lines of the terminal."""
     lines = []
     with tempfile.TemporaryDirectory() as home:
@@ -48,7 +63,11 @@ def run_session(program):
             "LC_ALL": "en_US.UTF-8",
             "COLUMNS": str(COLUMNS),
         }
-        for command in SESSION:
+        subprocess.run(
+            ["sh", "-c", SETUP[name]], cwd=home, env=environment, stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        for command in SESSIONS[name]:
             lines.append("\x1b[32m$\x1b[0m \x1b[1m" + command + "\x1b[0m")
             coloured = command.replace("larder ", "larder --color always ", 1)
             done = subprocess.run(
@@ -115,9 +134,10 @@ def draw(lines):
 
 
 def main():
-    program = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "target/release/larder")
+    name = sys.argv[1]
+    program = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "target/release/larder")
     sys.stdout.reconfigure(encoding="utf-8")
-    print(draw(run_session(program)))
+    print(draw(run_session(name, program)))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 use crate::test_home::{Home, LARDER, left_out};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const DEMO: &str = "$ make demo";
 
@@ -181,19 +182,24 @@ fn check_sessions(name: &str) {
     }
 }
 
-/// Compares docs/demo.svg with the output of its script, except for the IDs of new items.
+/// Compares the pictures with the output of their script, except for the IDs of new items.
 #[test]
-fn the_picture_is_up_to_date() {
+fn the_pictures_are_up_to_date() {
+    ["demo", "mail"].into_iter().for_each(check_picture);
+}
+
+fn check_picture(name: &str) {
     let script = root().join("scripts/terminal-picture.py");
-    let drawn = match std::process::Command::new("python3").arg(script).arg(LARDER).output() {
-        Err(error) => return left_out("the_picture_is_up_to_date", &error.to_string()),
+    let drawn = match Command::new("python3").arg(script).args([name, LARDER]).output() {
+        Err(error) => return left_out("the_pictures_are_up_to_date", &error.to_string()),
         Ok(output) => {
             let stderr = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{stderr}");
             String::from_utf8(output.stdout).unwrap()
         }
     };
-    let picture = std::fs::read_to_string(root().join("docs/demo.svg")).unwrap();
+    let path = format!("docs/{name}.svg");
+    let picture = std::fs::read_to_string(root().join(&path)).unwrap();
     let mask = |svg: &str| -> Vec<String> {
         let is_id = |text: &str| text.len() == 8 && text.bytes().all(|b| b.is_ascii_alphanumeric());
         let line =
@@ -203,7 +209,8 @@ fn the_picture_is_up_to_date() {
             };
         svg.lines().map(line).collect()
     };
-    assert_eq!(mask(&picture), mask(&drawn), "run scripts/terminal-picture.py > docs/demo.svg");
+    let command = format!("run scripts/terminal-picture.py {name} > {path}");
+    assert_eq!(mask(&picture), mask(&drawn), "{command}");
 }
 
 /// The demo accepts a file of the user, and names one that does not exist.

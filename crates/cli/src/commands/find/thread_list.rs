@@ -34,6 +34,7 @@ pub(super) fn print_threads(
     let snippets = snippet_query.map(|query| SnippetReader::new(context, query, reader, &roots));
     let mut lines = Vec::new();
     let mut path = ThreadPath::default();
+    let mut branches = BranchLines::default();
     let mut rows = Vec::new();
     for thread in threads {
         for place in &thread.rows {
@@ -53,7 +54,7 @@ pub(super) fn print_threads(
                 let object = message_json(reader, &roots, one)?;
                 context.out.print_line(fields_line(reader, one, &object, fields)?)?;
             } else {
-                rows.push(list_cells(context, reader, one, &branch(place))?);
+                rows.push(list_cells(context, reader, one, &branches.advance(place))?);
                 lines.extend(snippet);
             }
         }
@@ -61,13 +62,25 @@ pub(super) fn print_threads(
     print_rows(context, &rows, &lines)
 }
 
-/// Returns the line in front of the subject of a reply.
-fn branch(place: &ThreadRow) -> String {
-    match (place.level, place.last_child) {
-        (0, _) if place.orphan => "\u{2570} ".to_string(),
-        (0, _) => String::new(),
-        (level, true) => "  ".repeat(level - 1) + "\u{2514} ",
-        (level, false) => "  ".repeat(level - 1) + "\u{251c} ",
+/// The lines that join the replies of a list of threads to what they answer.
+#[derive(Debug, Default)]
+struct BranchLines {
+    /// For each level above the message, from 1 on: whether a sibling follows there.
+    has_later_sibling: Vec<bool>,
+}
+
+impl BranchLines {
+    /// Returns the lines in front of the subject of the next message.
+    fn advance(&mut self, place: &ThreadRow) -> String {
+        self.has_later_sibling.resize(place.level.saturating_sub(1), false);
+        if place.level == 0 {
+            return if place.orphan { "\u{2570} ".to_string() } else { String::new() };
+        }
+        let above =
+            self.has_later_sibling.iter().map(|more| if *more { "\u{2502} " } else { "  " });
+        let above: String = above.collect();
+        self.has_later_sibling.push(!place.last_child);
+        above + if place.last_child { "\u{2514} " } else { "\u{251c} " }
     }
 }
 

@@ -27,7 +27,7 @@ SESSIONS = {
         "larder undo",
     ],
     "mail": [
-        "larder find --kind message --threads 'subject:audit from:anna'",
+        "larder find --kind message --related --threads terrace",
         "larder edit --query 'subject:audit' --label +walrus",
         "larder show mid:audit-4@walrus.example",
         "larder find --kind message 'label:walrus flag:attach'",

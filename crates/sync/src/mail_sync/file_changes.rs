@@ -101,6 +101,34 @@ struct MissingFile<'k> {
     is_kept: bool,
 }
 
+/// The known files that are not where they were, by what a renamed file keeps.
+type MissingFiles<'k> = FxHashMap<(u64, Vec<u8>), MissingFile<'k>>;
+
+/// Finds the messages of mbox files whose bytes changed at their place, such as the last one, which
+/// was not complete. They are read again under their new names, as files are that were edited: a
+/// new message would meet its former text under its own Message-ID, and get another name.
+fn replace_sections(missing: &mut MissingFiles<'_>, changes: &mut ResolvedChanges) {
+    let place = |directory: &[u8], name: &[u8]| {
+        let section = MboxSection::parse_name(name).filter(|section| section.date != 0)?;
+        Some((directory.to_vec(), section.date, section.offset))
+    };
+    let known = missing
+        .iter()
+        .filter_map(|(key, one)| Some((place(one.directory, &one.file.name)?, key.clone())));
+    let mut known: FxHashMap<_, _> = known.collect();
+    let ResolvedChanges { added, edited, renamed, .. } = changes;
+    added.retain(|file| {
+        let key = place(&file.directory, &file.name).and_then(|place| known.remove(&place));
+        let Some(from) = key.and_then(|key| missing.remove(&key)) else { return true };
+        let (directory, name) = (file.directory.clone(), file.name.clone());
+        edited.push(MailChange::ExpireFile { directory, name });
+        let file = MailFile { state: from.file.state, ..file.clone() };
+        let from = (from.directory.to_vec(), from.file.name);
+        renamed.push(MailChange::RenameFile { from, file });
+        false
+    });
+}
+
 impl<'l> FileChanges<'l> {
     /// Names the directories to compare.
     pub(super) fn compare(
@@ -113,7 +141,7 @@ impl<'l> FileChanges<'l> {
 
     /// Compares the files.
     pub(super) fn resolve(&self, mail: &MailReader<'_>) -> Result<ResolvedChanges, Error> {
-        let mut missing: FxHashMap<(u64, Vec<u8>), MissingFile<'_>> = FxHashMap::default();
+        let mut missing = MissingFiles::default();
         let mut changes = ResolvedChanges::default();
         let mut unknown: Vec<(&DirectoryListing, &(Vec<u8>, u64))> = Vec::new();
         let mut add_missing = |one: MissingFile<'l>, changes: &mut ResolvedChanges| {
@@ -185,6 +213,7 @@ impl<'l> FileChanges<'l> {
             let from = (from.directory.to_vec(), from.file.name);
             changes.renamed.push(MailChange::RenameFile { from, file });
         }
+        replace_sections(&mut missing, &mut changes);
         missing.into_values().for_each(|file| changes.add_removal(file));
         sort_newest_first(&mut changes.added);
         changes.is_unchanged = changes.renamed.is_empty()

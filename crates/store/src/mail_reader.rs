@@ -551,7 +551,10 @@ fn removed_message(
 
 /// Returns the rows of the messages with a Message-ID whose names are made from their texts. They
 /// are in the thread of the Message-ID.
-fn find_other_texts(tx: &ReadTransaction<'_>, message_id: &str) -> DatabaseResult<Vec<u32>> {
+pub(crate) fn find_other_texts(
+    tx: &ReadTransaction<'_>,
+    message_id: &str,
+) -> DatabaseResult<Vec<u32>> {
     let mut found = Vec::new();
     let id = hash_message_id(message_id);
     let Some(thread) = find_thread(tx, id)? else { return Ok(found) };

@@ -245,6 +245,24 @@ fn a_message_whose_text_changed_keeps_its_labels() {
     check(&mail.mailbox.store);
 }
 
+/// Many programs save a draft in a new file, and then delete the former one. Other messages do not
+/// inherit labels from a text that is deleted.
+#[test]
+fn a_draft_that_is_saved_in_a_new_file_keeps_its_labels() {
+    for (name, found) in [("cur/2:2,D", &["draft"][..]), ("cur/2:2,S", &[])] {
+        let mut mail = LabelledMail::new();
+        mail.mailbox.write("cur/1:2,D", message("draft", "note", "walrus"));
+        mail.mailbox.sync();
+        mail.label_matches("walrus", &["+todo"]);
+        fs::remove_file(mail.mailbox.root().join("cur/1:2,D")).unwrap();
+        mail.mailbox.write(name, message("draft", "note", "otter"));
+        mail.mailbox.sync();
+        assert_eq!(mail.mailbox.find("label:todo otter"), found);
+        mail.check_labels();
+        check(&mail.mailbox.store);
+    }
+}
+
 #[test]
 fn purged_labels_leave_the_index() {
     let mut mail = LabelledMail::new();

@@ -383,7 +383,7 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
-    fn flags(&mut self, item: ItemRow) -> DatabaseResult<MessageFlags> {
+    pub(super) fn flags(&mut self, item: ItemRow) -> DatabaseResult<MessageFlags> {
         let value = self.columns.value(self.batch.tx, MailColumn::Flags, row_number(item)?)?;
         Ok(MessageFlags::from_bits(u16::try_from(value).unwrap_or_default()))
     }
@@ -498,7 +498,11 @@ impl MailWriter<'_, '_> {
             self.settle_rest(item)?;
             return self.update_states(item);
         }
-        self.delete_message(item)
+        let (uid, uid_origin): (String, i64) = tx
+            .prepare_cached("SELECT uid, uid_origin FROM item WHERE id = ?1")?
+            .query_row([item], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        self.delete_message(item)?;
+        if uid_origin == 0 { self.rename_draft(&uid) } else { Ok(()) }
     }
 
     pub(super) fn delete_message(&mut self, item: ItemRow) -> Result<(), ApplyError> {

@@ -12,8 +12,10 @@ use super::mail::{FoundMessage, KnownFile, MailWriter};
 use crate::mail::batch::{PreparedMessage, name_other_text};
 use crate::mail::columns::row_number;
 use crate::mail::threads::find_thread;
-use crate::row_ids::ItemRow;
+use crate::mail_reader::find_other_texts;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{UidLookup, delete_collision};
+use larder_extract::message_flags::MessageFlag;
 use larder_format::label::{LabelList, MessageLabels};
 
 impl MailWriter<'_, '_> {
@@ -71,34 +73,71 @@ impl MailWriter<'_, '_> {
         item: ItemRow,
         message_id: &str,
     ) -> Result<bool, ApplyError> {
-        let (tx, row) = (self.batch.tx, row_number(item)?);
-        let text_hash = read_text_hash(tx, item)?.unwrap_or_default();
+        let text_hash = read_text_hash(self.batch.tx, item)?.unwrap_or_default();
         let uid = name_other_text(text_hash, message_id);
         let lookup = self.find_message(&uid)?;
         if matches!(lookup, UidLookup::Item(_)) {
             return Ok(false);
         }
+        self.rename_message(item, &uid, 2, &lookup)?;
+        Ok(true)
+    }
+
+    /// Gives a draft the Message-ID of its former text, which has just been deleted: many programs
+    /// save a draft in a new file before they delete the former one, so that the new text met the
+    /// former one and got another name. Other messages keep theirs, and their labels.
+    pub(super) fn rename_draft(&mut self, message_id: &str) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        for row in find_other_texts(tx, message_id)? {
+            let item = ItemRow::from_number(i64::from(row));
+            let collection: CollectionRow = tx
+                .prepare_cached("SELECT collection FROM item WHERE id = ?1")?
+                .query_row([item], |row| row.get(0))?;
+            let is_draft = collection == self.collection.id
+                && self.flags(item)?.contains(MessageFlag::Draft)
+                && self.labels.labels(tx, row)?.is_empty();
+            if is_draft {
+                let lookup = self.find_message(message_id)?;
+                if !matches!(lookup, UidLookup::Item(_)) {
+                    self.rename_message(item, message_id, 0, &lookup)?;
+                }
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn rename_message(
+        &mut self,
+        item: ItemRow,
+        uid: &str,
+        uid_origin: i64,
+        lookup: &UidLookup,
+    ) -> Result<(), ApplyError> {
+        let (tx, row) = (self.batch.tx, row_number(item)?);
+        let text_hash = read_text_hash(tx, item)?.unwrap_or_default();
         self.labels.set_labels(tx, row, &LabelList::default())?;
         self.record_removal(item)?;
         delete_collision(tx, item)?;
-        let handle = self.handle_for(&uid, &lookup, item)?;
+        let handle = self.handle_for(uid, lookup, item)?;
         let ordinal = self.batch.next_ordinal();
-        let row_checksum = self.message_columns(item, handle, &uid, 2).to_checksum();
+        let row_checksum = self.message_columns(item, handle, uid, uid_origin).to_checksum();
         tx.prepare_cached(
-            "UPDATE item SET uid = ?2, uid_origin = 2, handle = ?3, seq = ?4, ordinal = ?5,
-                             row_checksum = ?6 WHERE id = ?1",
+            "UPDATE item SET uid = ?2, uid_origin = ?3, handle = ?4, seq = ?5, ordinal = ?6,
+                             row_checksum = ?7 WHERE id = ?1",
         )?
         .execute((
             item,
-            &uid,
+            uid,
+            uid_origin,
             handle.to_bytes(),
             self.batch.seq,
             ordinal,
             row_checksum.at_ordinal(ordinal),
         ))?;
-        self.restore_labels(&uid, row, text_hash)?;
+        self.restore_labels(uid, row, text_hash)?;
         self.batch.updated += 1;
-        Ok(true)
+        Ok(())
     }
 
     /// Gives a new message the labels that wait for it, or that it has in another collection.

@@ -10,7 +10,7 @@
 //!     committer Otto <otto@example.org> 1577880060 +0000\n\nFix the walrus\n\nIt sank.\n";
 //! let commit = Commit::parse(bytes);
 //! assert_eq!(commit.author.person.display_name(), "Anna Berg");
-//! assert_eq!(commit.author.date.to_rfc3339(), "2020-01-01T13:00:00+01:00");
+//! assert_eq!(commit.author.date.to_rfc3339(), "2020-01-01T12:00:00Z");
 //! assert_eq!((commit.subject().as_str(), commit.body()), ("Fix the walrus", "It sank.\n"));
 //! ```
 

@@ -44,7 +44,6 @@ pub const REMOVED_GIT_VARIABLES: &[&str] = &[
     "GIT_CONFIG_PARAMETERS",
     "GIT_DIR",
     "GIT_EXTERNAL_DIFF",
-    "GIT_GRAFT_FILE",
     "GIT_IMPLICIT_WORK_TREE",
     "GIT_INDEX_FILE",
     "GIT_NAMESPACE",
@@ -58,6 +57,10 @@ pub const REMOVED_GIT_VARIABLES: &[&str] = &[
 
 /// The variables of every command, beside `GIT_CEILING_DIRECTORIES`.
 pub const GIT_VARIABLES: &[(&str, &str)] = &[
+    // No protocol is allowed, whatever the configuration of the repository says.
+    ("GIT_ALLOW_PROTOCOL", ""),
+    // The file of the repository would be read.
+    ("GIT_GRAFT_FILE", "/dev/null"),
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),

@@ -180,9 +180,13 @@ impl MessageConversions<'_> {
             let reason = "the program took too long too often, and was not run again";
             return self.failed_text(converter, reason.to_string(), "");
         }
+        let time = limits.time.saturating_sub(self.spent);
+        if time.is_zero() {
+            // The converter of another attachment took it: this one is not to blame.
+            return self.failed_text(converter, ConverterFailure::OutOfTime.to_string(), "");
+        }
         let began = Instant::now();
         let is_cancelled = || self.is_cancelled.load(Ordering::Relaxed);
-        let time = limits.time.saturating_sub(self.spent);
         let result = run_converter(command, content, limits, time, &is_cancelled);
         self.spent += began.elapsed();
         let is_timeout = matches!(result, Err(ConverterFailure::OutOfTime));

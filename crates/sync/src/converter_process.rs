@@ -2,7 +2,7 @@
 //!
 //! A converter gets bytes that anyone may have sent, so its time, its memory and its output are
 //! limited. It is started without a shell, as the leader of a process group, which is killed at its
-//! end, so that no process is left that it started. The limits of memory are set right after the
+//! end, so that no process of the group is left. The limits of memory are set right after the
 //! start, because setting them before the program runs is not possible in safe code; it gets no
 //! byte of the attachment before. Input and output are pipes that one thread serves with `poll`.
 //!
@@ -14,7 +14,8 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, kill_process_group, prlimit, waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group, prlimit,
+    waitid,
 };
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -145,6 +146,9 @@ impl RunningConverter {
             // A dump of its memory has the attachment.
             (Resource::Core, 0),
         ] {
+            // A lower limit of the user cannot be raised.
+            let present = getrlimit(resource).maximum;
+            let most = present.map_or(most, |present| present.min(most));
             let limit = Rlimit { current: Some(most), maximum: Some(most) };
             match prlimit(Some(Pid::from_child(&self.child)), resource, limit) {
                 // It has ended already.

@@ -333,14 +333,18 @@ pub(crate) fn open_message_row(
         let mut listed = mail.listed_labels()?;
         mail.labels_of(&mut listed, row)?.into_iter().map(str::to_string).collect()
     };
-    let found = paths.iter().find(|path| larder_sync::has_message_file(path)).or(paths.first());
-    match found {
-        Some(path) => match MessageFile::open(path) {
-            Ok(file) => Ok(MessageFile { labels, ..file }),
-            Err(failure) => {
-                Err(failure.with_hint("files that were moved are found by: larder sync"))
-            }
-        },
+    // Those that seem to be there come first; of an mbox file, another message may be there.
+    let (present, absent): (Vec<_>, Vec<_>) =
+        paths.iter().partition(|path| larder_sync::has_message_file(path));
+    let mut first_failure = None;
+    for path in present.into_iter().chain(absent) {
+        match MessageFile::open(path) {
+            Ok(file) => return Ok(MessageFile { labels, ..file }),
+            Err(failure) => first_failure = first_failure.or(Some(failure)),
+        }
+    }
+    match first_failure {
+        Some(failure) => Err(failure.with_hint("files that were moved are found by: larder sync")),
         None => Err(CommandFailure::new(FailureKind::NotFound, "the message has no file")
             .with_hint("larder sync")),
     }

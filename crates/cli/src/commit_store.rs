@@ -7,7 +7,9 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::git_program::start_git;
 use crate::output::sanitize_line;
 use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch};
-use larder_store::{CheckReport, DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
+use larder_store::{
+    CheckReport, DataDirectory, Error, Fault, HandlePrefix, Reader, Store, StoreFile,
+};
 use larder_sync::git_repository::GitRepository;
 use larder_sync::{MailSource, MailStores, SourceType};
 use std::path::Path;
@@ -65,9 +67,15 @@ pub(crate) fn check_commit_store(
     if !directory.has_store() {
         return Ok(None);
     }
-    match Store::open_to_copy(directory, &context.store_options(false)) {
+    let checked = Store::open_to_copy(directory, &context.store_options(false))
+        .and_then(|store| store.check());
+    match checked {
         Err(Error::NoStore { .. }) => Ok(None),
-        store => Ok(Some(store?.check()?)),
+        Err(error @ (Error::Damaged { .. } | Error::DamagedObject { .. })) => {
+            let faults = vec![Fault::Page(error.to_string())];
+            Ok(Some(CheckReport { faults, ..CheckReport::default() }))
+        }
+        report => Ok(Some(report?)),
     }
 }
 

@@ -240,6 +240,13 @@ impl From<larder_store::Error> for CommandFailure {
             Error::DiskFull { .. } | Error::QuotaExceeded { .. } => failure(FailureKind::Store)
                 .with_hint("committed changes are safe: free some space, then run the command again"),
             Error::Damaged { path, .. } | Error::DamagedObject { path, .. }
+                if path.ends_with("commits.db") =>
+            {
+                failure(FailureKind::Store).with_hint(
+                    "no commits are lost: delete commits.db in the data directory; then: larder sync",
+                )
+            }
+            Error::Damaged { path, .. } | Error::DamagedObject { path, .. }
                 if path.ends_with("index.db") =>
             {
                 failure(FailureKind::Store).with_hint(

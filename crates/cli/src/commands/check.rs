@@ -82,6 +82,13 @@ fn finish_with_mail(
         print_message("error", format!("index.db: {fault}"));
     }
     context.out.flush()?;
+    let pending = report.faults.iter().map(Fault::pending_work).collect::<Option<Vec<_>>>();
+    if let Some(pending) = pending {
+        let failure = CommandFailure::new(FailureKind::Store, "work on index.db was interrupted");
+        return Err(pending.iter().fold(failure, |failure, work| {
+            failure.with_hint(format!("to finish it: larder {}", work.command()))
+        }));
+    }
     if rebuilds {
         DataDirectory::new(&context.dir).delete_index(&context.store_options(false))?;
         context.print_note("index.db was deleted, and is made again from the mail");
@@ -94,7 +101,7 @@ fn finish_with_mail(
 /// Checks `commits.db`, which can be made again, and prints the result.
 fn check_commits(context: &mut CommandContext) -> Result<(), CommandFailure> {
     let Some(report) = check_commit_store(context)? else { return Ok(()) };
-    if context.format == OutputFormat::Text {
+    if context.format == OutputFormat::Text && report.database_bytes > 0 {
         let (commits, bytes) = (format_count(report.items, "commit"), report.database_bytes);
         context.out.print_line(format!("commits.db         {}, {commits}", format_bytes(bytes)))?;
     }

@@ -89,6 +89,7 @@ if [ "${1:-build}" = test ]; then
     need c++ "a C++ compiler (for the fuzz targets)" g++ gcc-c++ base-devel build-base
     need setpriv "setpriv (tests run as another user)" util-linux util-linux util-linux setpriv
     need python3 "Python (for torture/run.py)" python3 python3 python python3
+    need git "git (whose commits are indexed)" git git git git
     want /sbin/mkfs.ext4 "mkfs.ext4 (a full disk with small blocks)" e2fsprogs
     want /usr/bin/dbus-run-session "a D-Bus daemon" dbus
     want /usr/share/installed-tests/evolution-data-server "the test programs of evolution-data-server" evolution-data-server-tests

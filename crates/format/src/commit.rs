@@ -26,8 +26,8 @@ pub const COMMIT_FIELDS: &[Field] = &[
     field_row(420, "hash", Uid, Properties(&["commit"]), "the hash of the commit"),
     field_row(421, "date", Date, Properties(&["author"]), "the time at which the change was made"),
     field_row(422, "subject", Text, Properties(&["subject"]), "the first paragraph of the commit message").searched_by_default(),
-    field_row(423, "author", Email, Properties(&["author"]), "who made the change: name and address").searched_by_default(),
-    field_row(424, "committer", Email, Properties(&["committer"]), "who made the commit: name and address").searched_by_default(),
+    field_row(423, "author", Email, Properties(&["author"]), "the author of the change: name and address").searched_by_default(),
+    field_row(424, "committer", Email, Properties(&["committer"]), "the committer: name and address").searched_by_default(),
     field_row(425, "commit_date", Date, Properties(&["committer"]), "the time at which the commit was made"),
     field_row(426, "body", Text, Properties(&["message"]), "the commit message without its first paragraph").searched_by_default(),
     field_row(427, "path", Text, Properties(&["path"]), "the paths that the commit changed").multi_valued(),
@@ -41,9 +41,9 @@ pub struct Commit {
     pub hash: String,
     /// The hashes of the parents.
     pub parents: Vec<String>,
-    /// Who made the change.
+    /// The author of the change, with the time of it.
     pub author: CommitSignature,
-    /// Who made the commit.
+    /// The committer, with the time of the commit.
     pub committer: CommitSignature,
     /// The message.
     pub message: String,

@@ -5,11 +5,10 @@
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::git_program::start_git;
+use crate::mail_store::check_derived_store;
 use crate::output::sanitize_line;
 use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch};
-use larder_store::{
-    CheckReport, DataDirectory, Error, Fault, HandlePrefix, Reader, Store, StoreFile,
-};
+use larder_store::{CheckReport, DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::git_repository::GitRepository;
 use larder_sync::{MailSource, MailStores, SourceType};
 use std::path::Path;
@@ -63,19 +62,9 @@ pub(crate) fn open_commit_store(context: &CommandContext) -> Result<Option<Store
 pub(crate) fn check_commit_store(
     context: &CommandContext,
 ) -> Result<Option<CheckReport>, CommandFailure> {
-    let directory = commit_directory(context);
-    if !directory.has_store() {
-        return Ok(None);
-    }
-    let checked = Store::open_to_copy(directory, &context.store_options(false))
-        .and_then(|store| store.check());
-    match checked {
+    match check_derived_store(context, commit_directory(context)) {
         Err(Error::NoStore { .. }) => Ok(None),
-        Err(error @ (Error::Damaged { .. } | Error::DamagedObject { .. })) => {
-            let faults = vec![Fault::Page(error.to_string())];
-            Ok(Some(CheckReport { faults, ..CheckReport::default() }))
-        }
-        report => Ok(Some(report?)),
+        report => Ok(report?),
     }
 }
 

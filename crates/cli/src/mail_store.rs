@@ -124,22 +124,31 @@ pub(crate) fn count_messages(
 pub(crate) fn check_mail_store(
     context: &CommandContext,
 ) -> Result<Option<CheckReport>, CommandFailure> {
-    let directory = mail_directory(context);
-    if !directory.has_store() {
-        return Ok(None);
-    }
-    let checked = Store::open_to_copy(directory, &context.store_options(false))
-        .and_then(|store| store.check());
-    match checked {
+    match check_derived_store(context, mail_directory(context)) {
         Err(Error::NoStore { .. }) => {
             context.print_note("the creation of index.db was interrupted; run: larder sync");
             Ok(None)
         }
+        report => Ok(report?),
+    }
+}
+
+/// Checks a store that can be made again; `None`: there is none. Damage that prevents the check is
+/// a fault of the report.
+pub(crate) fn check_derived_store(
+    context: &CommandContext,
+    directory: DataDirectory,
+) -> Result<Option<CheckReport>, Error> {
+    if !directory.has_store() {
+        return Ok(None);
+    }
+    let store = Store::open_to_copy(directory, &context.store_options(false));
+    match store.and_then(|store| store.check()) {
         Err(error @ (Error::Damaged { .. } | Error::DamagedObject { .. })) => {
             let faults = vec![Fault::Page(error.to_string())];
             Ok(Some(CheckReport { faults, ..CheckReport::default() }))
         }
-        report => Ok(Some(report?)),
+        report => report.map(Some),
     }
 }
 

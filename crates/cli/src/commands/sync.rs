@@ -266,11 +266,7 @@ impl<'c> RoundPrinter<'c> {
         if let Err(failure) = print_report(self.context, name, report, &problems) {
             self.note_failure(failure);
         }
-        if report.is_interrupted {
-            self.status = CommandStatus::Interrupted;
-        } else if self.status == CommandStatus::Done && problems.iter().any(|one| one.is_left_out) {
-            self.status = CommandStatus::Rejected;
-        }
+        self.note_result(report.is_interrupted, &problems);
     }
 
     /// Brings the commits of the repositories up to date, and prints the result of each.
@@ -313,6 +309,15 @@ impl<'c> RoundPrinter<'c> {
         }
     }
 
+    /// Keeps the exit code that a source gives.
+    fn note_result(&mut self, is_interrupted: bool, problems: &[&MailSyncProblem]) {
+        if is_interrupted {
+            self.status = CommandStatus::Interrupted;
+        } else if self.status == CommandStatus::Done && problems.iter().any(|one| one.is_left_out) {
+            self.status = CommandStatus::Rejected;
+        }
+    }
+
     fn print_commit_result(&mut self, name: &str, report: &CommitSyncReport) {
         let mut problems: Vec<&MailSyncProblem> = report.problems.iter().collect();
         if self.is_watch {
@@ -325,11 +330,7 @@ impl<'c> RoundPrinter<'c> {
         if let Err(failure) = print_commit_report(self.context, name, report, &problems) {
             self.note_failure(failure);
         }
-        if report.is_interrupted {
-            self.status = CommandStatus::Interrupted;
-        } else if self.status == CommandStatus::Done && problems.iter().any(|one| one.is_left_out) {
-            self.status = CommandStatus::Rejected;
-        }
+        self.note_result(report.is_interrupted, &problems);
     }
 
     /// Prints that a source cannot be read.

@@ -17,7 +17,7 @@ use larder_sync::{
     MailSource, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch, MailWatchEvent,
     MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources, sync_repositories,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::mem;
@@ -399,6 +399,16 @@ impl<'c> RoundPrinter<'c> {
     }
 }
 
+fn problems_json(problems: &[&MailSyncProblem]) -> Vec<Value> {
+    let problem = |one: &&MailSyncProblem| {
+        json!({
+            "path": one.path.to_string_lossy(), "reason": one.reason,
+            "is_left_out": one.is_left_out,
+        })
+    };
+    problems.iter().map(problem).collect()
+}
+
 fn print_commit_report(
     context: &mut CommandContext,
     name: &str,
@@ -411,18 +421,12 @@ fn print_commit_report(
         print_message(if problem.is_left_out { "error" } else { "warning" }, text);
     }
     if context.format == OutputFormat::Json {
-        let problem = |one: &&MailSyncProblem| {
-            json!({
-                "path": one.path.to_string_lossy(), "reason": one.reason,
-                "is_left_out": one.is_left_out,
-            })
-        };
         context.out.print_json(&json!({
             "name": name,
             "added_commits": report.added, "reread_commits": report.reread,
             "removed_commits": report.removed, "refs": report.refs,
             "is_interrupted": report.is_interrupted,
-            "problems": problems.iter().map(problem).collect::<Vec<_>>(),
+            "problems": problems_json(problems),
         }))?;
         return Ok(());
     }
@@ -476,12 +480,6 @@ fn print_report(
             .print_warning(format!("converter {program}: {reason} ({count}, such as in {path})"));
     }
     if context.format == OutputFormat::Json {
-        let problem = |one: &&MailSyncProblem| {
-            json!({
-                "path": one.path.to_string_lossy(), "reason": one.reason,
-                "is_left_out": one.is_left_out,
-            })
-        };
         let failure = |one: &ConversionFailure| {
             json!({
                 "program": one.program, "reason": one.reason, "attachments": one.attachments,
@@ -496,7 +494,7 @@ fn print_report(
             "removed_files": report.removed_files, "directories": report.directories,
             "listed_directories": report.listed_directories,
             "is_interrupted": report.is_interrupted,
-            "problems": problems.iter().map(problem).collect::<Vec<_>>(),
+            "problems": problems_json(problems),
             "conversion_failures": failures,
         }))?;
         return Ok(());

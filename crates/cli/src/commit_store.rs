@@ -5,16 +5,16 @@
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::git_program::start_git;
-use crate::mail_store::check_derived_store;
+use crate::item_ids::has_item;
 use crate::output::sanitize_line;
 use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch};
-use larder_store::{CheckReport, DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
+use larder_store::{DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::git_repository::GitRepository;
 use larder_sync::{MailSource, MailStores, SourceType};
 use std::path::Path;
 use std::sync::Arc;
 
-fn commit_directory(context: &CommandContext) -> DataDirectory {
+pub(crate) fn commit_directory(context: &CommandContext) -> DataDirectory {
     DataDirectory::new(&context.dir).with_store_file(StoreFile::Commits)
 }
 
@@ -55,16 +55,6 @@ pub(crate) fn open_commit_store(context: &CommandContext) -> Result<Option<Store
     match open_commit_reader(context)? {
         Some(_) => Ok(Some(Store::open(commit_directory(context), &context.store_options(true))?)),
         None => Ok(None),
-    }
-}
-
-/// Checks the index of commits; `None`: there is none.
-pub(crate) fn check_commit_store(
-    context: &CommandContext,
-) -> Result<Option<CheckReport>, CommandFailure> {
-    match check_derived_store(context, commit_directory(context)) {
-        Err(Error::NoStore { .. }) => Ok(None),
-        report => Ok(report?),
     }
 }
 
@@ -130,13 +120,7 @@ pub(crate) fn resolve_commit(
     }
     found.sort();
     found.dedup_by(|a, b| a.0 == b.0);
-    let is_item = || -> Result<bool, CommandFailure> {
-        let prefix =
-            HandlePrefix::parse(id).filter(|_| DataDirectory::new(&context.dir).has_store());
-        let Some(prefix) = prefix else { return Ok(false) };
-        Ok(!context.open_reader()?.items().find_by_handle(prefix, 1)?.is_empty())
-    };
-    if found.len() > 1 || found.len() == 1 && is_item()? {
+    if found.len() > 1 || found.len() == 1 && has_item(context, id)? {
         let message = format!("the ID {:?} matches several items", sanitize_line(id));
         let mut failure = CommandFailure::new(FailureKind::Usage, message);
         for (hash, _, subject) in found.iter().take(MAX_LISTED_COMMITS) {

@@ -32,6 +32,8 @@ pub(crate) enum CommandStatus {
     Done,
     NothingFound,
     Rejected,
+    /// Failures of several stores were printed.
+    Damaged,
     SourceMissing,
     Interrupted,
     /// The exit code of the command that was measured.
@@ -44,6 +46,7 @@ impl CommandStatus {
             CommandStatus::Done => 0,
             CommandStatus::NothingFound => 1,
             CommandStatus::Rejected => 3,
+            CommandStatus::Damaged => 4,
             CommandStatus::SourceMissing => 5,
             CommandStatus::Interrupted => 130,
             CommandStatus::Command(code) => code,
@@ -114,6 +117,16 @@ impl CommandFailure {
         self.kind == FailureKind::NotFound
     }
 
+    /// Returns whether a store cannot be used.
+    pub(crate) fn is_of_store(&self) -> bool {
+        self.kind == FailureKind::Store
+    }
+
+    /// Returns whether standard output cannot be written.
+    pub(crate) fn is_of_output(&self) -> bool {
+        matches!(self.kind, FailureKind::Output | FailureKind::BrokenPipe)
+    }
+
     pub(crate) fn with_hint(mut self, hint: impl Display) -> CommandFailure {
         self.hints.push(hint.to_string());
         self
@@ -176,13 +189,18 @@ impl CommandFailure {
         }
     }
 
+    /// Prints the failure on standard error.
+    pub(crate) fn print(&self) {
+        crate::output::print_message("error", &self.message);
+        for hint in &self.hints {
+            crate::output::print_message("hint", hint);
+        }
+    }
+
     /// Prints the failure on standard error and returns the exit code.
     pub(crate) fn print_and_exit_code(&self, quiet: bool) -> ExitCode {
         if self.kind != FailureKind::BrokenPipe && !(quiet && self.kind == FailureKind::NotFound) {
-            crate::output::print_message("error", &self.message);
-            for hint in &self.hints {
-                crate::output::print_message("hint", hint);
-            }
+            self.print();
         }
         ExitCode::from(self.exit_code())
     }
@@ -243,7 +261,7 @@ impl From<larder_store::Error> for CommandFailure {
                 if path.ends_with("commits.db") =>
             {
                 failure(FailureKind::Store).with_hint(
-                    "no commits are lost: delete commits.db in the data directory; then: larder sync",
+                    "no commits are lost; to make the index of commits again: larder check --rebuild",
                 )
             }
             Error::Damaged { path, .. } | Error::DamagedObject { path, .. }

@@ -7,7 +7,7 @@ use crate::output::sanitize_line;
 use larder_format::component::{CalendarVersion, Component};
 use larder_format::parsed_source::ParsedSource;
 use larder_query::{Query, SearchRequest};
-use larder_store::{HandlePrefix, ItemMeta, Kind, Reader};
+use larder_store::{DataDirectory, HandlePrefix, ItemMeta, Kind, Reader};
 
 /// Items that a message about an ambiguous ID lists.
 const MAX_LISTED_ITEMS: usize = 20;
@@ -20,6 +20,14 @@ pub(crate) fn resolve_item(reader: &Reader, text: &str) -> Result<ItemMeta, Comm
         0 => Err(not_found_failure(reader, text)?),
         _ => Err(ambiguity_failure(reader, text, &found)?),
     }
+}
+
+/// Returns whether an ID begins the handle of an item of the store, which is another item than a
+/// message or a commit with that ID.
+pub(crate) fn has_item(context: &CommandContext, id: &str) -> Result<bool, CommandFailure> {
+    let prefix = HandlePrefix::parse(id).filter(|_| DataDirectory::new(&context.dir).has_store());
+    let Some(prefix) = prefix else { return Ok(false) };
+    Ok(!context.open_reader()?.items().find_by_handle(prefix, 1)?.is_empty())
 }
 
 /// Lists the items that an ID matches.

@@ -4,15 +4,14 @@
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
+use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
 use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
-use larder_store::{
-    CheckReport, DataDirectory, Error, Fault, HandlePrefix, PendingWork, Reader, Store, StoreFile,
-};
+use larder_store::{DataDirectory, Error, HandlePrefix, PendingWork, Reader, Store, StoreFile};
 use larder_sync::{MailSource, MailStores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,38 +119,6 @@ pub(crate) fn count_messages(
     Ok(reader.collections().find(collection)?.map_or(0, |found| found.item_count))
 }
 
-/// Checks the index of mail; `None`: there is none. A note says if its creation was interrupted.
-pub(crate) fn check_mail_store(
-    context: &CommandContext,
-) -> Result<Option<CheckReport>, CommandFailure> {
-    match check_derived_store(context, mail_directory(context)) {
-        Err(Error::NoStore { .. }) => {
-            context.print_note("the creation of index.db was interrupted; run: larder sync");
-            Ok(None)
-        }
-        report => Ok(report?),
-    }
-}
-
-/// Checks a store that can be made again; `None`: there is none. Damage that prevents the check is
-/// a fault of the report.
-pub(crate) fn check_derived_store(
-    context: &CommandContext,
-    directory: DataDirectory,
-) -> Result<Option<CheckReport>, Error> {
-    if !directory.has_store() {
-        return Ok(None);
-    }
-    let store = Store::open_to_copy(directory, &context.store_options(false));
-    match store.and_then(|store| store.check()) {
-        Err(error @ (Error::Damaged { .. } | Error::DamagedObject { .. })) => {
-            let faults = vec![Fault::Page(error.to_string())];
-            Ok(Some(CheckReport { faults, ..CheckReport::default() }))
-        }
-        report => report.map(Some),
-    }
-}
-
 /// Returns the registered maildirs.
 pub(crate) fn list_sources(context: &CommandContext) -> Result<Vec<MailSource>, CommandFailure> {
     if !DataDirectory::new(&context.dir).has_store() {
@@ -234,15 +201,9 @@ pub(crate) fn resolve_message(
     id: &str,
 ) -> Result<Option<u32>, CommandFailure> {
     let rows = find_message_rows(reader, id)?;
-    let is_item = || -> Result<bool, CommandFailure> {
-        let prefix =
-            HandlePrefix::parse(id).filter(|_| DataDirectory::new(&context.dir).has_store());
-        let Some(prefix) = prefix else { return Ok(false) };
-        Ok(!context.open_reader()?.items().find_by_handle(prefix, 1)?.is_empty())
-    };
     match rows.as_slice() {
         [] => Ok(None),
-        [row] if !is_item()? => Ok(Some(*row)),
+        [row] if !has_item(context, id)? => Ok(Some(*row)),
         _ => {
             let message = format!("the ID {:?} matches several items", sanitize_line(id));
             let mut failure = CommandFailure::new(FailureKind::Usage, message);

@@ -35,7 +35,7 @@ fn commit(home: &Home, folder: &str, path: &str, message: &str, day: u32) -> Str
 }
 
 /// A home with a repository of two commits, which is registered and indexed.
-fn home_with_repository() -> Home {
+pub(crate) fn home_with_repository() -> Home {
     let home = Home::new();
     fs::create_dir(home.work("project")).unwrap();
     git(&home, "project", &["init", "-q", "-b", "main"]);

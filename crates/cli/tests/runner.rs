@@ -18,6 +18,7 @@
 //! | `mail_against_mu`, `mail_against_notmuch` | messages that queries find, in comparison with mu and with notmuch |
 //! | `adoption` | labels and saved searches of mu and notmuch |
 //! | `commits` | commits of git repositories |
+//! | `store_checks` | `check` of all stores, and searches beside a damaged one |
 //! | `mail_lists` | lists of messages and threads |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
 //! | `source_tree` | no test: the sources as syntax trees |
@@ -79,6 +80,7 @@ mod robustness;
 mod safe_display;
 mod saved_searches;
 mod source_tree;
+mod store_checks;
 mod test_home;
 #[cfg(feature = "toy-kind")]
 mod toy_kind;

@@ -2,7 +2,7 @@
 //!
 //! Separate from `store`, which opens the file: here the file may be damaged.
 
-use crate::data_directory::{DataDirectory, StoreFile};
+use crate::data_directory::DataDirectory;
 use crate::error::{Result, file_error_at};
 use crate::lock::LockFiles;
 use crate::store::StoreOptions;
@@ -10,17 +10,17 @@ use std::fs;
 use std::io::ErrorKind;
 
 impl DataDirectory {
-    /// Deletes `index.db` of this directory while no other process writes to it. The next process
-    /// that opens it deletes the log files and begins anew.
+    /// Deletes a store that can be made again, while no other process writes to it. The next
+    /// process that opens it deletes the log files and begins anew.
     ///
     /// # Errors
     /// The lock files cannot be used, or the file cannot be deleted.
-    pub fn delete_index(&self, options: &StoreOptions) -> Result<()> {
-        let index = self.clone().with_store_file(StoreFile::Index);
-        let locks = LockFiles::open(&index, options.requester.clone())?;
+    pub fn delete_derived_store(&self, options: &StoreOptions) -> Result<()> {
+        debug_assert!(self.store_file().is_disposable());
+        let locks = LockFiles::open(self, options.requester.clone())?;
         let _work = locks.acquire_work_lock()?;
         let _write = locks.acquire()?;
-        let path = index.database_path();
+        let path = self.database_path();
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(file_error_at(&path)(error)),
             _ => Ok(()),

@@ -1,13 +1,14 @@
 //! `larder check`.
 
+mod derived_store;
+
+use self::derived_store::DerivedStore;
 use super::sync::SyncArgs;
 use crate::args::OutputFormat;
-use crate::commit_store::check_commit_store;
 use crate::context::CommandContext;
 use crate::failure::{
     CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
 };
-use crate::mail_store::check_mail_store;
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_store::{CheckReport, DataDirectory, Error, Fault};
 use serde_json::json;
@@ -30,6 +31,31 @@ impl CheckArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         // The report has interrupted work.
         context.without_work_warnings();
+        // Each store is checked, whatever the others have.
+        let mut failures = Vec::new();
+        keep_failure(&mut failures, self.check_data(context))?;
+        let mut damaged = Vec::new();
+        for store in DerivedStore::ALL {
+            match store.check(context) {
+                Err(failure) if self.rebuild && failure.is_of_store() => damaged.push(store),
+                result => keep_failure(&mut failures, result)?,
+            }
+        }
+        let mut status = CommandStatus::Done;
+        if !damaged.is_empty() {
+            let result = remake_stores(context, &damaged).map(|synced| status = synced);
+            keep_failure(&mut failures, result)?;
+        }
+        if failures.len() > 1 {
+            context.out.flush()?;
+            failures.iter().for_each(CommandFailure::print);
+            return Ok(CommandStatus::Damaged);
+        }
+        failures.pop().map_or(Ok(status), Err)
+    }
+
+    /// Checks `data.db` and prints the result. Faults are a failure that says what to do.
+    fn check_data(&self, context: &mut CommandContext) -> Result<(), CommandFailure> {
         let report = if self.rebuild {
             let directory = DataDirectory::new(&context.dir);
             let rebuilt = directory.rebuild_and_check(&context.store_options(false));
@@ -43,78 +69,44 @@ impl CheckArgs {
             store.check()?
         };
         print_report(context, &report)?;
+        context.out.flush()?;
         for fault in &report.faults {
             print_message("error", fault);
         }
-        let mail = check_mail_store(context)?;
         if report.faults.is_empty() {
-            let status = match mail {
-                Some(mail) => finish_with_mail(context, &mail, self.rebuild)?,
-                None => CommandStatus::Done,
-            };
-            check_commits(context)?;
-            return Ok(status);
+            return Ok(());
         }
-        context.out.flush()?;
         let faults = format_count(report.faults.len() as u64, "fault");
         let failure = CommandFailure::new(FailureKind::Store, format!("the store has {faults}"));
         Err(with_next_step(failure, &context.dir, &report, self.rebuild))
     }
 }
 
-/// Prints the result of the check of `index.db`, which can be made again.
-fn finish_with_mail(
-    context: &mut CommandContext,
-    report: &CheckReport,
-    rebuilds: bool,
-) -> Result<CommandStatus, CommandFailure> {
-    let is_readable = report.database_bytes > 0;
-    if context.format == OutputFormat::Text && is_readable {
-        let (messages, bytes) = (format_count(report.items, "message"), report.database_bytes);
-        context
-            .out
-            .print_line(format!("index.db           {}, {messages}", format_bytes(bytes)))?;
+/// Keeps a failure for the end, except one to print.
+fn keep_failure(
+    failures: &mut Vec<CommandFailure>,
+    result: Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
+    match result {
+        Err(failure) if failure.is_of_output() => Err(failure),
+        result => {
+            failures.extend(result.err());
+            Ok(())
+        }
     }
-    if report.faults.is_empty() {
-        return Ok(CommandStatus::Done);
-    }
-    for fault in &report.faults {
-        print_message("error", format!("index.db: {fault}"));
-    }
-    context.out.flush()?;
-    let pending = report.faults.iter().map(Fault::pending_work).collect::<Option<Vec<_>>>();
-    if let Some(pending) = pending {
-        let failure = CommandFailure::new(FailureKind::Store, "work on index.db was interrupted");
-        return Err(pending.iter().fold(failure, |failure, work| {
-            failure.with_hint(format!("to finish it: larder {}", work.command()))
-        }));
-    }
-    if rebuilds {
-        DataDirectory::new(&context.dir).delete_index(&context.store_options(false))?;
-        context.print_note("index.db was deleted, and is made again from the mail");
-        return SyncArgs::of_all_sources().run(context);
-    }
-    Err(CommandFailure::new(FailureKind::Store, "the index of mail is damaged")
-        .with_hint("no mail is lost; to make the index again: larder check --rebuild"))
 }
 
-/// Checks `commits.db`, which can be made again, and prints the result.
-fn check_commits(context: &mut CommandContext) -> Result<(), CommandFailure> {
-    let Some(report) = check_commit_store(context)? else { return Ok(()) };
-    if context.format == OutputFormat::Text && report.database_bytes > 0 {
-        let (commits, bytes) = (format_count(report.items, "commit"), report.database_bytes);
-        context.out.print_line(format!("commits.db         {}, {commits}", format_bytes(bytes)))?;
+/// Deletes damaged stores, and makes them again from their sources.
+fn remake_stores(
+    context: &mut CommandContext,
+    damaged: &[DerivedStore],
+) -> Result<CommandStatus, CommandFailure> {
+    for store in damaged {
+        store.directory(context).delete_derived_store(&context.store_options(false))?;
+        let file = store.file_name();
+        context.print_note(format!("{file} was deleted, and is made again from its sources"));
     }
-    if report.faults.is_empty() {
-        return Ok(());
-    }
-    for fault in &report.faults {
-        print_message("error", format!("commits.db: {fault}"));
-    }
-    context.out.flush()?;
-    Err(CommandFailure::new(FailureKind::Store, "the index of commits is damaged").with_hint(
-        "no commits are lost: delete commits.db in the data directory; then: larder sync",
-    ))
+    SyncArgs::of_all_sources().run(context)
 }
 
 /// Adds hints on what to do: indexes can be rebuilt from the items, the items cannot.
@@ -195,7 +187,7 @@ fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<()
     if context.format == OutputFormat::Json {
         let faults: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
         context.out.print_json(&json!({
-            "faults": faults, "items": report.items, "previous_versions": versions, "previous_bytes": bytes,
+            "store": "data.db", "faults": faults, "items": report.items, "previous_versions": versions, "previous_bytes": bytes,
             "size": report.database_bytes, "wal": report.wal_bytes, "rebuilt": report.rebuilt_items,
         }))?;
         return Ok(());

@@ -10,12 +10,14 @@ pub(super) mod occurrence_list;
 pub(super) mod query_args;
 mod snippets;
 mod thread_list;
+mod unread_stores;
 
 use self::commit_list::CommitGroup;
 use self::explanation::print_explanation;
 use self::field_list::{FieldListRow, ListFields};
 use self::message_list::MessageGroup;
 use self::query_args::QueryArgs;
+use self::unread_stores::UnreadStores;
 use super::show::item_format::{self, OutputColumn};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
@@ -218,15 +220,16 @@ impl FindArgs {
             &reader,
             &larder_query::find_undecided_rows(&reader, &answer)?,
         )?;
+        // The other groups answer, if a store that can be made again is damaged.
+        let mut unread = UnreadStores::default();
         let (messages, commits) = match self.is_about_all_kinds() {
             true => {
                 let options = self.message_options();
                 let must_be_read = self.is_only_of(context, Kind::Message)
                     && !self.is_only_of(context, Kind::Commit);
-                (
-                    MessageGroup::find(context, &options, must_be_read)?,
-                    CommitGroup::find(context, &options)?,
-                )
+                let messages = MessageGroup::find(context, &options, must_be_read);
+                let commits = CommitGroup::find(context, &options);
+                (unread.keep(messages)?.flatten(), unread.keep(commits)?.flatten())
             }
             false => (None, None),
         };
@@ -241,12 +244,14 @@ impl FindArgs {
             let has_others = message_count + commit_count > 0;
             print_answer(context, &reader, &answer, columns.as_deref(), has_others)?;
             if let Some(messages) = &messages {
-                messages.print(context, !answer.is_empty())?;
+                unread.keep(messages.print(context, !answer.is_empty()))?;
             }
             if let Some(commits) = &commits {
-                commits.print(context, !answer.is_empty() || message_count > 0)?;
+                let has_others = !answer.is_empty() || message_count > 0;
+                unread.keep(commits.print(context, has_others))?;
             }
         }
+        unread.into_result(context)?;
         let is_empty = answer.is_empty() && message_count + commit_count == 0;
         if is_empty && !self.count && !self.explain && context.format == OutputFormat::Text {
             self.print_advice(context);

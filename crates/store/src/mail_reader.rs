@@ -187,6 +187,21 @@ impl<'r> MailReader<'r> {
         })
     }
 
+    /// Returns the hash of the Message-ID in the header of a message of this thread, which is not the
+    /// name of the message if another text has that; `None`: the row is not in the thread.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn header_message_id(&self, thread: u32, row: u32) -> Result<Option<i64>> {
+        self.run(|tx| {
+            let sql = "SELECT substr(ids, 1, 8) FROM mail_thread WHERE thread = ?1 AND item = ?2";
+            let mut select = tx.prepare_cached(sql)?;
+            let id: Option<Vec<u8>> =
+                select.query_row((thread, row), |row| row.get(0)).optional()?;
+            Ok(id.and_then(|bytes| Some(i64::from_le_bytes(bytes.try_into().ok()?))))
+        })
+    }
+
     /// Returns the name of a message, and the hash of its text; `None`: there is no such message.
     ///
     /// # Errors

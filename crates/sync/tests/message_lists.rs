@@ -160,6 +160,30 @@ fn a_limit_of_threads_keeps_whole_threads() {
 }
 
 #[test]
+fn other_texts_of_a_message_are_its_duplicates() {
+    let mut mailbox = Mailbox::new();
+    let write = |name: &str, header: &str, minute: u32, body: &str| {
+        let text = format!(
+            "{header}From: a@x.example\nSubject: s\n\
+             Date: 01 Jan 2020 10:{minute:02}:00 +0000\n\n{body}\n"
+        );
+        mailbox.write(format!("cur/{name}:2,S"), text);
+    };
+    write("direct", "Message-ID: <m@x>\n", 0, "walrus");
+    write("list", "Message-ID: <m@x>\n", 1, "walrus of the list");
+    write("reply", "Message-ID: <r@x>\nReferences: <m@x>\n", 2, "walrus");
+    mailbox.sync();
+    let levels = |line: &str| -> Vec<(usize, bool)> {
+        let found = threads(&mailbox, line, "date", 100, 0, false);
+        let rows = found.iter().flat_map(|thread| &thread.rows);
+        rows.map(|row| (row.level, row.duplicate)).collect()
+    };
+    assert_eq!(levels(""), [(0, false), (1, true), (1, false)]);
+    // The list has neither the message nor a reply to it.
+    assert_eq!(levels("body:list"), [(0, false)]);
+}
+
+#[test]
 fn a_thread_has_a_summary_and_a_name() {
     let mailbox = mailbox();
     let found = threads(&mailbox, "from:bruno", "-date", 100, 0, true);

@@ -11,9 +11,9 @@ use super::{MailHit, MailSearch};
 use crate::error::Error;
 use crate::mail_query::MailQuery;
 use crate::thread_tree::{ThreadMessage, ThreadOrder, ThreadRow, order_threads};
-use larder_store::MailColumn;
+use larder_store::{MailColumn, hash_message_id};
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The number of hits that are read first for each thread of the list.
 const HITS_PER_THREAD: usize = 4;
@@ -65,7 +65,7 @@ impl MailSearch<'_> {
             let shown = rows.into_iter().filter(|row| request.is_related || is_match(*row));
             let mut messages = self.read_listed(shown, is_match)?;
             messages.sort_by_key(newest_first_key);
-            let mut rows = arrange(&messages, order);
+            let mut rows = self.arrange(*thread, &messages, order)?;
             for row in &mut rows {
                 row.position += if row.level == 0 { first_number } else { 0 };
                 row.thread += first_number;
@@ -86,7 +86,7 @@ impl MailSearch<'_> {
         let total = rows.len();
         let mut messages = self.read_listed(rows.into_iter(), |_| true)?;
         messages.sort_by_key(newest_first_key);
-        let rows = arrange(&messages, ThreadOrder::Descending);
+        let rows = self.arrange(thread, &messages, ThreadOrder::Descending)?;
         Ok(ListedThread { thread, total, matched: total, messages, rows })
     }
 
@@ -124,6 +124,53 @@ impl MailSearch<'_> {
             }
             limit = limit.saturating_mul(HITS_PER_THREAD);
         }
+    }
+
+    /// Arranges messages of a thread as a tree.
+    fn arrange(
+        &self,
+        thread: u32,
+        messages: &[ListedMessage],
+        order: ThreadOrder,
+    ) -> Result<Vec<ThreadRow>, Error> {
+        let header_ids = self.header_ids_of_other_texts(thread, messages)?;
+        let messages: Vec<ThreadMessage<'_>> = messages
+            .iter()
+            .map(|one| ThreadMessage {
+                message_id: header_ids.get(&one.message.row).unwrap_or(&one.message.uid),
+                references: &one.message.summary.references,
+                date: one.message.summary.date,
+                subject: &one.message.summary.subject,
+            })
+            .collect();
+        Ok(order_threads(&messages, order))
+    }
+
+    /// Returns the Message-IDs of the messages that have another name because another text has
+    /// their Message-ID. The tree shows them as duplicates of that message. The index has only a
+    /// hash of such an ID; the message with the ID, or a reply to it, has its text. If neither is
+    /// in the list, any text that is the same for the texts of one Message-ID serves.
+    fn header_ids_of_other_texts(
+        &self,
+        thread: u32,
+        messages: &[ListedMessage],
+    ) -> Result<HashMap<u32, String>, Error> {
+        let mut header_ids = HashMap::new();
+        if !messages.iter().any(|one| one.message.has_derived_uid) {
+            return Ok(header_ids);
+        }
+        let ids = messages.iter().flat_map(|one| {
+            std::iter::once(&one.message.uid).chain(&one.message.summary.references)
+        });
+        let id_texts: HashMap<i64, &String> = ids.map(|id| (hash_message_id(id), id)).collect();
+        for row in messages.iter().filter(|one| one.message.has_derived_uid) {
+            let row = row.message.row;
+            if let Some(hash) = self.mail.header_message_id(thread, row)? {
+                let id = id_texts.get(&hash).map_or_else(|| hash.to_string(), |id| (*id).clone());
+                header_ids.insert(row, id);
+            }
+        }
+        Ok(header_ids)
     }
 
     /// Returns those of the rows that match, ascending.
@@ -168,17 +215,4 @@ impl ListedThread {
 
 fn newest_first_key(one: &ListedMessage) -> Reverse<(i64, u32)> {
     Reverse((one.message.summary.date, one.message.row))
-}
-
-fn arrange(messages: &[ListedMessage], order: ThreadOrder) -> Vec<ThreadRow> {
-    let messages: Vec<ThreadMessage<'_>> = messages
-        .iter()
-        .map(|one| ThreadMessage {
-            message_id: &one.message.uid,
-            references: &one.message.summary.references,
-            date: one.message.summary.date,
-            subject: &one.message.summary.subject,
-        })
-        .collect();
-    order_threads(&messages, order)
 }

@@ -4,9 +4,11 @@
 //! repository is read while git writes it.
 
 use larder_sync::git_repository::{
-    GIT_VARIABLES, GitCommand, GitOutput, MAX_GIT_ERROR_BYTES, REMOVED_GIT_VARIABLES,
+    GIT_VARIABLES, GitCommand, GitOutput, MAX_GIT_ERROR_BYTES, MAX_GIT_MEMORY_BYTES,
+    REMOVED_GIT_VARIABLES, limit_git_memory,
 };
 use std::io::{self, Read, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 
@@ -37,6 +39,7 @@ pub(crate) fn start_git(command: &GitCommand) -> io::Result<Box<dyn GitOutput>> 
         })
     });
     let mut git = GitChild { child, output, errors };
+    limit_git_memory(&git.child, MAX_GIT_MEMORY_BYTES)?;
     if let Some(mut pipe) = git.child.stdin.take() {
         // git reads all of it before it writes. One that ended early says why at its end.
         match pipe.write_all(&command.input) {
@@ -55,6 +58,10 @@ impl Read for GitChild {
 }
 
 impl GitOutput for GitChild {
+    fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.output.as_ref().map(|output| output.as_fd())
+    }
+
     fn finish(mut self: Box<Self>) -> Result<(), String> {
         // A process that still writes ends then.
         self.output = None;

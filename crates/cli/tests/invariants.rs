@@ -155,13 +155,14 @@ fn assert_words_absent(crate_name: &str, folder: &Path, words: &[&str], reason: 
     }
 }
 
-/// The option by which git reads revisions, which are more than arguments may have.
-const GIT_INPUT_OPTION: &str = "\"--stdin\"";
+/// Options of git: it reads revisions, which are more than arguments may have, and names objects
+/// that are missing.
+const GIT_OPTIONS: &[&str] = &["\"--stdin\"", "\"--missing=print\""];
 
 /// Returns whether the line contains the word, not as a part of a longer one.
 fn has_word(line: &str, word: &str) -> bool {
     let is_word_char = |c: char| c.is_alphanumeric() || c == '_';
-    let line = line.replace(GIT_INPUT_OPTION, "");
+    let line = GIT_OPTIONS.iter().fold(line.to_string(), |line, option| line.replace(option, ""));
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back().is_some_and(is_word_char);
         let after = line[at + word.len()..].chars().next().is_some_and(is_word_char);

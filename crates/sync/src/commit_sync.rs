@@ -10,9 +10,14 @@
 //! mail serves both. Separate from it, because there is nothing to list, rename or edit: a commit
 //! never changes.
 
+mod damaged_history;
+mod known_tips;
+
 use crate::error::Error;
 use crate::git_repository::{GitError, GitRepository, LogReader, LoggedCommit, RepositoryRefs};
 use crate::mail_sync::{MailSyncProblem, MailSyncProgress, now_milliseconds};
+use damaged_history::{CommitPaths, HistoryDamage};
+use known_tips::{KnownTips, ObjectHash, format_hash, parse_hash};
 use larder_format::commit::Commit;
 use larder_format::maildir_name::MaildirFlags;
 use larder_store::{
@@ -32,10 +37,6 @@ const MAX_BATCH_BYTES: usize = 16 << 20;
 const REMOVALS_PER_BATCH: usize = 2000;
 /// The bytes of words that are merged in one transaction.
 const MERGED_BYTES_PER_STEP: i64 = 4 << 20;
-/// The most objects of a run that cannot be read: then the repository is damaged as a whole.
-const MAX_BROKEN_OBJECTS: usize = 100;
-/// The number of commits that git is asked for by their hashes at once.
-const HASHES_PER_LOG: usize = 10_000;
 /// The nanoseconds of a second.
 const NANOSECONDS: i64 = 1_000_000_000;
 
@@ -67,71 +68,6 @@ pub struct CommitSyncReport {
     pub is_interrupted: bool,
 }
 
-/// The tips that the store knows, as the state of the directory.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct KnownTips {
-    /// The store has all commits that can be reached from these.
-    complete: Vec<String>,
-    /// The store may have commits that can be reached from these.
-    partial: Vec<String>,
-    /// The commits at which the shallow clone ended.
-    shallow: Vec<String>,
-}
-
-impl KnownTips {
-    fn from_bytes(bytes: &[u8]) -> KnownTips {
-        let mut tips = KnownTips::default();
-        for line in String::from_utf8_lossy(bytes).lines() {
-            let Some((name, hash)) = line.split_once(' ') else { continue };
-            let list = match name {
-                "complete" => &mut tips.complete,
-                "partial" => &mut tips.partial,
-                "shallow" => &mut tips.shallow,
-                _ => continue,
-            };
-            list.push(hash.to_string());
-        }
-        tips
-    }
-
-    fn to_bytes(&self) -> Vec<u8> {
-        let lists =
-            [("complete", &self.complete), ("partial", &self.partial), ("shallow", &self.shallow)];
-        let lines = lists
-            .into_iter()
-            .flat_map(|(name, list)| list.iter().map(move |hash| format!("{name} {hash}\n")));
-        lines.collect::<String>().into_bytes()
-    }
-
-    /// Returns all tips whose commits may be in the store.
-    fn all(&self) -> Vec<String> {
-        let mut all = [self.complete.as_slice(), self.partial.as_slice()].concat();
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-}
-
-/// A hash of an object, with zeros at its end if it is of SHA-1.
-type ObjectHash = [u8; 32];
-
-fn parse_hash(text: &[u8]) -> Option<ObjectHash> {
-    let (pairs, rest) = text.as_chunks::<2>();
-    let mut hash = [0; 32];
-    if !rest.is_empty() || pairs.len() > hash.len() {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(pairs) {
-        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(hash)
-}
-
-fn format_hash(hash: &ObjectHash, digits: usize) -> String {
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    hex.get(..digits).unwrap_or(&hex).to_string()
-}
-
 /// A synchronisation of one repository.
 struct CommitSync<'s> {
     store: &'s mut Store,
@@ -157,6 +93,18 @@ struct CommitSync<'s> {
     expired: HashSet<ObjectHash>,
     /// New commits whose paths could not be read.
     without_paths: Vec<String>,
+    /// The paths that the log has.
+    paths: CommitPaths,
+    damage: HistoryDamage,
+}
+
+/// The end of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LogEnd {
+    /// It was read to its end, or the run was interrupted.
+    Complete,
+    /// A commit has too many paths, and commits follow.
+    Cut,
 }
 
 /// Brings the index of a repository's commits up to date. `report_progress` is called after each
@@ -197,6 +145,8 @@ pub fn sync_locked_commits(
         known: HashSet::new(),
         expired: HashSet::new(),
         without_paths: Vec::new(),
+        paths: CommitPaths::Listed,
+        damage: HistoryDamage::default(),
     };
     sync.run(options.is_full)?;
     Ok(sync.report)
@@ -211,15 +161,17 @@ impl CommitSync<'_> {
         let is_outdated = self.set_reading_rules()?;
         let is_shallow_changed = tips.shallow != refs.shallow;
         let is_same = tips.complete == refs.tips && tips.partial.is_empty() && !is_shallow_changed;
-        self.report.is_unchanged = is_same && !is_outdated;
+        let retries_paths = self.retries_paths(&tips, is_full || is_outdated)?;
+        self.report.is_unchanged = is_same && !is_outdated && !retries_paths;
         let is_known = state.as_deref().is_some_and(|state| !state.is_empty());
         if self.report.is_unchanged && !is_full && is_known {
+            self.warn_of_missing_paths();
             return Ok(());
         }
         let mut removed = Vec::new();
-        let needs_comparison = is_full || is_outdated || is_shallow_changed || !is_known;
-        // Fails if git has no longer the old tips.
-        let is_listed = !needs_comparison && self.list_removed(&tips, &refs, &mut removed).is_ok();
+        let needs_comparison =
+            is_full || is_outdated || is_shallow_changed || !is_known || retries_paths;
+        let is_listed = !needs_comparison && self.list_removed(&tips, &refs, &mut removed)?;
         let (old_tips, mut next) = match is_listed {
             true => (tips.complete.clone(), tips.clone()),
             false => {
@@ -234,6 +186,7 @@ impl CommitSync<'_> {
         next.partial.sort_unstable();
         next.partial.dedup();
         next.shallow.clone_from(&tips.shallow);
+        next.pathless.clone_from(&tips.pathless);
         self.put_state(&next);
         let mut unseen = if is_listed { HashSet::new() } else { self.known.clone() };
         let is_complete = self.read_new(&refs, &old_tips, &mut unseen)?;
@@ -244,8 +197,9 @@ impl CommitSync<'_> {
         let digits = refs.tips.first().map_or(40, String::len);
         removed.extend(unseen.iter().map(|hash| format_hash(hash, digits)));
         self.remove(removed)?;
-        let shallow = refs.shallow.clone();
-        self.put_state(&KnownTips { complete: refs.tips, partial: Vec::new(), shallow });
+        let RepositoryRefs { tips: complete, shallow, .. } = refs;
+        let pathless = mem::take(&mut self.damage.pathless);
+        self.put_state(&KnownTips { complete, partial: Vec::new(), shallow, pathless });
         self.changes.push(MailChange::FinishReadingRules);
         self.flush()?;
         while !(self.is_cancelled)()
@@ -274,16 +228,20 @@ impl CommitSync<'_> {
         Ok(known.fingerprint.is_some())
     }
 
-    /// Lists the commits that only the old tips have.
+    /// Lists the commits that only the old tips have. Returns false if git has no longer the old
+    /// tips.
     fn list_removed(
         &self,
         tips: &KnownTips,
         refs: &RepositoryRefs,
         removed: &mut Vec<String>,
-    ) -> Result<(), GitError> {
-        self.repository.list_hashes(&tips.all(), &refs.tips, false, &mut |hash| {
-            removed.push(hash.to_string());
-        })
+    ) -> Result<bool, Error> {
+        let mut visit = |hash: &str| removed.push(hash.to_string());
+        match self.repository.list_hashes(&tips.all(), &refs.tips, false, &mut visit) {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_of_objects() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Reads which commits the store has, and which of these must be read again.
@@ -295,8 +253,10 @@ impl CommitSync<'_> {
                 self.known.extend(parse_hash(name));
             })?;
         }
-        let expired = mail.expired_files(self.collection)?;
-        self.expired.extend(expired.iter().filter_map(|file| parse_hash(&file.name)));
+        if self.damage.pathless.is_empty() {
+            let expired = mail.expired_files(self.collection)?;
+            self.expired.extend(expired.iter().filter_map(|file| parse_hash(&file.name)));
+        }
         if old_shallow != shallow {
             let ends = old_shallow.iter().chain(shallow);
             self.expired.extend(ends.filter_map(|hash| parse_hash(hash.as_bytes())));
@@ -304,144 +264,39 @@ impl CommitSync<'_> {
         Ok(())
     }
 
-    /// Reads the commits of the refs. Returns whether all could be read. Those of `unseen` that git
-    /// names are removed from it.
-    fn read_new(
-        &mut self,
-        refs: &RepositoryRefs,
-        old_tips: &[String],
-        unseen: &mut HashSet<ObjectHash>,
-    ) -> Result<bool, Error> {
-        if refs.tips.is_empty() {
-            return Ok(true);
-        }
-        let mut log = self.repository.read_log(&refs.tips, old_tips)?;
-        let failure = match self.add_all(&mut log, unseen, &mut 0) {
-            Ok(()) => return Ok(true),
-            Err(Error::Git(GitError::Failed { reason, .. })) => reason,
-            Err(error) => return Err(error),
-        };
-        drop(log);
-        self.report.problems.push(self.problem(&failure));
-        self.read_around_damage(refs, old_tips, unseen)?;
-        Ok(false)
-    }
-
-    /// Reads the commits of a repository with broken objects: each ref by itself, and from its
-    /// commits those that can be read.
-    fn read_around_damage(
-        &mut self,
-        refs: &RepositoryRefs,
-        old_tips: &[String],
-        unseen: &mut HashSet<ObjectHash>,
-    ) -> Result<(), Error> {
-        // What was read before the failure is known, too.
-        self.flush()?;
-        self.read_known(&[], &[])?;
-        let (mut hashes, mut listed) = (Vec::new(), HashSet::new());
-        for tip in &refs.tips {
-            let mut visit = |hash: &str| {
-                let parsed = parse_hash(hash.as_bytes());
-                let is_new = |parsed| listed.insert(parsed) && !self.has_current(&parsed);
-                if parsed.is_some_and(is_new) {
-                    hashes.push(hash.to_string());
-                }
-            };
-            let tip = std::slice::from_ref(tip);
-            if let Err(error) = self.repository.list_hashes(tip, old_tips, true, &mut visit) {
-                self.note_broken_object(error)?;
-            }
-        }
-        let mut rest = hashes.as_slice();
-        while !rest.is_empty() && !self.report.is_interrupted {
-            let (part, _) = rest.split_at(rest.len().min(HASHES_PER_LOG));
-            let mut log = self.repository.read_commits(part, true)?;
-            let mut read = 0;
-            match self.add_all(&mut log, unseen, &mut read) {
-                Ok(()) => rest = rest.get(part.len()..).unwrap_or_default(),
-                Err(Error::Git(GitError::Failed { .. })) => {
-                    if let Some(suspect) = part.get(read..=read) {
-                        self.read_suspect(suspect, unseen)?;
-                    }
-                    rest = rest.get(read + 1..).unwrap_or_default();
-                }
-                Err(error) => return Err(error),
-            }
-            if self.report.problems.len() > MAX_BROKEN_OBJECTS {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a commit that may be broken; if its trees are, without its paths.
-    fn read_suspect(
-        &mut self,
-        suspect: &[String],
-        unseen: &mut HashSet<ObjectHash>,
-    ) -> Result<(), Error> {
-        let mut log = self.repository.read_commits(suspect, true)?;
-        match self.add_all(&mut log, unseen, &mut 0) {
-            Err(Error::Git(error)) => self.note_broken_object(error)?,
-            done => return done,
-        }
-        let mut log = self.repository.read_commits(suspect, false)?;
-        match self.add_all(&mut log, unseen, &mut 0) {
-            Err(Error::Git(error)) => self.note_broken_object(error),
-            Ok(()) => {
-                self.without_paths.extend_from_slice(suspect);
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn note_broken_object(&mut self, error: GitError) -> Result<(), Error> {
-        let GitError::Failed { reason, .. } = error else { return Err(error.into()) };
-        let problem = self.problem(&reason);
-        if !self.report.problems.contains(&problem) {
-            self.report.problems.push(problem);
-        }
-        Ok(())
-    }
-
-    fn problem(&self, reason: &str) -> MailSyncProblem {
-        MailSyncProblem {
-            path: self.repository.path().to_path_buf(),
-            reason: reason.to_string(),
-            is_left_out: true,
-        }
-    }
-
     /// Adds the commits of a log. Counts those that were read.
     fn add_all(
         &mut self,
-        log: &mut LogReader,
+        log: &mut LogReader<'_>,
         unseen: &mut HashSet<ObjectHash>,
         read: &mut usize,
-    ) -> Result<(), Error> {
-        while let Some(LoggedCommit { commit, skipped_paths }) = log.read_commit()? {
+    ) -> Result<LogEnd, Error> {
+        loop {
+            let logged = match log.read_commit() {
+                Ok(Some(logged)) => logged,
+                Ok(None) => return Ok(LogEnd::Complete),
+                Err(GitError::Cancelled) => {
+                    self.flush()?;
+                    self.report.is_interrupted = true;
+                    return Ok(LogEnd::Complete);
+                }
+                Err(error) => return Err(error.into()),
+            };
             *read += 1;
-            if skipped_paths > 0 {
-                let problem = MailSyncProblem {
-                    is_left_out: false,
-                    ..self.problem(&format!(
-                        "the commit {} changes {skipped_paths} paths more than can be searched",
-                        commit.hash
-                    ))
-                };
-                self.report.problems.push(problem);
-            }
+            self.warn_of_skipped_paths(&logged);
+            let LoggedCommit { commit, is_cut, .. } = logged;
             self.add(commit, unseen);
             if self.commits.len() >= self.batch_commits || self.bytes >= MAX_BATCH_BYTES {
                 self.flush()?;
                 if (self.is_cancelled)() {
                     self.report.is_interrupted = true;
-                    return Ok(());
+                    return Ok(LogEnd::Complete);
                 }
             }
+            if is_cut {
+                return Ok(LogEnd::Cut);
+            }
         }
-        Ok(())
     }
 
     /// Adds a commit to the batch, unless the store has it.
@@ -458,6 +313,10 @@ impl CommitSync<'_> {
             self.report.reread += 1;
         } else {
             self.report.added += 1;
+        }
+        // A merge has no paths.
+        if self.paths == CommitPaths::Missing && commit.parents.len() < 2 {
+            self.without_paths.push(commit.hash.clone());
         }
         self.bytes += commit.message.len() + commit.paths.iter().map(String::len).sum::<usize>();
         self.commits.push(commit);

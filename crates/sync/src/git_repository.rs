@@ -1,25 +1,32 @@
 //! A git repository, read through git itself.
 //!
-//! Every question is a command of git that changes nothing: no hook, pager, filter or program of
+//! Each answer is from a command of git that changes nothing: no hook, pager, filter or program of
 //! the configuration runs, no lock is taken, nothing is fetched, and variables of a surrounding git
 //! do not count. The caller starts the processes ([`StartGit`]), because a library knows no
 //! environment. Separate from `commit_sync`, which compares the commits with those that the store
 //! knows.
 
-use larder_format::commit::{Commit, CommitSignature};
+mod commit_log;
+mod git_process;
+
+pub use commit_log::{LogReader, LoggedCommit};
+pub use git_process::{GitOutput, MAX_GIT_MEMORY_BYTES, limit_git_memory};
+
+use commit_log::LOG_FORMAT;
+use git_process::GitProcess;
 use larder_format::decoding::decode_charset;
-use larder_store::MAX_COMMIT_PATHS;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::{self, BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The longest field of a commit that is read; the rest is left out.
 const MAX_FIELD_BYTES: u64 = 4 << 20;
 /// The bytes of an error of git that are read.
 pub const MAX_GIT_ERROR_BYTES: u64 = 4 << 10;
-/// The bytes of the output of git that are read at once.
-const OUTPUT_BUFFER_BYTES: usize = 256 << 10;
+/// The time that git may print nothing while it compares the trees of a commit.
+const MAX_SILENCE: Duration = Duration::from_secs(300);
 /// The most bytes of a commit object that are shown.
 const MAX_OBJECT_BYTES: u64 = 64 << 20;
 
@@ -68,11 +75,6 @@ pub const GIT_VARIABLES: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
-/// The format of a commit in the log: an empty field, so that the end of the paths before it is
-/// known, and the fields of [`LogReader::read_commit`], each with a zero byte behind it.
-const LOG_FORMAT: &str =
-    "--format=tformat:%x00%H%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B";
-
 /// A command of git to be started.
 #[derive(Debug, Clone)]
 pub struct GitCommand {
@@ -82,15 +84,6 @@ pub struct GitCommand {
     pub ceiling: PathBuf,
     /// The text that it reads.
     pub input: Vec<u8>,
-}
-
-/// A running process of git. It ends when this is dropped.
-pub trait GitOutput: Read {
-    /// Waits for the end of the process. An error is what it reported.
-    ///
-    /// # Errors
-    /// The process failed.
-    fn finish(self: Box<Self>) -> Result<(), String>;
 }
 
 /// Starts git with a command, without [`REMOVED_GIT_VARIABLES`] and with [`GIT_VARIABLES`].
@@ -132,12 +125,43 @@ pub enum GitError {
         /// The words of git.
         reason: String,
     },
+    /// It printed nothing for a long time.
+    #[error("git reads {path} and prints nothing for minutes")]
+    Silent {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The caller does not need the output any more.
+    #[error("the reading of a repository was interrupted")]
+    Cancelled,
+}
+
+impl GitError {
+    /// Returns whether git could not read objects, or took more than it may for them.
+    #[must_use]
+    pub fn is_of_objects(&self) -> bool {
+        matches!(self, GitError::Failed { .. } | GitError::Silent { .. })
+    }
+
+    /// Returns whether git took more memory or time than it may.
+    #[must_use]
+    pub fn is_of_limits(&self) -> bool {
+        match self {
+            GitError::Failed { reason, .. } => {
+                // With little memory left, it cannot always say so.
+                let words = ["ut of memory", "annot allocate memory", "signal: "];
+                words.iter().any(|words| reason.contains(words))
+            }
+            error => matches!(error, GitError::Silent { .. }),
+        }
+    }
 }
 
 /// A repository: a work tree, a bare repository, or a folder `.git`.
 pub struct GitRepository<'g> {
     path: PathBuf,
     start: StartGit<'g>,
+    is_cancelled: &'g dyn Fn() -> bool,
     common_directory: PathBuf,
 }
 
@@ -165,11 +189,26 @@ impl<'g> GitRepository<'g> {
     /// # Errors
     /// There is no repository, git cannot be run, or refuses to read it.
     pub fn open(path: &Path, start: StartGit<'g>) -> Result<GitRepository<'g>, GitError> {
+        GitRepository::open_until(path, start, &|| false)
+    }
+
+    /// Opens the repository at a path, as [`GitRepository::open`]. What is read from it ends with
+    /// [`GitError::Cancelled`] when `is_cancelled` returns true.
+    ///
+    /// # Errors
+    /// As [`GitRepository::open`].
+    pub fn open_until(
+        path: &Path,
+        start: StartGit<'g>,
+        is_cancelled: &'g dyn Fn() -> bool,
+    ) -> Result<GitRepository<'g>, GitError> {
         let path_buf = path.to_path_buf();
         if !is_repository_folder(path) {
             return Err(GitError::NotARepository { path: path_buf });
         }
-        let mut repository = GitRepository { path: path_buf, start, common_directory: path.into() };
+        let common_directory = path.to_path_buf();
+        let mut repository =
+            GitRepository { path: path_buf, start, is_cancelled, common_directory };
         let output = repository.run(&["rev-parse", "--git-common-dir"], Vec::new())?;
         let line = output.strip_suffix(b"\n").unwrap_or(&output);
         let directory = path.join(bytes_to_path(line));
@@ -189,8 +228,20 @@ impl<'g> GitRepository<'g> {
         &self.common_directory
     }
 
-    /// Starts a command.
-    fn start(&self, arguments: &[&str], input: Vec<u8>) -> Result<GitProcess, GitError> {
+    /// Returns whether objects were left out when it was cloned.
+    #[must_use]
+    pub fn is_partial_clone(&self) -> bool {
+        let names = r"^(extensions\.partialclone|remote\..*\.promisor)$";
+        self.run(&["config", "--get-regexp", names], Vec::new()).is_ok()
+    }
+
+    /// Starts a command, which may print nothing for at most `silence`.
+    fn start(
+        &self,
+        arguments: &[&str],
+        input: Vec<u8>,
+        silence: Option<Duration>,
+    ) -> Result<GitProcess<'g>, GitError> {
         let mut all: Vec<OsString> = vec!["-C".into(), self.path.clone().into()];
         all.push("--no-pager".into());
         for setting in SETTINGS {
@@ -202,8 +253,7 @@ impl<'g> GitRepository<'g> {
         let command = GitCommand { arguments: all, ceiling, input };
         match (self.start)(&command) {
             Ok(output) => {
-                let reader = BufReader::with_capacity(OUTPUT_BUFFER_BYTES, output);
-                Ok(GitProcess { reader, path: self.path.clone() })
+                Ok(GitProcess::new(output, self.path.clone(), self.is_cancelled, silence))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(GitError::NotInstalled),
             Err(error) => Err(GitError::Process(error)),
@@ -212,10 +262,10 @@ impl<'g> GitRepository<'g> {
 
     /// Runs a command whose output is small.
     fn run(&self, arguments: &[&str], input: Vec<u8>) -> Result<Vec<u8>, GitError> {
-        let mut process = self.start(arguments, input)?;
+        let mut process = self.start(arguments, input, None)?;
         let mut output = Vec::new();
-        let reader = &mut process.reader;
-        reader.take(MAX_OBJECT_BYTES).read_to_end(&mut output).map_err(GitError::Process)?;
+        let read = process.reader.by_ref().take(MAX_OBJECT_BYTES).read_to_end(&mut output);
+        read.map_err(|error| process.read_error(error))?;
         process.finish()?;
         Ok(output)
     }
@@ -249,7 +299,8 @@ impl<'g> GitRepository<'g> {
     }
 
     /// Lists the commits that can be reached from `tips` and not from `excluded`, the newest first.
-    /// If `skips_missing`, commits that are missing are no error (since git 2.44).
+    /// If `skips_missing`, commits that are missing are no error (since git 2.44), and are passed
+    /// with a question mark in front of them.
     ///
     /// # Errors
     /// A tip or another commit cannot be read. The commits in front of it were passed to `visit`.
@@ -265,14 +316,14 @@ impl<'g> GitRepository<'g> {
         }
         let mut arguments = vec!["rev-list", "--stdin"];
         if skips_missing {
-            arguments.push("--missing=allow-any");
+            arguments.push("--missing=print");
         }
-        let mut process = self.start(&arguments, revision_input(tips, excluded))?;
+        let mut process = self.start(&arguments, revision_input(tips, excluded), None)?;
         let mut line = String::new();
         loop {
             line.clear();
-            let length = process.reader.read_line(&mut line).map_err(GitError::Process)?;
-            if length == 0 {
+            let read = process.reader.read_line(&mut line);
+            if read.map_err(|error| process.read_error(error))? == 0 {
                 return process.finish();
             }
             visit(line.trim_end());
@@ -283,7 +334,11 @@ impl<'g> GitRepository<'g> {
     ///
     /// # Errors
     /// git cannot be started.
-    pub fn read_log(&self, tips: &[String], excluded: &[String]) -> Result<LogReader, GitError> {
+    pub fn read_log(
+        &self,
+        tips: &[String],
+        excluded: &[String],
+    ) -> Result<LogReader<'g>, GitError> {
         self.start_log(&["--name-only"], revision_input(tips, excluded))
     }
 
@@ -291,7 +346,11 @@ impl<'g> GitRepository<'g> {
     ///
     /// # Errors
     /// git cannot be started.
-    pub fn read_commits(&self, hashes: &[String], has_paths: bool) -> Result<LogReader, GitError> {
+    pub fn read_commits(
+        &self,
+        hashes: &[String],
+        has_paths: bool,
+    ) -> Result<LogReader<'g>, GitError> {
         let mut options = vec!["--no-walk=unsorted"];
         if has_paths {
             options.push("--name-only");
@@ -299,13 +358,12 @@ impl<'g> GitRepository<'g> {
         self.start_log(&options, revision_input(hashes, &[]))
     }
 
-    fn start_log(&self, options: &[&str], input: Vec<u8>) -> Result<LogReader, GitError> {
+    fn start_log(&self, options: &[&str], input: Vec<u8>) -> Result<LogReader<'g>, GitError> {
         let mut arguments = vec!["log", "--stdin", "-z", LOG_FORMAT, "--encoding=UTF-8"];
         arguments.extend(["--no-renames", "--no-ext-diff", "--no-textconv", "--no-show-signature"]);
         arguments.extend(["--ignore-submodules=none", "--no-color"]);
         arguments.extend(options);
-        let process = self.start(&arguments, input)?;
-        Ok(LogReader { process: Some(process), field: Vec::new(), is_started: false })
+        Ok(LogReader::new(self.start(&arguments, input, Some(MAX_SILENCE))?))
     }
 
     /// Returns the bytes of a commit object.
@@ -357,142 +415,4 @@ fn revision_input(tips: &[String], excluded: &[String]) -> Vec<u8> {
 fn bytes_to_path(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStringExt as _;
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
-}
-
-/// A running command.
-struct GitProcess {
-    reader: BufReader<Box<dyn GitOutput>>,
-    path: PathBuf,
-}
-
-impl GitProcess {
-    /// Waits for the end.
-    fn finish(self) -> Result<(), GitError> {
-        let path = self.path;
-        self.reader.into_inner().finish().map_err(|reason| {
-            if reason.contains("dubious ownership") {
-                return GitError::OtherOwner { path };
-            }
-            if reason.contains("not a git repository") {
-                return GitError::NotARepository { path };
-            }
-            GitError::Failed { path, reason: summarize_error(&reason) }
-        })
-    }
-}
-
-/// Returns the lines of an error that say what is wrong.
-fn summarize_error(reason: &str) -> String {
-    let strip = |line: &'_ str| -> Option<String> {
-        let text = line.strip_prefix("fatal: ").or_else(|| line.strip_prefix("error: "))?;
-        Some(text.trim().to_string())
-    };
-    let mut lines: Vec<String> = reason.lines().filter_map(strip).collect();
-    lines.dedup();
-    match lines.as_slice() {
-        [] => reason.lines().next().unwrap_or("it ended early").trim().to_string(),
-        lines => lines.join("; "),
-    }
-}
-
-/// The commits of a log, one after the other.
-pub struct LogReader {
-    process: Option<GitProcess>,
-    field: Vec<u8>,
-    is_started: bool,
-}
-
-/// A commit of the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoggedCommit {
-    /// The commit.
-    pub commit: Commit,
-    /// The number of paths that are left out, because there are too many.
-    pub skipped_paths: usize,
-}
-
-impl LogReader {
-    /// Reads the next commit; `None`: there is no other.
-    ///
-    /// # Errors
-    /// git could not read a commit, or another object that it needs. It may have been the commit
-    /// after the last one that was returned, or the next one.
-    pub fn read_commit(&mut self) -> Result<Option<LoggedCommit>, GitError> {
-        // The first field of the log is empty; the others were read at the end of the paths.
-        if !std::mem::replace(&mut self.is_started, true) && !self.read_field()? {
-            return self.finish();
-        }
-        if !self.read_field()? || self.field.is_empty() {
-            return self.finish();
-        }
-        let hash = self.text();
-        let parents = self.next_text()?.split_whitespace().map(ToString::to_string).collect();
-        let author = self.read_signature()?;
-        let committer = self.read_signature()?;
-        let message = self.next_text()?;
-        let mut commit = Commit { hash, parents, author, committer, message, paths: Vec::new() };
-        let mut skipped_paths = 0;
-        let mut is_first = true;
-        loop {
-            if !self.read_field()? {
-                // Without an end, the paths are complete only if git says so.
-                self.finish()?;
-                break;
-            }
-            if self.field.is_empty() {
-                break;
-            }
-            // The first path is on a line of its own.
-            let line_start = usize::from(std::mem::take(&mut is_first));
-            let path = decode_charset(self.field.get(line_start..).unwrap_or_default(), None);
-            match commit.paths.len() < MAX_COMMIT_PATHS {
-                true => commit.paths.push(path.into_owned()),
-                false => skipped_paths += 1,
-            }
-        }
-        Ok(Some(LoggedCommit { commit, skipped_paths }))
-    }
-
-    fn finish(&mut self) -> Result<Option<LoggedCommit>, GitError> {
-        self.process.take().map_or(Ok(None), |process| process.finish().map(|()| None))
-    }
-
-    fn read_signature(&mut self) -> Result<CommitSignature, GitError> {
-        let (name, address, time) = (self.next_text()?, self.next_text()?, self.next_text()?);
-        Ok(CommitSignature::new(&name, &address, time.parse().unwrap_or_default(), 0))
-    }
-
-    fn next_text(&mut self) -> Result<String, GitError> {
-        self.read_field()?;
-        Ok(self.text())
-    }
-
-    fn text(&self) -> String {
-        decode_charset(&self.field, None).into_owned()
-    }
-
-    /// Reads a field up to its zero byte. Returns false at the end of the log.
-    fn read_field(&mut self) -> Result<bool, GitError> {
-        self.field.clear();
-        let Some(process) = &mut self.process else { return Ok(false) };
-        let reader = &mut process.reader;
-        let mut part = reader.take(MAX_FIELD_BYTES);
-        part.read_until(0, &mut self.field).map_err(GitError::Process)?;
-        if self.field.pop_if(|byte| *byte == 0).is_some() {
-            return Ok(true);
-        }
-        if self.field.is_empty() {
-            return Ok(false);
-        }
-        // The rest of a field that is too long.
-        let mut rest = Vec::new();
-        while !rest.ends_with(b"\0") {
-            rest.clear();
-            let mut part = process.reader.by_ref().take(MAX_FIELD_BYTES);
-            if part.read_until(0, &mut rest).map_err(GitError::Process)? == 0 {
-                break;
-            }
-        }
-        Ok(true)
-    }
 }

@@ -5,7 +5,7 @@
 
 use crate::commit_sync::{CommitSyncOptions, CommitSyncReport, sync_locked_commits};
 use crate::error::Error;
-use crate::git_repository::{GitRepository, StartGit};
+use crate::git_repository::{GitError, GitRepository, StartGit};
 use crate::mail_sync::{MailSyncOptions, MailSyncProgress, MailSyncReport, sync_locked_mail};
 use crate::sources::{
     ForgottenSource, MailSource, SourceType, list_sources, match_indexed_sources,
@@ -152,7 +152,7 @@ pub fn sync_repositories(
             continue;
         }
         let mut sync = || {
-            let repository = GitRepository::open(&source.path, start_git)?;
+            let repository = GitRepository::open_until(&source.path, start_git, is_cancelled)?;
             sync_locked_commits(
                 &mut index,
                 &lock,
@@ -163,10 +163,13 @@ pub fn sync_repositories(
                 is_cancelled,
             )
         };
-        let report = sync();
-        if let Err(error @ Error::Store(_)) = report {
-            return Err(error);
-        }
+        let report = match sync() {
+            Err(error @ Error::Store(_)) => return Err(error),
+            Err(Error::Git(GitError::Cancelled)) => {
+                Ok(CommitSyncReport { is_interrupted: true, ..CommitSyncReport::default() })
+            }
+            report => report,
+        };
         report_event(CommitRoundEvent::Finished(source, &report));
         if is_cancelled() {
             break;

@@ -206,6 +206,129 @@ fn a_shallow_clone_is_completed() {
     home.check();
 }
 
+/// Makes a repository a clone without the trees of a history of so many commits.
+fn clone_without_trees(commits: u32) -> GitHome {
+    let home = GitHome::new(&[]);
+    let mut history = String::new();
+    for number in 0..commits {
+        let time = 1_577_836_800 + number;
+        history += &format!(
+            "commit refs/heads/main\ncommitter Anna Berg <anna@example.org> {time} +0000\n\
+             data 4\nwordM 644 inline src/f{number}\ndata 1\nx\n"
+        );
+    }
+    home.git_with_input(&["fast-import", "--quiet"], &history);
+    home.git(&["reset", "-q", "--hard"]);
+    home.git(&["config", "uploadpack.allowFilter", "true"]);
+    fs::rename(home.root(), home.path("origin")).unwrap();
+    fs::create_dir(home.root()).unwrap();
+    let url = format!("file://{}", home.path("origin").display());
+    home.git(&["clone", "-q", "--bare", "--filter=tree:0", &url, "."]);
+    home
+}
+
+/// Past the limit of trees that are missing, commits are read without paths, until one of them can
+/// be read.
+#[test]
+fn a_clone_without_trees_is_read_without_paths() {
+    let home = clone_without_trees(110);
+    let objects = || home.git(&["count-objects", "-v"]);
+    let before = objects();
+    let report = home.sync();
+    assert_eq!((report.added, home.find("").len(), home.find("path:src").len()), (110, 110, 0));
+    let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
+    let path = home.root().display().to_string();
+    let repair = format!("git -C {path} fetch --refetch --filter=blob:none");
+    assert!(reasons.len() == 1 && reasons[0].ends_with(&repair), "{reasons:?}");
+    assert!(!report.problems[0].is_left_out);
+    assert_eq!(objects(), before, "something was fetched");
+    // The next run says it again, and reads nothing again.
+    let again = home.sync();
+    assert!(again.is_unchanged);
+    assert_eq!((again.reread, &again.problems), (0, &report.problems));
+    // New commits come without trees, too.
+    fs::rename(home.root(), home.path("clone")).unwrap();
+    fs::rename(home.path("origin"), home.root()).unwrap();
+    home.commit("src/new", "newest", 200);
+    fs::rename(home.root(), home.path("origin")).unwrap();
+    fs::rename(home.path("clone"), home.root()).unwrap();
+    home.git(&["fetch", "-q", "origin", "main:main"]);
+    let report = home.sync();
+    assert_eq!((report.added, report.reread, report.problems.len()), (1, 0, 1));
+    assert_eq!(home.find("newest").len(), 1);
+    home.check();
+    home.git(&["fetch", "-q", "--refetch", "--filter=blob:none", "origin", "main:main"]);
+    let report = home.sync();
+    assert_eq!((report.added, report.reread, report.problems), (0, 111, vec![]));
+    assert_eq!((home.find("path:src").len(), home.find("path:src/new").len()), (111, 1));
+    assert!(home.sync().is_unchanged);
+    home.check();
+}
+
+/// Makes a commit of a tree with `width` to the power of `depth` paths, and one behind it.
+fn commit_deep_tree(home: &GitHome, width: u32, depth: u32) -> String {
+    let mut tree = format!("100644 blob {}", home.hash_object("x"));
+    for level in 0..=depth {
+        let names = 0..if level == 0 { 1 } else { width };
+        let long = "x".repeat(220);
+        let rows = names.map(|name| format!("{tree}\tname{name}.{long}\n")).collect::<String>();
+        tree = format!("040000 tree {}", home.git_with_input(&["mktree"], &rows));
+    }
+    let tree = tree.rsplit(' ').next().unwrap().to_string();
+    let commit = home.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "a bomb"]);
+    home.git(&["update-ref", "HEAD", &commit]);
+    let next = home.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "behind it"]);
+    home.git(&["update-ref", "HEAD", &next]);
+    commit
+}
+
+/// A tree of a few objects can have any number of paths.
+#[test]
+fn the_paths_of_a_commit_have_a_bound() {
+    for (depth, memory, reason, with_paths) in [
+        (9, u64::MAX, "changes at least ", 1),
+        (15, 100 << 20, "changes more paths than git can compare", 0),
+    ] {
+        let mut home = GitHome::new(&[]);
+        home.commit("src/main.rs", "Begin", 10);
+        home.git_memory = memory;
+        let commit = commit_deep_tree(&home, 3, depth);
+        let report = home.sync();
+        let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
+        let is_named = |text: &&str| text.contains(&commit) && text.contains(reason);
+        assert!(reasons.len() == 1 && is_named(&reasons[0]), "{reasons:?}");
+        assert!(!report.problems[0].is_left_out);
+        assert_eq!((report.added, home.find("").len()), (3, 3));
+        let line = format!("id:{commit} path:name0*");
+        assert_eq!(home.find(&line).len(), with_paths, "{reason}");
+        assert_eq!(home.find("path:src/main.rs").len(), 1);
+        // It is not tried again.
+        assert!(home.sync().is_unchanged);
+        home.check();
+    }
+}
+
+/// A run that is cancelled while git is read ends at once, and the next one goes on.
+#[test]
+fn a_log_that_is_read_can_be_cancelled() {
+    let home = home_with_branches(&[]);
+    let asked = Cell::new(0);
+    let mut left = 0;
+    loop {
+        asked.set(0);
+        let is_cancelled = || asked.replace(asked.get() + 1) >= left;
+        let report = home.try_sync(CommitSyncOptions::default(), &is_cancelled);
+        if !report.as_ref().is_ok_and(|report| report.is_interrupted) {
+            assert_eq!(report.unwrap().problems, []);
+            break;
+        }
+        left += 1;
+    }
+    assert!(left > 3, "{left}");
+    assert_eq!(home.find("").len(), 5);
+    home.check();
+}
+
 #[test]
 fn texts_in_other_character_sets_are_read() {
     let home = GitHome::new(&[]);

@@ -2,7 +2,10 @@
 
 use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch, UserLocale};
 use larder_store::{DataDirectory, MailColumn, Reader, Store, StoreFile, StoreOptions, block_of};
-use larder_sync::git_repository::{GIT_VARIABLES, GitCommand, GitOutput, REMOVED_GIT_VARIABLES};
+use larder_sync::git_repository::{
+    GIT_VARIABLES, GitCommand, GitOutput, MAX_GIT_MEMORY_BYTES, REMOVED_GIT_VARIABLES,
+    limit_git_memory,
+};
 use larder_sync::{
     CommitRoundEvent, CommitSyncOptions, CommitSyncReport, MailStores, SourceType, add_source,
     sync_repositories,
@@ -10,6 +13,7 @@ use larder_sync::{
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
@@ -18,6 +22,8 @@ use tempfile::TempDir;
 pub(crate) struct GitHome {
     folder: TempDir,
     stores: MailStores,
+    /// The memory that git may use.
+    pub(crate) git_memory: u64,
 }
 
 /// A process of git.
@@ -36,9 +42,20 @@ impl GitOutput for TestGit {
         self.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
         if self.0.wait().unwrap().success() { Ok(()) } else { Err(text) }
     }
+
+    fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.0.stdout.as_ref().map(|output| output.as_fd())
+    }
 }
 
-fn start_git(command: &GitCommand) -> io::Result<Box<dyn GitOutput>> {
+impl Drop for TestGit {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
+
+fn start_git(command: &GitCommand, memory: u64) -> io::Result<Box<dyn GitOutput>> {
     let mut git = Command::new("git");
     for name in REMOVED_GIT_VARIABLES {
         git.env_remove(name);
@@ -46,6 +63,7 @@ fn start_git(command: &GitCommand) -> io::Result<Box<dyn GitOutput>> {
     git.envs(GIT_VARIABLES.iter().copied()).env("GIT_CEILING_DIRECTORIES", &command.ceiling);
     git.args(&command.arguments).stdin(Stdio::piped());
     let mut child = git.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    limit_git_memory(&child, memory)?;
     child.stdin.take().unwrap().write_all(&command.input)?;
     Ok(Box::new(TestGit(child)))
 }
@@ -64,8 +82,8 @@ impl GitHome {
         add_source(&mut store, SourceType::Repository, "code", &root, 0).unwrap();
         let index = data.clone().with_store_file(StoreFile::Commits);
         fs::create_dir(&root).unwrap();
-        let home =
-            GitHome { folder, stores: MailStores { data, index, options: options_of_store } };
+        let stores = MailStores { data, index, options: options_of_store };
+        let home = GitHome { folder, stores, git_memory: MAX_GIT_MEMORY_BYTES };
         home.git(&[&["init", "-q", "-b", "main"], options].concat());
         home
     }
@@ -91,6 +109,22 @@ impl GitHome {
             true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_string()),
             false => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
         }
+    }
+
+    /// Runs git with an input. Returns its output.
+    pub(crate) fn git_with_input(&self, arguments: &[&str], input: &str) -> String {
+        let mut git = Command::new("git");
+        git.current_dir(self.root()).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = git.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_string()
+    }
+
+    /// Writes a blob. Returns its hash.
+    pub(crate) fn hash_object(&self, text: &str) -> String {
+        self.git_with_input(&["hash-object", "-w", "--stdin"], text)
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
@@ -130,8 +164,8 @@ impl GitHome {
                 };
             }
         };
-        let stores = &self.stores;
-        sync_repositories(stores, &[], options, 0, &start_git, &mut note, is_cancelled).unwrap();
+        let (stores, start) = (&self.stores, |git: &GitCommand| start_git(git, self.git_memory));
+        sync_repositories(stores, &[], options, 0, &start, &mut note, is_cancelled).unwrap();
         result
     }
 

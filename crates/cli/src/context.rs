@@ -236,6 +236,7 @@ impl CommandContext {
                 on_wait: (!self.quiet).then(|| Arc::new(print_wait) as WaitNotice),
             },
             last_commit: self.last_commit.clone(),
+            ..StoreOptions::default()
         }
     }
 

@@ -63,6 +63,28 @@ pub(crate) struct WriteConnection {
     is_secure: Cell<bool>,
 }
 
+/// How far commits wait for the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SyncMode {
+    /// They do not: after a power cut, the store has to be made again.
+    Off,
+    /// A power cut may take the last commits.
+    #[default]
+    Normal,
+    /// Each waits until it is on the disk.
+    Full,
+}
+
+impl SyncMode {
+    fn name(self) -> &'static str {
+        match self {
+            SyncMode::Off => "off",
+            SyncMode::Normal => "normal",
+            SyncMode::Full => "full",
+        }
+    }
+}
+
 /// The place of the index of the write-ahead log, which connections share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SharedMemory {
@@ -227,14 +249,19 @@ impl WriteConnection {
         conn.pragma_update(None, "cache_size", WRITE_CACHE_KIB)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
         // A power cut may take the last commits of a store that can be made again.
-        let synchronous = match store_file {
-            StoreFile::Data => "full",
-            StoreFile::Index | StoreFile::Commits => "normal",
-        };
-        conn.pragma_update(None, "synchronous", synchronous)?;
+        self.set_sync_mode(match store_file {
+            StoreFile::Data => SyncMode::Full,
+            StoreFile::Index | StoreFile::Commits => SyncMode::Normal,
+        })?;
         // SQLite would checkpoint within the commit, while others wait for our lock.
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)
+    }
+
+    /// Sets how far commits and checkpoints wait for the disk. For callers that are in no
+    /// transaction.
+    pub(crate) fn set_sync_mode(&self, mode: SyncMode) -> rusqlite::Result<()> {
+        self.conn.0.pragma_update(None, "synchronous", mode.name())
     }
 
     /// Opens a staging file, which nothing else has open. No file is written beside it, and nothing
@@ -290,9 +317,9 @@ impl WriteConnection {
     }
 
     /// Checkpoints the whole write-ahead log, after waiting at most this long for readers of older
-    /// states.
-    pub(crate) fn checkpoint_fully(&self, timeout: Duration) {
-        let _blocked = self.wait_for_checkpoint("PRAGMA wal_checkpoint(FULL)", timeout);
+    /// states. Returns false if one was in the way.
+    pub(crate) fn checkpoint_fully(&self, timeout: Duration) -> rusqlite::Result<bool> {
+        self.wait_for_checkpoint("PRAGMA wal_checkpoint(FULL)", timeout)
     }
 
     /// Checkpoints the whole write-ahead log and lets the next write begin it anew, after waiting
@@ -334,6 +361,20 @@ impl WriteConnection {
         // A path may be any bytes. SQLite passes those of a text on to the system as they are.
         let name = ToSqlOutput::Borrowed(ValueRef::Text(to.as_os_str().as_bytes()));
         self.conn.0.execute("VACUUM INTO ?1", [name]).map(drop)
+    }
+
+    /// Syncs everything that was written without waiting for the disk, after waiting at most this
+    /// long for readers of older states. Returns false if one was in the way. For writers that hold
+    /// the lock.
+    pub(crate) fn sync_files(&self, timeout: Duration) -> rusqlite::Result<bool> {
+        self.set_sync_mode(SyncMode::Full)?;
+        // A checkpoint that has nothing to copy syncs nothing, so the first page is written again.
+        let version: i64 =
+            self.conn.0.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        self.conn.0.pragma_update(None, "user_version", version)?;
+        let is_synced = self.checkpoint_fully(timeout)?;
+        self.set_sync_mode(SyncMode::Normal)?;
+        Ok(is_synced)
     }
 
     /// Begins to replace the content of the file by the content of another file, which may be in
@@ -434,7 +475,7 @@ mod tests {
             // It keeps the lock of checkpoints while it waits for the reader.
             scope.spawn(|| {
                 let other = WriteConnection::open(&path).expect("a database");
-                other.checkpoint_fully(Duration::from_secs(60));
+                other.checkpoint_fully(Duration::from_secs(60)).expect("a checkpoint");
             });
             let probe = WriteConnection::open(&path).expect("a database");
             let sql = "PRAGMA wal_checkpoint(PASSIVE)";

@@ -10,6 +10,7 @@
 //! | `data.db` (and `-wal`, `-shm`) | the store; nothing in it exists elsewhere |
 //! | `data.lock`, `data.lock-queue` | the write lock, see `lock` |
 //! | `data.lock-work` | the lock of work of many transactions, see `lock` |
+//! | `index.unsynced` | the mark of a store that is written without waiting for the disk, see `unsynced_mark` |
 //! | `data.notify` | the record of the last commit, see `commit_record`; other processes watch it |
 //! | `data.db.before-*` | copies made before a migration or a restore |
 //! | `data.db.restoring` | a backup that is about to replace a damaged store, see `interrupted_restore` |
@@ -170,12 +171,12 @@ impl DataDirectory {
     }
 
     /// Deletes the write-ahead log that a deleted database left, which SQLite would copy into the
-    /// new one.
+    /// new one, and its mark.
     pub(crate) fn delete_log_of_deleted_store(&self) -> Result<()> {
         if self.store_file == StoreFile::Data {
             return Ok(());
         }
-        for path in [self.wal_path(), self.shared_memory_path()] {
+        for path in [self.wal_path(), self.shared_memory_path(), self.unsynced_mark_path()] {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(file_error_at(&path)(error));
@@ -221,6 +222,11 @@ impl DataDirectory {
 
     pub(crate) fn work_lock_path(&self) -> PathBuf {
         self.dir.join(self.file_name(".lock-work"))
+    }
+
+    /// Returns the path of the mark of a store that is written without waiting for the disk.
+    pub(crate) fn unsynced_mark_path(&self) -> PathBuf {
+        self.dir.join(self.file_name(".unsynced"))
     }
 
     /// Returns an unused name for a copy of the database.

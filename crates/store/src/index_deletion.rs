@@ -6,6 +6,7 @@ use crate::data_directory::DataDirectory;
 use crate::error::{Result, file_error_at};
 use crate::lock::LockFiles;
 use crate::store::StoreOptions;
+use crate::unsynced_mark::delete_mark;
 use std::fs;
 use std::io::ErrorKind;
 
@@ -22,8 +23,11 @@ impl DataDirectory {
         let _write = locks.acquire()?;
         let path = self.database_path();
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(file_error_at(&path)(error)),
-            _ => Ok(()),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(file_error_at(&path)(error));
+            }
+            _ => {}
         }
+        delete_mark(self)
     }
 }

@@ -25,6 +25,7 @@
 //! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
+//! | `unsynced_mark` | the mark of a store that is written without waiting for the disk |
 //! | `blank_database` | the file of a new store |
 //! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum`, `row_checksum` | checksums of stored bytes, checksums of whole rows |
@@ -143,6 +144,7 @@ mod store;
 mod stored_version;
 mod uid_lookup;
 mod undo;
+mod unsynced_mark;
 mod write_transaction;
 mod zone_loader;
 mod zone_update;
@@ -157,6 +159,7 @@ pub use crate::change_reader::ChangeReader;
 pub use crate::check::{CheckReport, Fault};
 pub use crate::collection_reader::{Collection, CollectionProperties, CollectionReader};
 pub use crate::commit_notification::CommitWatcher;
+pub use crate::connection::SyncMode;
 pub use crate::damaged_object::DamagedObject;
 pub use crate::damaged_reads::{ReadableItems, UnreadableItem};
 pub use crate::data_directory::{DataDirectory, StoreFile};

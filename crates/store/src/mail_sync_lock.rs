@@ -2,11 +2,14 @@
 //!
 //! Separate from `batch`: this is work of many batches, in between which others write.
 
+use crate::connection::SyncMode;
+use crate::data_directory::StoreFile;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::lock::WorkLock;
 use crate::mail_schema::WORDS_END_KEY;
 use crate::meta::{find_meta_number, read_meta_number};
-use crate::store::Store;
+use crate::store::{Store, WAL_READER_PATIENCE};
+use crate::unsynced_mark::{delete_mark, has_mark, write_mark};
 
 /// The lock of a synchronisation, held until dropped: no other process gives rows to messages.
 #[derive(Debug)]
@@ -15,12 +18,47 @@ pub struct MailSyncLock {
 }
 
 impl Store {
-    /// Waits until no other process synchronises mail.
+    /// Waits until no other process synchronises mail. If the store was opened with
+    /// [`SyncMode::Off`], nothing is synced until [`Store::end_mail_sync`].
     ///
     /// # Errors
-    /// The lock file cannot be used.
+    /// The lock file or the mark of unsynced writes cannot be used.
     pub fn lock_mail_sync(&self) -> Result<MailSyncLock> {
-        Ok(MailSyncLock { _work: self.lock_files.acquire_work_lock()? })
+        let lock = MailSyncLock { _work: self.lock_files.acquire_work_lock()? };
+        // A killed process left it.
+        self.sync_marked_writes()?;
+        if self.directory.store_file() != StoreFile::Data && self.is_writable() {
+            if self.sync_mode == SyncMode::Off {
+                write_mark(&self.directory)?;
+            }
+            self.conn.set_sync_mode(self.sync_mode).map_err(sqlite_error_at(&self.path))?;
+        }
+        Ok(lock)
+    }
+
+    /// Ends a synchronisation: what it wrote is on the disk. Without this call, the next
+    /// synchronisation does it.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn end_mail_sync(&self, lock: MailSyncLock) -> Result<()> {
+        self.sync_marked_writes()?;
+        drop(lock);
+        Ok(())
+    }
+
+    /// Syncs what was written without waiting for the disk, and deletes the mark, unless a reader
+    /// is in the way.
+    fn sync_marked_writes(&self) -> Result<()> {
+        if !has_mark(&self.directory) || !self.is_writable() {
+            return Ok(());
+        }
+        let lock = self.lock_files.acquire()?;
+        self.verify_before_write(&lock)?;
+        let is_synced =
+            self.conn.sync_files(WAL_READER_PATIENCE).map_err(sqlite_error_at(&self.path))?;
+        drop(lock);
+        if is_synced { delete_mark(&self.directory) } else { Ok(()) }
     }
 
     /// Returns the first row that is free for new messages.

@@ -10,6 +10,7 @@ use crate::connection::{ReadConnection, SharedMemory};
 use crate::data_directory::DataDirectory;
 use crate::disk_state::{DiskState, disk_state, fill_shared_memory};
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
+use crate::unsynced_mark::check_mark;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -37,6 +38,9 @@ pub(crate) fn open_for_reading<T>(
         Ok((ReadAccess { conn, write_lock: None }, begun))
     };
     directory.check_is_file()?;
+    if directory.has_store() {
+        check_mark(directory)?;
+    }
     let state = disk_state(directory.path());
     if state != DiskState::ReadOnly {
         // They need no room while they are empty. Without them, the reader finds another way.

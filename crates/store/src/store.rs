@@ -4,7 +4,7 @@ use crate::batch::LastCommit;
 use crate::blank_database::create_database_file;
 use crate::combined_schedules::CombinedSchedules;
 use crate::commit_record::{self, CommittedState};
-use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
+use crate::connection::{SyncMode, WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::{DataDirectory, StoreFile};
 use crate::disk_state::fill_shared_memory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
@@ -16,6 +16,7 @@ use crate::read_access::{ensure_writable_disk, is_unwritable, open_for_reading};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
+use crate::unsynced_mark::check_mark;
 use crate::{CollectionType, Seq, derived_index, interrupted_restore, series, uid_lookup};
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
@@ -57,7 +58,7 @@ impl WalLimits {
 /// After a vain attempt, the log has to grow by this before the next one.
 const WAL_RESTART_RETRY_PAGES: i64 = 1 << 8;
 /// The time that a writer waits for readers; a read transaction is shorter.
-const WAL_READER_PATIENCE: Duration = Duration::from_millis(200);
+pub(crate) const WAL_READER_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Options for opening a store.
 #[derive(Debug, Clone)]
@@ -72,6 +73,9 @@ pub struct StoreOptions {
     pub zones: Arc<ZoneDatabase>,
     /// The program, which others see while they wait for it.
     pub requester: LockRequester,
+    /// How far the commits of a synchronisation wait for the disk, in a store that can be made
+    /// again.
+    pub sync_mode: SyncMode,
     /// Keeps the number of the last operation that stores opened with these options committed.
     pub last_commit: LastCommit,
 }
@@ -85,6 +89,7 @@ impl Default for StoreOptions {
             locale_if_new: None,
             zones: ZoneDatabase::open_bundled(),
             requester: LockRequester::default(),
+            sync_mode: SyncMode::default(),
             last_commit: LastCommit::default(),
         }
     }
@@ -110,6 +115,7 @@ pub struct Store {
     /// The size of the write-ahead log from which on it is begun anew.
     wal_restart_pages: Cell<i64>,
     wal_limits: WalLimits,
+    pub(crate) sync_mode: SyncMode,
     pub(crate) last_commit: LastCommit,
 }
 
@@ -134,7 +140,8 @@ impl Drop for Store {
         }
         // A reader of an older state was in the way. Others cannot write while this waits for it.
         if self.conn.wal_pages().backlog() > 0 {
-            self.conn.checkpoint_fully(WAL_READER_PATIENCE);
+            // What is in the log only, the next writer copies.
+            let _blocked = self.conn.checkpoint_fully(WAL_READER_PATIENCE);
         }
     }
 }
@@ -160,6 +167,7 @@ impl Store {
                 create_database_file(&directory)?;
             }
             directory.ensure_store_exists()?;
+            check_mark(&directory)?;
             directory.check_single_name()?;
             let record = commit_record::read_record(&directory);
             directory.create_log_files()?;
@@ -194,6 +202,7 @@ impl Store {
             file_id,
             wal_restart_pages: Cell::new(wal_limits.restart_pages),
             wal_limits,
+            sync_mode: options.sync_mode,
             last_commit: options.last_commit.clone(),
         };
         if store.read_only.is_none() {
@@ -246,6 +255,7 @@ impl Store {
             recovered_copy: None,
             wal_restart_pages: Cell::new(wal_limits.restart_pages),
             wal_limits,
+            sync_mode: options.sync_mode,
             last_commit: options.last_commit.clone(),
         })
     }

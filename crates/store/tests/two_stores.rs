@@ -2,7 +2,8 @@
 
 use crate::book::{card, create_options, put};
 use larder_store::{
-    CommitWatcher, DataDirectory, Operation, Precondition, Reader, Store, StoreFile,
+    CommitWatcher, DataDirectory, Error, Operation, Precondition, Reader, Store, StoreFile,
+    StoreOptions, SyncMode,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -128,4 +129,52 @@ fn each_store_notifies_its_own_watchers() {
     add(&mut data, "anna");
     // Several events may tell of one commit.
     while first() != "data" {}
+}
+
+/// Writes without waiting for the disk leave a mark until they are synced.
+#[test]
+fn unsynced_writes_have_a_mark() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    let mark = dir.join("index.unsynced");
+    let unsynced = StoreOptions { sync_mode: SyncMode::Off, ..create_options() };
+    let mut index = Store::open(index_of(dir), &unsynced).unwrap();
+    assert!(!mark.exists(), "opening writes as always");
+    let lock = index.lock_mail_sync().unwrap();
+    add(&mut index, "mail-1");
+    assert!(mark.exists());
+    index.end_mail_sync(lock).unwrap();
+    assert!(!mark.exists());
+
+    // A process is killed: the writes are there, and the next synchronisation syncs them.
+    let lock = index.lock_mail_sync().unwrap();
+    add(&mut index, "mail-2");
+    drop((lock, index));
+    assert!(mark.exists());
+    let index = Store::open(index_of(dir), &create_options()).unwrap();
+    let lock = index.lock_mail_sync().unwrap();
+    assert!(!mark.exists());
+    index.end_mail_sync(lock).unwrap();
+    drop(index);
+    assert_eq!(uids(index_of(dir)), ["mail-1", "mail-2"]);
+
+    // The system stops: nobody reads the store until it is made again.
+    for text in ["", "3f1c9a5e-0000-0000-0000-000000000000\n", "\u{0}\u{0}"] {
+        fs::write(&mark, text).unwrap();
+        let is_damaged = |error| matches!(error, Some(Error::Damaged { .. }));
+        assert!(is_damaged(Reader::open(index_of(dir)).err()), "{text:?}");
+        assert!(is_damaged(Store::open(index_of(dir), &create_options()).err()), "{text:?}");
+    }
+    let opened = Reader::open(index_of(dir)).err().unwrap();
+    assert!(opened.to_string().contains("without waiting for the disk"), "{opened}");
+    index_of(dir).delete_derived_store(&create_options()).unwrap();
+    assert!(!mark.exists());
+    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail again");
+
+    // A user deletes the file alone.
+    fs::write(&mark, "").unwrap();
+    fs::remove_file(dir.join("index.db")).unwrap();
+    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail once more");
+    assert!(!mark.exists());
+    assert_eq!(uids(index_of(dir)), ["mail once more"]);
 }

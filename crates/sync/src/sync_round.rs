@@ -109,6 +109,7 @@ pub fn sync_mail_sources(
             break;
         }
     }
+    index.end_mail_sync(lock)?;
     Ok(completed)
 }
 
@@ -175,5 +176,5 @@ pub fn sync_repositories(
             break;
         }
     }
-    Ok(())
+    Ok(index.end_mail_sync(lock)?)
 }

@@ -12,10 +12,12 @@ use crate::mail_store::{
     follow_labels, list_sources, mail_stores, open_mail_reader, open_mail_store,
 };
 use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
+use larder_store::SyncMode;
 use larder_sync::{
     CommitRoundEvent, CommitSyncOptions, CommitSyncReport, ConversionFailure, MailRuleReport,
-    MailSource, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch, MailWatchEvent,
-    MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources, sync_repositories,
+    MailSource, MailStores, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch,
+    MailWatchEvent, MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
+    sync_repositories,
 };
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -62,6 +64,28 @@ pub(crate) struct SyncArgs {
     /// Read files in the order of their inodes
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     tune_sort_inodes: bool,
+    /// Wait for the disk: with each commit (full), with each copying of the log (normal), or only
+    /// at the end (off); after a power cut with off, `larder check --rebuild` is needed
+    #[arg(long, value_name = "MODE", default_value = "normal")]
+    tune_synchronous: SyncModeName,
+}
+
+/// A mode of `--tune-synchronous`.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum SyncModeName {
+    Off,
+    Normal,
+    Full,
+}
+
+impl SyncModeName {
+    fn to_sync_mode(self) -> SyncMode {
+        match self {
+            SyncModeName::Off => SyncMode::Off,
+            SyncModeName::Normal => SyncMode::Normal,
+            SyncModeName::Full => SyncMode::Full,
+        }
+    }
 }
 
 /// The number of files that were left out that are named for a source.
@@ -81,6 +105,7 @@ impl SyncArgs {
             tune_batch: larder_sync::DEFAULT_MAIL_BATCH,
             tune_readers: None,
             tune_sort_inodes: true,
+            tune_synchronous: SyncModeName::Normal,
         }
     }
 
@@ -110,7 +135,8 @@ impl SyncArgs {
         let stop = install_interrupt_flag();
         let round = SyncRound { names: &self.names, options: &options, at: now_milliseconds() };
         let mut printer = RoundPrinter::new(context);
-        let (stores, is_stopped) = (mail_stores(printer.context), || stop.load(Ordering::Relaxed));
+        let (stores, is_stopped) =
+            (self.mail_stores(printer.context), || stop.load(Ordering::Relaxed));
         let completed = match stores.index.has_store() || !stores.list_sources()?.is_empty() {
             true => {
                 sync_mail_sources(&stores, &round, &mut |event| printer.print(&event), &is_stopped)?
@@ -139,7 +165,7 @@ impl SyncArgs {
         let mut printer = RoundPrinter::new(context);
         printer.is_watch = true;
         let mut scope = if self.rules { RuleScope::All } else { RuleScope::New };
-        let stores = mail_stores(printer.context);
+        let stores = self.mail_stores(printer.context);
         // Nobody reads the output any more.
         let is_ended = Cell::new(false);
         let is_stopped = || stop.load(Ordering::Relaxed) || is_ended.get();
@@ -168,6 +194,12 @@ impl SyncArgs {
         watch.run(&stores, &options, &mut print, &is_stopped)?;
         printer.finish()?;
         Ok(if is_ended.get() { CommandStatus::Done } else { CommandStatus::Interrupted })
+    }
+
+    fn mail_stores(&self, context: &CommandContext) -> MailStores {
+        let mut stores = mail_stores(context);
+        stores.options.sync_mode = self.tune_synchronous.to_sync_mode();
+        stores
     }
 
     fn to_options(&self, context: &CommandContext) -> MailSyncOptions {

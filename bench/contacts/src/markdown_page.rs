@@ -7,6 +7,7 @@ use crate::table::{
     self, FigureTable, GOAL_CONTACTS, LARGE_CONTACTS, RowFigure, TABLE_ROWS, format_brief,
     format_grouped, format_nanoseconds, is_per_contact, measured_nanos, read_figures,
 };
+use larder_measure::page_section::replace_section;
 use std::path::Path;
 
 /// The programs whose memory is measured, with the processes that count.
@@ -55,15 +56,6 @@ pub(crate) fn update_page(figures: &str, page: &Path) -> Result<()> {
         }
     }
     Ok(std::fs::write(page, text)?)
-}
-
-fn replace_section(text: &mut String, name: &str, with: &str) {
-    let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
-    if let Some((before, rest)) = text.split_once(&open)
-        && let Some((_, behind)) = rest.split_once(&close)
-    {
-        *text = format!("{before}{open}\n{}\n{close}{behind}", with.trim_end());
-    }
 }
 
 /// A Markdown table whose first column is text and whose other columns are numbers.

@@ -8,6 +8,8 @@
 //! * `single STORE MAILDIR COUNT`: indexes the first messages of a maildir, each in a batch of its
 //!   own. Prints the mean, the 99th percentile and the maximum of the CPU time of one, in
 //!   milliseconds.
+//! * `tuning FIGURES PAGE PICTURE`: replaces the table of the study of the `--tune-` options in a
+//!   Markdown page, and writes its charts; `bench/mail/tuning.sh` makes the figures.
 //!
 //! The program is no part of Larder.
 
@@ -15,6 +17,7 @@
 
 mod queries;
 mod single_messages;
+mod tuning;
 
 use larder_store::{DataDirectory, Store, StoreFile, StoreOptions};
 use larder_sync::{MailSyncOptions, sync_maildir};
@@ -46,7 +49,10 @@ fn main() -> Result<ExitCode> {
         ["single", store, maildir, count] => {
             single_messages::time_batches(store, Path::new(maildir), count.parse()?)?;
         }
-        _ => return Err("queries STORE, sync STORE MAILDIR or single STORE MAILDIR COUNT".into()),
+        ["tuning", figures, page, picture] => {
+            tuning::write_study(Path::new(figures), Path::new(page), Path::new(picture))?;
+        }
+        _ => return Err("queries, sync, single or tuning, with their arguments".into()),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -33,6 +33,30 @@ const DASH_PATTERNS: [&str; 5] = ["none", "7 3", "2 3", "8 3 2 3", "4 2"];
 /// The two widths of each chart, in pixels.
 const CHART_WIDTHS_PIXELS: [(&str, f64); 2] = [("wide", 860.0), ("narrow", 360.0)];
 
+/// The width of a column of an SVG file, in pixels.
+const SVG_COLUMN_PIXELS: f64 = 440.0;
+
+/// The colours. They can be told apart with most forms of colour blindness (Okabe and Ito), in
+/// light and dark.
+pub(crate) const PALETTE_CSS: &str = "\
+:root{color-scheme:light dark;--ground:#fff;--text:#222;--faint:#5a5a5a;--line:#ddd;--box:#f5f6f8;\
+--c0:#0072b2;--c1:#00805c;--c2:#9a4f86;--c3:#d5430e;--c4:#b07800;--c5:#8a8a8a}
+@media(prefers-color-scheme:dark){:root{--ground:#16181c;--text:#e8e8e8;--faint:#aaa;--line:#383c44;--box:#1f2228;\
+--c0:#56b4e9;--c1:#3fd0a0;--c2:#e09acb;--c3:#ff7d4d;--c4:#f0b429;--c5:#888}}
+";
+
+/// The styles of the parts of charts.
+pub(crate) const CHART_CSS: &str = "\
+.c0{--c:var(--c0)}.c1{--c:var(--c1)}.c2{--c:var(--c2)}.c3{--c:var(--c3)}.c4{--c:var(--c4)}.c5{--c:var(--c5)}
+text{fill:var(--text)}text.faint{fill:var(--faint)}text.title{font-weight:600;font-size:14px}
+.grid{stroke:var(--line);fill:none}
+.fill{fill:var(--c)}
+.line{stroke:var(--c);fill:none;stroke-width:2}
+.area{fill:var(--c);opacity:.2}
+.life{stroke:var(--c);fill:none}
+.touch{fill:var(--c);opacity:0}.touch:hover{opacity:1}
+";
+
 /// A colour, by its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColourRole {
@@ -102,6 +126,65 @@ pub fn render_figure(title: &str, about: &str, chart: &dyn Chart) -> String {
     }
     out.push_str("</figure>\n");
     out
+}
+
+/// Renders charts with their titles as one SVG file, in columns, readable in light and dark. The
+/// page that shows the picture needs no styles of its own.
+#[must_use]
+pub fn render_svg_file(label: &str, columns: usize, charts: &[(&str, &dyn Chart)]) -> String {
+    let (mut body, mut top, mut row_height) = (String::new(), 0.0, 0.0_f64);
+    let width = columns as f64 * SVG_COLUMN_PIXELS;
+    for (number, (title, chart)) in charts.iter().enumerate() {
+        let column = number % columns.max(1);
+        if column == 0 {
+            top += row_height;
+            row_height = 0.0;
+        }
+        let left = column as f64 * SVG_COLUMN_PIXELS;
+        let (head, head_height) = svg_head(title, *chart);
+        let picture = chart.draw(SVG_COLUMN_PIXELS - 16.0).unwrap_or_default();
+        let height = svg_height(&picture) + head_height;
+        row_height = row_height.max(height + 8.0);
+        body.push_str(&format!(
+            "<g transform=\"translate({left:.0} {top:.0})\">\n{head}\
+             <g transform=\"translate(0 {head_height:.0})\">\n{picture}\n</g></g>\n"
+        ));
+    }
+    let height = top + row_height;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" aria-label=\"{}\">\n\
+         <style>\n{PALETTE_CSS}svg{{font:12px system-ui,sans-serif}}\n{CHART_CSS}</style>\n\
+         <rect width=\"{width:.0}\" height=\"{height:.0}\" rx=\"8\" fill=\"var(--ground)\"/>\n{body}</svg>\n",
+        XmlEscaped(label)
+    )
+}
+
+/// Returns the title and the legend of a chart in an SVG file, and their height.
+fn svg_head(title: &str, chart: &dyn Chart) -> (String, f64) {
+    let mut head = svg_text(12.0, 24.0, "start", "title", title);
+    let (mut left, mut line) = (12.0, 44.0);
+    let legend = chart.legend();
+    for (number, (colour, name)) in legend.iter().enumerate() {
+        let room = text_width_pixels(name) + 46.0;
+        if left + room > SVG_COLUMN_PIXELS && left > 12.0 {
+            (left, line) = (12.0, line + 18.0);
+        }
+        let (class, dashes) = (colour.css_class(), DASH_PATTERNS.get(number).unwrap_or(&"none"));
+        head.push_str(&format!(
+            "<path class=\"{class} line\" stroke-dasharray=\"{dashes}\" d=\"M{left:.0} {:.0}h24\"/>\n",
+            line - 4.0
+        ));
+        head.push_str(&svg_text(left + 30.0, line, "start", "", name));
+        left += room;
+    }
+    (head, if legend.is_empty() { 32.0 } else { line + 8.0 })
+}
+
+/// Returns the height that a drawn chart declares.
+fn svg_height(picture: &str) -> f64 {
+    let height = picture.split(" height=\"").nth(1).and_then(|rest| rest.split('"').next());
+    height.and_then(|height| height.parse().ok()).unwrap_or_default()
 }
 
 /// The drawing area of a chart, inside the axes.

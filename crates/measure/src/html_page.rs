@@ -3,7 +3,7 @@
 //! The page is readable in light and dark, on wide and narrow screens, and on paper. It has no
 //! scripts and loads no external resources. Every text is escaped here.
 
-use crate::chart::{Chart, XmlEscaped, render_figure};
+use crate::chart::{CHART_CSS, Chart, PALETTE_CSS, XmlEscaped, render_figure};
 
 /// An HTML page under construction.
 #[derive(Debug)]
@@ -130,18 +130,13 @@ impl HtmlPage {
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{title}</title>\n<style>\n{PAGE_CSS}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+             <title>{title}</title>\n<style>\n{PALETTE_CSS}{PAGE_CSS}{CHART_CSS}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
         )
     }
 }
 
-/// The style sheet. Its colours can be told apart with most forms of colour blindness (Okabe and
-/// Ito), in light and dark.
+/// The styles of the page around its charts.
 const PAGE_CSS: &str = "\
-:root{color-scheme:light dark;--ground:#fff;--text:#222;--faint:#5a5a5a;--line:#ddd;--box:#f5f6f8;\
---c0:#0072b2;--c1:#00805c;--c2:#9a4f86;--c3:#d5430e;--c4:#b07800;--c5:#8a8a8a}
-@media(prefers-color-scheme:dark){:root{--ground:#16181c;--text:#e8e8e8;--faint:#aaa;--line:#383c44;--box:#1f2228;\
---c0:#56b4e9;--c1:#3fd0a0;--c2:#e09acb;--c3:#ff7d4d;--c4:#f0b429;--c5:#888}}
 body{font:16px/1.45 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:54rem;background:var(--ground);color:var(--text)}
 h1{font-size:1.6rem;margin:.5rem 0;overflow-wrap:anywhere}
 h2{font-size:1.25rem;margin:2.5rem 0 .5rem;border-top:1px solid var(--line);padding-top:1.2rem}
@@ -169,14 +164,6 @@ figcaption{margin-bottom:.4rem;font-size:.9rem}
 svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
 .narrow{display:none}
 @media(max-width:38rem){.wide{display:none}.narrow{display:block}}
-.c0{--c:var(--c0)}.c1{--c:var(--c1)}.c2{--c:var(--c2)}.c3{--c:var(--c3)}.c4{--c:var(--c4)}.c5{--c:var(--c5)}
-text{fill:var(--text)}text.faint{fill:var(--faint)}
-.grid{stroke:var(--line);fill:none}
-.fill{fill:var(--c)}
-.line{stroke:var(--c);fill:none;stroke-width:2}
-.area{fill:var(--c);opacity:.2}
-.life{stroke:var(--c);fill:none}
-.touch{fill:var(--c);opacity:0}.touch:hover{opacity:1}
 @media(max-width:38rem){.long,.long tbody,.long caption{display:block}
 .long tr{display:flex;flex-wrap:wrap;gap:0 1rem;border-bottom:1px solid var(--line);padding:.35rem 0}
 .long tr:first-child{display:none}.long td{border:0;padding:0}.long .code{flex-basis:100%}

@@ -9,10 +9,12 @@
 //! | `query_log` | the analysis of a query log |
 //! | `calendar_workload` | a workload: paging through a calendar, a working day |
 //! | `chart` | charts as SVG |
+//! | `page_section` | sections of a page that a benchmark writes anew |
 //! | `html_page` | a self-contained HTML page of texts, tables and charts |
 
 pub mod calendar_workload;
 pub mod chart;
 pub mod html_page;
+pub mod page_section;
 pub mod process_cost;
 pub mod query_log;

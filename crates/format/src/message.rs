@@ -30,7 +30,20 @@ pub use crate::message::fields::MESSAGE_FIELDS;
 pub use crate::message::header_fields::HeaderFields;
 pub use crate::message::headers::{MailAddress, MessageHeaders, MessagePriority};
 pub use crate::message::part::{MessagePart, PartContent, PartRole};
-use mail_parser::MessageParser;
+use mail_parser::{HeaderName, MessageParser};
+use std::sync::LazyLock;
+
+/// Reads the fields that the parts of this module use, and leaves others as they are. A Date is read
+/// by [`MessageDate`]: the parser takes the next field for a part of one that ends with a word of
+/// one or two letters, such as `UT` or `PM`.
+static PARSER: LazyLock<MessageParser> = LazyLock::new(|| {
+    MessageParser::new()
+        .with_mime_headers()
+        .with_address_headers()
+        .with_message_ids()
+        .header_text(HeaderName::Subject)
+        .header_received(HeaderName::Received)
+});
 
 /// A parsed message. It owns all texts and contents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,8 +64,7 @@ impl Message {
     pub fn parse(bytes: &[u8]) -> Message {
         let mut problems = Vec::new();
         let source = repair::normalize(bytes, &mut problems);
-        let parser = MessageParser::default();
-        let parsed = parser.parse(source.as_ref()).unwrap_or_default();
+        let parsed = PARSER.parse(source.as_ref()).unwrap_or_default();
         let headers = MessageHeaders::from_parsed(&parsed);
         let is_mail = |field: &mail_parser::Header<'_>| field.name.is_mime_header();
         let root = parsed.parts.first();
@@ -71,7 +83,7 @@ impl Message {
     #[must_use]
     pub fn part_source(bytes: &[u8], place: usize) -> Option<Vec<u8>> {
         let source = repair::normalize(bytes, &mut Vec::new());
-        let parsed = MessageParser::default().parse(source.as_ref())?;
+        let parsed = PARSER.parse(source.as_ref())?;
         part_list::find_part_source(&parsed, place)
     }
 

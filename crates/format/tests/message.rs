@@ -58,6 +58,24 @@ fn the_date_of_a_message_without_one_is_that_of_the_last_server() {
     assert_eq!(parse("Subject: x\n\nx\n").headers.date, None);
 }
 
+/// The parser of the parts once lost the field behind such a date.
+#[test]
+fn a_date_that_ends_with_a_short_word_leaves_the_next_field() {
+    for zone in ["UT", "Z", "PM", "GMT", "+0000", "(x)"] {
+        let header = format!("Date: Fri, 6 Mar 2026 12:31:00 {zone}\nFrom: a1b@x.example\n");
+        let inner = format!("{header}Subject: inner\n\ntext\n");
+        let message = parse(&format!(
+            "{header}Resent-{header}Content-Type: message/rfc822\nTo: c@x.example\n\n{inner}"
+        ));
+        let PartContent::Message(inner) = &message.parts[0].content else { panic!("{message:?}") };
+        for headers in [&message.headers, inner] {
+            assert_eq!(headers.from[0].address, "a1b@x.example", "{zone}");
+            assert_eq!(headers.date.map(|date| date.seconds), Some(1_772_800_260), "{zone}");
+        }
+        assert_eq!(message.headers.to[0].address, "c@x.example", "{zone}");
+    }
+}
+
 #[test]
 fn an_alternative_is_one_text() {
     let message = parse(

@@ -4,12 +4,13 @@
 //! in the index is not converted again; one of which a conversion failed is tried again on request.
 //! All attachments of a message together have the time limit once, and a converter that takes too
 //! long several times in a row is not run any more, so that mail from others cannot stop a
-//! synchronisation.
+//! synchronisation. An attachment that has no text for the fault of others is tried again by the
+//! next one: its file is marked.
 //!
 //! Separate from `converter_process`, which runs one converter, and from `mail_sync`, which knows
 //! no contents.
 
-use crate::converter_process::{ConverterFailure, ConverterLimits, run_converter};
+use crate::converter_process::{ConverterError, ConverterLimits, run_converter};
 use larder_format::message::MessagePart;
 use larder_store::{ConversionKey, ConvertedText, MessageConversion, Reader};
 use rustc_hash::FxHashMap;
@@ -22,6 +23,40 @@ use std::time::{Duration, Instant};
 
 /// The number of times in a row that a converter may take too long.
 const MAX_TIMEOUTS: u32 = 3;
+/// The texts of the longest allowed size that all attachments of a message may have.
+const MAX_MESSAGE_TEXTS: usize = 4;
+/// The attachments of a message that are tried again if the time did not suffice for all.
+const MAX_POSTPONED_ATTACHMENTS: usize = 32;
+/// The media types of files whose type the sender did not know.
+const UNSPECIFIC_TYPES: &[&str] = &[
+    "application/octet-stream",
+    "application/x-octet-stream",
+    "application/force-download",
+    "application/x-download",
+];
+/// The media types of files by the endings of their names.
+const TYPES_OF_ENDINGS: &[(&str, &str)] = &[
+    ("bmp", "image/bmp"),
+    ("doc", "application/msword"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("epub", "application/epub+zip"),
+    ("gif", "image/gif"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("odp", "application/vnd.oasis.opendocument.presentation"),
+    ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
+    ("odt", "application/vnd.oasis.opendocument.text"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("ppt", "application/vnd.ms-powerpoint"),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    ("ps", "application/postscript"),
+    ("rtf", "application/rtf"),
+    ("tif", "image/tiff"),
+    ("tiff", "image/tiff"),
+    ("xls", "application/vnd.ms-excel"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+];
 /// The bytes of texts that are kept for other messages of a synchronisation with the same content.
 const MAX_RECENT_BYTES: usize = 8 << 20;
 
@@ -60,7 +95,8 @@ impl ConverterSettings {
     /// Returns the text that identifies the converters. The limits are not part of it: they change
     /// no text that is complete.
     pub(crate) fn fingerprint_text(&self) -> String {
-        let mut text = String::new();
+        // The rule by which the type of a part is known, too.
+        let mut text = if self.converters.is_empty() { "" } else { " endings" }.to_string();
         for AttachmentConverter { media_type, command } in &self.converters {
             // Writing to a string cannot fail.
             let _infallible = write!(text, " {media_type}={command:?}");
@@ -68,8 +104,21 @@ impl ConverterSettings {
         text
     }
 
+    /// Returns the converter of a part. If its sender did not know its type, that of the ending of
+    /// its file name counts before its own.
+    fn find(&self, part: &MessagePart) -> Option<&AttachmentConverter> {
+        let of_ending = || {
+            let is_unspecific = UNSPECIFIC_TYPES.contains(&part.media_type.as_str());
+            let name = part.file_name.as_deref().filter(|_| is_unspecific)?;
+            let ending = Path::new(name).extension()?.to_str()?.to_ascii_lowercase();
+            let (_, media_type) = TYPES_OF_ENDINGS.iter().find(|(one, _)| *one == ending)?;
+            self.find_type(media_type)
+        };
+        of_ending().or_else(|| self.find_type(&part.media_type))
+    }
+
     /// Returns the converter of a media type: one of exactly this type before one with a star.
-    fn find(&self, media_type: &str) -> Option<&AttachmentConverter> {
+    fn find_type(&self, media_type: &str) -> Option<&AttachmentConverter> {
         let first_half = media_type.split_once('/').map(|(first, _)| first);
         let is_exact = |one: &&AttachmentConverter| one.media_type == media_type;
         let is_general = |one: &&AttachmentConverter| {
@@ -109,6 +158,25 @@ pub(crate) struct MessageConversions<'r> {
     is_cancelled: &'r AtomicBool,
     /// The time that converters have taken.
     pub(crate) spent: Duration,
+    /// Whether an attachment has no text for the fault of others: the message must be read again.
+    pub(crate) is_postponed: bool,
+    /// The attachments for which there is a converter.
+    attachments: usize,
+    /// The bytes of their texts.
+    text_bytes: usize,
+    /// Whether one of them took all the time that a message has.
+    has_timeout: bool,
+}
+
+/// The result of running a converter.
+enum ConversionResult {
+    /// The text of the content, which may not be complete.
+    Text(ConvertedText),
+    /// There is no text of the content for the fault of others; the next synchronisation may make
+    /// it.
+    Postponed,
+    /// There is no text of the content in this message.
+    LeftOut(ConvertedText),
 }
 
 impl ConversionRun {
@@ -129,7 +197,17 @@ impl ConversionRun {
         path: &'r Path,
         is_cancelled: &'r AtomicBool,
     ) -> MessageConversions<'r> {
-        MessageConversions { run: self, index, path, is_cancelled, spent: Duration::ZERO }
+        MessageConversions {
+            run: self,
+            index,
+            path,
+            is_cancelled,
+            spent: Duration::ZERO,
+            is_postponed: false,
+            attachments: 0,
+            text_bytes: 0,
+            has_timeout: false,
+        }
     }
 
     /// Returns the failures, by program and reason.
@@ -152,10 +230,28 @@ impl ConversionRun {
 }
 
 impl MessageConversions<'_> {
-    /// Returns the text of an attachment; `None`: no converter is set for it.
+    /// Returns the text of an attachment; `None`: no converter is set for it, or it is tried again
+    /// later.
     pub(crate) fn convert(&mut self, part: &MessagePart) -> Option<MessageConversion> {
-        let converter = self.run.settings.find(&part.media_type)?;
+        let converter = self.run.settings.find(part)?;
         let content = part.bytes()?;
+        self.attachments += 1;
+        let most = self.run.settings.limits.output_bytes;
+        if self.text_bytes > most.saturating_mul(MAX_MESSAGE_TEXTS - 1) {
+            let reason = "the other attachments of the message have too much text";
+            return Some(self.leave_out(converter, content, reason.to_string()));
+        }
+        let conversion = self.find_text(converter, content)?;
+        self.text_bytes += conversion.converted.text.len();
+        Some(conversion)
+    }
+
+    /// Returns the text of a content, which may be known.
+    fn find_text(
+        &mut self,
+        converter: &AttachmentConverter,
+        content: &[u8],
+    ) -> Option<MessageConversion> {
         let key = ConversionKey::new(&converter.command, content);
         if let Some(converted) = self.run.state().recent.get(&key).cloned() {
             return Some(MessageConversion { key, converted, is_new: true });
@@ -167,46 +263,91 @@ impl MessageConversions<'_> {
         {
             return Some(MessageConversion { key, converted, is_new: false });
         }
-        let converted = self.run_converter(converter, content);
-        self.run.state().keep(key, &converted);
-        Some(MessageConversion { key, converted, is_new: true })
+        match self.run_converter(converter, content) {
+            ConversionResult::Text(converted) => {
+                self.run.state().keep(key, &converted);
+                Some(MessageConversion { key, converted, is_new: true })
+            }
+            ConversionResult::Postponed => {
+                self.is_postponed = true;
+                None
+            }
+            ConversionResult::LeftOut(converted) => {
+                let key = ConversionKey::of_omission(&converter.command, content);
+                Some(MessageConversion { key, converted, is_new: true })
+            }
+        }
     }
 
-    fn run_converter(&mut self, converter: &AttachmentConverter, content: &[u8]) -> ConvertedText {
+    /// Returns the result for an attachment that is not converted because of the others of its
+    /// message. Another message with it is not concerned.
+    fn leave_out(
+        &self,
+        converter: &AttachmentConverter,
+        content: &[u8],
+        reason: String,
+    ) -> MessageConversion {
+        let key = ConversionKey::of_omission(&converter.command, content);
+        MessageConversion { key, converted: self.failed_text(converter, reason, ""), is_new: true }
+    }
+
+    fn run_converter(
+        &mut self,
+        converter: &AttachmentConverter,
+        content: &[u8],
+    ) -> ConversionResult {
         let command = &converter.command;
         let limits = &self.run.settings.limits;
         let timeouts = self.run.state().timeouts.get(command).copied().unwrap_or_default();
         if timeouts >= MAX_TIMEOUTS {
             let reason = "the program took too long too often, and was not run again";
-            return self.failed_text(converter, reason.to_string(), "");
+            return self.postpone(converter, reason.to_string());
         }
         let time = limits.time.saturating_sub(self.spent);
         if time.is_zero() {
-            // The converter of another attachment took it: this one is not to blame.
-            return self.failed_text(converter, ConverterFailure::OutOfTime.to_string(), "");
+            return self.postpone_or_leave_out(converter);
         }
-        let began = Instant::now();
+        let (began, has_all_time) = (Instant::now(), self.spent.is_zero());
         let is_cancelled = || self.is_cancelled.load(Ordering::Relaxed);
         let result = run_converter(command, content, limits, time, &is_cancelled);
         self.spent += began.elapsed();
-        let is_timeout = matches!(result, Err(ConverterFailure::OutOfTime));
+        let is_timeout = matches!(result, Err(ConverterError::OutOfTime));
+        if is_timeout && !has_all_time {
+            return self.postpone_or_leave_out(converter);
+        }
+        self.has_timeout |= is_timeout;
         let timeouts = if is_timeout { timeouts + 1 } else { 0 };
         self.run.state().timeouts.insert(command.clone(), timeouts);
-        match result {
-            // The message is not written.
-            Err(ConverterFailure::Cancelled) => ConvertedText { text: "".into(), failure: None },
+        ConversionResult::Text(match result {
+            Err(ConverterError::Cancelled) => return ConversionResult::Postponed,
             Ok(output) => {
                 ConvertedText { text: String::from_utf8_lossy(&output).into(), failure: None }
             }
-            Err(failure) => {
-                let reason = failure.to_string();
-                let output = match failure {
-                    ConverterFailure::TooLong(output) => output,
+            Err(error) => {
+                let reason = error.to_string();
+                let output = match error {
+                    ConverterError::TooLong(output) => output,
                     _ => Vec::new(),
                 };
                 self.failed_text(converter, reason, &String::from_utf8_lossy(&output))
             }
+        })
+    }
+
+    /// Postpones an attachment for which the others of its message left no time. After one that
+    /// took all of it, or very many, the rest is left out: such a message would take the time of
+    /// each synchronisation.
+    fn postpone_or_leave_out(&self, converter: &AttachmentConverter) -> ConversionResult {
+        let reason = ConverterError::OutOfTime.to_string();
+        match self.has_timeout || self.attachments > MAX_POSTPONED_ATTACHMENTS {
+            true => ConversionResult::LeftOut(self.failed_text(converter, reason, "")),
+            false => self.postpone(converter, reason),
         }
+    }
+
+    fn postpone(&self, converter: &AttachmentConverter, reason: String) -> ConversionResult {
+        self.failed_text(converter, reason, "");
+        ConversionResult::Postponed
     }
 
     fn failed_text(

@@ -2,7 +2,8 @@
 //!
 //! A converter gets bytes that anyone may have sent, so its time, its memory and its output are
 //! limited. It is started without a shell, as the leader of a process group, which is killed at its
-//! end, so that no process of the group is left. The limits of memory are set right after the
+//! end, so that no process of the group is left. One that is killed is looked for in all sessions,
+//! by a variable that it passes on to the processes that it starts. The limits of memory are set right after the
 //! start, because setting them before the program runs is not possible in safe code; it gets no
 //! byte of the attachment before. Input and output are pipes that one thread serves with `poll`.
 //!
@@ -14,18 +15,24 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group, prlimit,
-    waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process,
+    kill_process_group, prlimit, waitid,
 };
+use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest wait between two looks at the time and at cancellation.
 const TICK: Duration = Duration::from_millis(50);
 /// The bytes that are read at once.
 const PIPE_BYTES: usize = 64 << 10;
+/// The variable that the processes of a converter have, with the name of the run.
+const RUN_VARIABLE: &str = "LARDER_CONVERTER_RUN";
+/// The most looks for processes of a converter that was killed: they may start others.
+const MAX_KILL_ROUNDS: usize = 16;
 /// The processors whose time a converter may use during its time.
 const MAX_PROCESSORS: u64 = 8;
 
@@ -52,7 +59,7 @@ impl Default for ConverterLimits {
 
 /// The reason that a converter made no complete text.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConverterFailure {
+pub(crate) enum ConverterError {
     /// The program does not exist.
     #[error("the program was not found")]
     Missing,
@@ -83,9 +90,9 @@ pub(crate) fn run_converter(
     limits: &ConverterLimits,
     time: Duration,
     is_cancelled: &dyn Fn() -> bool,
-) -> Result<Vec<u8>, ConverterFailure> {
+) -> Result<Vec<u8>, ConverterError> {
     let deadline = Instant::now() + time;
-    let (program, arguments) = command.split_first().ok_or(ConverterFailure::Missing)?;
+    let (program, arguments) = command.split_first().ok_or(ConverterError::Missing)?;
     let mut running = RunningConverter::start(program, arguments)?;
     running.set_limits(limits)?;
     let wait = Wait { deadline, is_cancelled };
@@ -93,8 +100,8 @@ pub(crate) fn run_converter(
     let status = running.wait(&wait)?;
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(output),
-        (Some(code), _) => Err(ConverterFailure::Status(code)),
-        (None, signal) => Err(ConverterFailure::Signal(signal.unwrap_or_default())),
+        (Some(code), _) => Err(ConverterError::Status(code)),
+        (None, signal) => Err(ConverterError::Signal(signal.unwrap_or_default())),
     }
 }
 
@@ -106,39 +113,47 @@ struct Wait<'w> {
 
 impl Wait<'_> {
     /// Returns the time until the next look, at most `longest`.
-    fn next_tick(&self, longest: Duration) -> Result<Duration, ConverterFailure> {
+    fn next_tick(&self, longest: Duration) -> Result<Duration, ConverterError> {
         if (self.is_cancelled)() {
-            return Err(ConverterFailure::Cancelled);
+            return Err(ConverterError::Cancelled);
         }
         let rest = self.deadline.saturating_duration_since(Instant::now());
-        if rest.is_zero() { Err(ConverterFailure::OutOfTime) } else { Ok(rest.min(longest)) }
+        if rest.is_zero() { Err(ConverterError::OutOfTime) } else { Ok(rest.min(longest)) }
     }
 }
 
 /// A converter that was started. Its process group is killed at the end.
 struct RunningConverter {
     child: Child,
+    /// The variable, with its value.
+    run: String,
     /// Its status was read, so its number may be that of another process.
     is_reaped: bool,
 }
 
 impl RunningConverter {
-    fn start(program: &str, arguments: &[String]) -> Result<RunningConverter, ConverterFailure> {
+    fn start(program: &str, arguments: &[String]) -> Result<RunningConverter, ConverterError> {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        let run = format!("{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
         let started = Command::new(program)
             .args(arguments)
+            .env(RUN_VARIABLE, &run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn();
         match started {
-            Ok(child) => Ok(RunningConverter { child, is_reaped: false }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ConverterFailure::Missing),
+            Ok(child) => {
+                let run = format!("{RUN_VARIABLE}={run}");
+                Ok(RunningConverter { child, run, is_reaped: false })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ConverterError::Missing),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn set_limits(&self, limits: &ConverterLimits) -> Result<(), ConverterFailure> {
+    fn set_limits(&self, limits: &ConverterLimits) -> Result<(), ConverterError> {
         let processor_seconds = (limits.time.as_secs() + 1).saturating_mul(MAX_PROCESSORS);
         for (resource, most) in [
             (Resource::As, limits.memory_bytes),
@@ -165,7 +180,7 @@ impl RunningConverter {
         mut content: &[u8],
         limit: usize,
         wait: &Wait<'_>,
-    ) -> Result<Vec<u8>, ConverterFailure> {
+    ) -> Result<Vec<u8>, ConverterError> {
         let Some(mut source) = self.child.stdout.take() else { return Ok(Vec::new()) };
         let mut sink = self.child.stdin.take();
         if let Some(sink) = &sink {
@@ -195,13 +210,13 @@ impl RunningConverter {
             output.extend_from_slice(buffer.get(..count).unwrap_or_default());
             if output.len() > limit {
                 output.truncate(limit);
-                return Err(ConverterFailure::TooLong(output));
+                return Err(ConverterError::TooLong(output));
             }
         }
     }
 
     /// Waits for the end of the program.
-    fn wait(&mut self, wait: &Wait<'_>) -> Result<ExitStatus, ConverterFailure> {
+    fn wait(&mut self, wait: &Wait<'_>) -> Result<ExitStatus, ConverterError> {
         // The process stays until it is waited for, so that its number is not that of another one
         // when its group is killed.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
@@ -220,6 +235,35 @@ impl RunningConverter {
         // It may have ended.
         let _ended = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }
+
+    /// Kills the processes that left the group for a session of their own.
+    fn kill_other_sessions(&self) {
+        for _ in 0..MAX_KILL_ROUNDS {
+            let others = find_processes(self.run.as_bytes());
+            if others.is_empty() {
+                return;
+            }
+            for pid in others {
+                // It may have ended.
+                let _ended = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Finds the processes with a variable in their environment, as `NAME=value`, that have not ended.
+/// Those of other users cannot be read, and are none of this one's.
+fn find_processes(variable: &[u8]) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let has_variable = |name: &str| {
+        // That of a process that has ended is empty.
+        let variables = fs::read(format!("/proc/{name}/environ")).unwrap_or_default();
+        variables.split(|byte| *byte == 0).any(|one| one == variable)
+    };
+    let numbers = names.filter_map(|name| Some((name.parse().ok()?, name)));
+    let found = numbers.filter(|(_, name)| has_variable(name));
+    found.filter_map(|(number, _)| Pid::from_raw(number)).collect()
 }
 
 /// Waits until a pipe is ready, for a short time. Returns whether the output can be read, and
@@ -228,7 +272,7 @@ fn poll_pipes(
     source: &ChildStdout,
     sink: Option<&ChildStdin>,
     wait: &Wait<'_>,
-) -> Result<(bool, bool), ConverterFailure> {
+) -> Result<(bool, bool), ConverterError> {
     let tick = wait.next_tick(TICK)?;
     let timeout = Timespec {
         tv_sec: i64::try_from(tick.as_secs()).unwrap_or(i64::MAX),
@@ -250,6 +294,7 @@ impl Drop for RunningConverter {
         if !self.is_reaped {
             self.kill_group();
             let _status = self.child.wait();
+            self.kill_other_sessions();
         }
     }
 }

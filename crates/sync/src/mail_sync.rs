@@ -38,6 +38,7 @@ use message_writer::MessageWriter;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
+use std::mem;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -140,6 +141,8 @@ struct MailSync<'s> {
     operation: Operation,
     report: MailSyncReport,
     conversions: Arc<ConversionRun>,
+    /// The files, as directory and name, that the next synchronisation reads again.
+    postponed: HashSet<(Vec<u8>, Vec<u8>)>,
     is_cancelled: &'s dyn Fn() -> bool,
 }
 
@@ -186,6 +189,7 @@ pub fn sync_locked_mail(
         operation: Operation::new("sync", collection, now_milliseconds()),
         report: MailSyncReport::default(),
         conversions: Arc::new(ConversionRun::new(&options.converters, options.is_full)),
+        postponed: HashSet::new(),
         is_cancelled,
     };
     sync.run(first_row, report_progress)?;
@@ -499,7 +503,10 @@ impl MailSync<'_> {
                 let mail = reader.mail()?;
                 (mail.expired_files(self.collection)?, mail.reading_rules()?)
             };
-            files.retain(|file| tried.insert((file.directory.clone(), file.name.clone())));
+            files.retain(|file| {
+                let name = (file.directory.clone(), file.name.clone());
+                !self.postponed.contains(&name) && tried.insert(name)
+            });
             if files.is_empty() {
                 return match rules.has_outdated_messages {
                     true => self.apply(vec![MailChange::FinishReadingRules], None, 0),
@@ -538,7 +545,8 @@ impl MailSync<'_> {
                 self.report.is_interrupted = true;
                 break;
             }
-            read += batch.changes.len();
+            read += batch.changes.len() - batch.postponed.len();
+            self.postponed.extend(mem::take(&mut batch.postponed));
             self.report.problems.append(&mut batch.problems);
             unread.append(&mut batch.unread_directories);
             let done = writer.done;

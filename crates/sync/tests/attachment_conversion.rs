@@ -221,7 +221,10 @@ fn a_full_synchronisation_tries_failures_again() {
 fn a_converter_that_hangs_is_ended() {
     let mut mailbox = Mailbox::new();
     let pids = mailbox.outside_path("pids");
-    let script = format!("sleep 1000 & echo $! >>{0}; echo $$ >>{0}; wait", pids.display());
+    let script = format!(
+        "sleep 1000 & echo $! >>{0}; setsid sleep 1000 & echo $! >>{0}; echo $$ >>{0}; wait",
+        pids.display()
+    );
     for number in 0..5 {
         let content = format!("{SEAL}{number}AAA");
         let text = attachment(&format!("m{number}"), "application/pdf", &content);
@@ -239,6 +242,13 @@ fn a_converter_that_hangs_is_ended() {
         ]
     );
     assert_eq!(mailbox.find("walrus").len(), 5);
+    // Those that are not to blame are tried by the next one, and no other.
+    let report = mailbox.sync_with(&options);
+    let reason = "2x sh: the program took longer than mail.converter-limits.time";
+    assert_eq!((report.reread_files, failures(&report)), (2, vec![reason.to_string()]));
+    let report = mailbox.sync_with(&options);
+    assert_eq!((report.reread_files, failures(&report).len()), (0, 0));
+    check(&mailbox.store);
     for pid in fs::read_to_string(&pids).unwrap().lines() {
         let status = fs::read_to_string(PathBuf::from("/proc").join(pid).join("stat"));
         // Nobody may have read the status of a process yet that lost its parent.
@@ -272,20 +282,109 @@ fn an_interruption_ends_converters() {
         let text = attachment(&format!("m{number}"), "application/pdf", &content);
         mailbox.write(format!("cur/{number}:2,"), text);
     }
-    let mut options = options(&[converter("application/pdf", "exec sleep 1000")]);
+    let program = mailbox.outside_path("program");
+    fs::write(&program, "exec sleep 1000").unwrap();
+    let command = vec!["sh".to_string(), program.display().to_string()];
+    let settings = [AttachmentConverter { media_type: "application/pdf".into(), command }];
+    let mut options = options(&settings);
     options.converters.limits.time = Duration::from_secs(600);
     options.batch_messages = 1;
     let (sender, receiver) = channel();
+    let interrupted = options.clone();
     let thread = std::thread::spawn(move || {
         let began = Instant::now();
         let root = mailbox.root();
         let store = &mut mailbox.store;
-        let report = sync_maildir(store, &root, COLLECTION, &options, &mut |_| {}, &|| true);
+        let report = sync_maildir(store, &root, COLLECTION, &interrupted, &mut |_| {}, &|| true);
         sender.send((report.unwrap().is_interrupted, began.elapsed())).unwrap();
+        mailbox
     });
     let (is_interrupted, elapsed) = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(is_interrupted && elapsed < Duration::from_secs(30), "{elapsed:?}");
-    thread.join().unwrap();
+    let mut mailbox = thread.join().unwrap();
+    // A conversion that was ended gave no text, and is made again.
+    fs::write(&program, "cat; echo otter").unwrap();
+    assert_eq!(failures(&mailbox.sync_with(&options)), [""; 0]);
+    assert_eq!(mailbox.find("otter").len(), 20);
+}
+
+/// Returns a message with these contents as attachments, in base64.
+fn attachments(id: &str, contents: &[&str]) -> String {
+    let text = attachment(id, "application/pdf", contents[0]);
+    let text = text.strip_suffix("--b--\n").unwrap();
+    let others = contents[1..].iter().map(|content| {
+        format!(
+            "--b\nContent-Type: application/pdf\nContent-Transfer-Encoding: base64\n\n{content}\n"
+        )
+    });
+    format!("{text}{}--b--\n", others.collect::<String>())
+}
+
+/// All attachments of a message together have a limit, which says nothing about their contents.
+#[test]
+fn the_texts_of_a_message_have_a_budget() {
+    let mut mailbox = Mailbox::new();
+    let contents: Vec<String> = (0..6).map(|number| format!("{SEAL}{number:03}A")).collect();
+    let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
+    mailbox.write("cur/1:2,", attachments("m1", &contents));
+    mailbox.settle_files();
+    let mut options = options(&[converter("application/pdf", "cat; printf ' %0900d' 7")]);
+    options.converters.limits.output_bytes = 1000;
+    let reason = "2x sh: the other attachments of the message have too much text";
+    assert_eq!(failures(&mailbox.sync_with(&options)), [reason]);
+    assert_eq!(mailbox.find("seal").len(), 1);
+    mailbox.write("cur/2:2,", attachments("m2", &contents[5..]));
+    mailbox.settle_files();
+    assert_eq!(failures(&mailbox.sync_with(&options)), [""; 0]);
+    assert_eq!(mailbox.find("embed:seal"), ["m1", "m2"]);
+    let full = MailSyncOptions { is_full: true, ..options };
+    let report = mailbox.sync_with(&full);
+    assert_eq!((report.reread_files, failures(&report)), (1, vec![reason.to_string()]));
+    check(&mailbox.store);
+}
+
+/// An attachment that has less than all the time of a message is not to blame.
+#[test]
+fn an_attachment_without_time_is_tried_again() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("cur/1:2,", attachments("m1", &[SEAL, OTTER]));
+    let script = "text=$(cat); case $text in *SEAL) echo seal;; *) exec sleep 1000;; esac";
+    let mut options = options(&[converter("application/pdf", script)]);
+    options.converters.limits.time = Duration::from_secs(1);
+    let reason = vec!["1x sh: the program took longer than mail.converter-limits.time".to_string()];
+    assert_eq!(failures(&mailbox.sync_with(&options)), reason);
+    assert_eq!(mailbox.find("seal"), ["m1"]);
+    let report = mailbox.sync_with(&options);
+    assert_eq!((report.reread_files, failures(&report)), (1, reason));
+    let report = mailbox.sync_with(&options);
+    assert_eq!((report.reread_files, failures(&report)), (0, vec![]));
+    check(&mailbox.store);
+}
+
+/// Mail programs send files whose type they do not know as bytes.
+#[test]
+fn the_ending_of_a_file_name_tells_its_type() {
+    let mut mailbox = Mailbox::new();
+    for (number, media_type) in [
+        "application/octet-stream; name=\"report.PDF\"",
+        "application/x-download; name=report.pdf",
+        "application/octet-stream; name=report.xyz",
+        "application/octet-stream",
+        "image/png; name=report.pdf",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = attachment(&format!("m{number}"), media_type, SEAL);
+        mailbox.write(format!("cur/{number}:2,"), text);
+    }
+    let settings = [
+        converter("application/pdf", "echo found"),
+        converter("application/octet-stream", "echo other"),
+    ];
+    mailbox.sync_with(&options(&settings));
+    assert_eq!(mailbox.find("embed:found"), ["m0", "m1"]);
+    assert_eq!(mailbox.find("embed:other"), ["m2", "m3"]);
 }
 
 /// No word of a purged message stays, neither in the index nor in a converted text.

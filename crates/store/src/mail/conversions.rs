@@ -25,7 +25,18 @@ impl ConversionKey {
     /// Returns the key of the content of an attachment.
     #[must_use]
     pub fn new(command: &[String], content: &[u8]) -> ConversionKey {
-        let mut hash = Sha256::new();
+        ConversionKey::with_prefix(b"", command, content)
+    }
+
+    /// Returns the key of an attachment that has no text because of the others of its message. It
+    /// says nothing about the content.
+    #[must_use]
+    pub fn of_omission(command: &[String], content: &[u8]) -> ConversionKey {
+        ConversionKey::with_prefix(b"omitted", command, content)
+    }
+
+    fn with_prefix(prefix: &[u8], command: &[String], content: &[u8]) -> ConversionKey {
+        let mut hash = Sha256::new_with_prefix(prefix);
         for argument in command {
             hash.update((argument.len() as u64).to_le_bytes());
             hash.update(argument.as_bytes());

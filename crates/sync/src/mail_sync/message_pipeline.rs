@@ -60,6 +60,8 @@ pub(super) struct PreparedBatch {
     pub(super) problems: Vec<MailSyncProblem>,
     /// The directories with files that could not be read.
     pub(super) unread_directories: Vec<Vec<u8>>,
+    /// The files, as directory and name, that the next synchronisation reads again.
+    pub(super) postponed: Vec<(Vec<u8>, Vec<u8>)>,
     /// The number of files of the batch.
     pub(super) count: usize,
     /// The bytes of the texts that converters made.
@@ -243,7 +245,7 @@ impl ReadWorker {
         row: &mut u32,
     ) -> PreparedBatch {
         let (mut converted_bytes, mut count, mut conversion_time) = (0, 0, Duration::ZERO);
-        let mut renamed = RenamedFiles::default();
+        let (mut renamed, mut postponed) = (RenamedFiles::default(), Vec::new());
         let (mut changes, mut problems, mut unread_directories) = (vec![], vec![], vec![]);
         while count < self.batch_messages
             && self.builder.word_count() < MAX_BATCH_WORDS
@@ -286,6 +288,7 @@ impl ReadWorker {
                     Some(conversion)
                 });
             conversion_time += conversions.spent;
+            let is_postponed = conversions.is_postponed;
             *row = row.saturating_add(1);
             // A guess of a character set is seldom wrong.
             let is_guess = |problem: &&MessageProblem| {
@@ -298,7 +301,12 @@ impl ReadWorker {
                 let reason = problem.to_string();
                 problems.push(MailSyncProblem { path: path.clone(), reason, is_left_out: false });
             }
+            let (directory, name) = (file.directory.clone(), file.name.clone());
             changes.push(MailChange::AddFile { file, message: Box::new(message) });
+            if is_postponed {
+                postponed.push((directory.clone(), name.clone()));
+                changes.push(MailChange::ExpireFile { directory, name });
+            }
         }
         PreparedBatch {
             changes,
@@ -306,6 +314,7 @@ impl ReadWorker {
             end_row: *row,
             problems,
             unread_directories,
+            postponed,
             count,
             converted_bytes,
         }

@@ -8,6 +8,7 @@
 //!   between belong to the message.
 //! * `From ` at the beginning of a line of text is written as `>From `, which [`unquote`] undoes. A
 //!   program that leaves such lines as they are has not quoted any.
+//! * A line `From ` without a message behind it, but empty lines, is left out.
 //! * The states of a message are in the fields Status and X-Status, X-Mozilla-Status, or
 //!   X-Gmail-Labels. The first three change when the message is read, so that they are no part of
 //!   its text: [`strip_status`] removes them.
@@ -96,6 +97,32 @@ pub fn is_message_end(following: &[u8]) -> bool {
     rest.is_empty() || rest.starts_with(SEPARATOR)
 }
 
+/// Reads the flags in the header of a message, and whether it is expunged. The bytes need not go on
+/// behind the header.
+#[must_use]
+pub fn read_states(message: &[u8]) -> (MaildirFlags, bool) {
+    let mut scanner = MboxScanner::new(0);
+    for bytes in [SEPARATOR, b"\n", message] {
+        scanner.push(bytes, &mut |_| false);
+    }
+    let found = scanner.finish();
+    found.first().map_or_else(Default::default, |first| (first.flags, first.is_expunged))
+}
+
+/// Returns the number of bytes of the header of a message, with the empty line behind it; `None`:
+/// it goes on.
+#[must_use]
+pub fn find_header_end(message: &[u8]) -> Option<usize> {
+    let mut end = 0;
+    for line in message.split_inclusive(|byte| *byte == b'\n') {
+        end += line.len();
+        if is_empty_line(line) {
+            return Some(end);
+        }
+    }
+    None
+}
+
 /// Returns a message without the fields of its states.
 #[must_use]
 pub fn strip_status(message: &[u8]) -> Vec<u8> {
@@ -174,6 +201,8 @@ struct OpenMessage {
     hash: Sha256,
     field: HeaderPlace,
     status: StatusFields,
+    /// It has no line but empty ones.
+    is_blank: bool,
 }
 
 /// The place in a header.
@@ -277,6 +306,7 @@ impl MboxScanner {
             return;
         };
         let is_empty = is_line_start && is_empty_line(piece);
+        message.is_blank &= is_empty;
         if message.field != HeaderPlace::Body {
             if is_empty {
                 message.field = HeaderPlace::Body;
@@ -326,13 +356,15 @@ impl MboxScanner {
             hash: Sha256::new(),
             field: HeaderPlace::Text,
             status: StatusFields::default(),
+            is_blank: true,
         });
     }
 
     /// Ends the message before an offset, without an empty line at its end.
     fn end_message(&mut self, end: u64) {
         let empty_line = self.empty_line.take().unwrap_or_default();
-        let Some(message) = self.message.take() else { return };
+        // Nothing behind a line `From ` is no message.
+        let Some(message) = self.message.take().filter(|message| !message.is_blank) else { return };
         let end = (end - empty_line.len() as u64).max(message.offset);
         self.found.push(MboxMessage {
             section: MboxSection {

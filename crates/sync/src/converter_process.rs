@@ -3,9 +3,10 @@
 //! A converter gets bytes that anyone may have sent, so its time, its memory and its output are
 //! limited. It is started without a shell, as the leader of a process group, which is killed at its
 //! end, so that no process of the group is left. One that is killed is looked for in all sessions,
-//! by a variable that it passes on to the processes that it starts. The limits of memory are set right after the
-//! start, because setting them before the program runs is not possible in safe code; it gets no
-//! byte of the attachment before. Input and output are pipes that one thread serves with `poll`.
+//! by a variable that it passes on to the processes that it starts. The limits of memory are set
+//! right after the start, because setting them before the program runs is not possible in safe
+//! code; it gets no byte of the attachment before. Input and output are pipes that one thread
+//! serves with `poll`.
 //!
 //! A limit of processor time ends a converter whose parent was killed. It is not a sandbox: a
 //! converter has all rights of the user.

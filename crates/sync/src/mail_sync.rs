@@ -14,6 +14,7 @@
 //! Nothing in the maildir is changed. Separate from `import`, which copies items into the store.
 
 mod file_changes;
+mod mbox_listing;
 mod message_pipeline;
 mod message_writer;
 
@@ -21,14 +22,12 @@ use crate::attachment_conversion::{ConversionFailure, ConversionRun, ConverterSe
 use crate::error::Error;
 use crate::maildir::{
     DirectoryContents, DirectoryState, MailSourceFormat, MaildirDirectory, MaildirProblem,
-    MaildirProblemReason, find_absent_folder, scan_mail,
+    find_absence, is_empty_file, scan_mail,
 };
-use crate::mbox_file::MboxFile;
 use file_changes::{
     DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, ResolvedChanges,
     sort_newest_first,
 };
-use larder_format::mbox::MboxMessage;
 use larder_store::{
     BatchChange, MailBatch, MailBatchBuilder, MailChange, MailSyncLock, Operation, Reader,
     ReadingRules, Store,
@@ -49,6 +48,8 @@ pub const DEFAULT_MAIL_BATCH: usize = 2048;
 /// The number of renames and removals of a batch.
 const CHANGES_PER_BATCH: usize = 2000;
 
+/// The largest message that is read.
+const MAX_MESSAGE_BYTES: u64 = 256 << 20;
 /// The number of reader threads that is worth its memory.
 const MAX_READERS: usize = 8;
 
@@ -66,6 +67,8 @@ pub struct MailSyncOptions {
     pub readers: usize,
     /// Read the files of a batch in the order of their inodes.
     pub sort_inodes: bool,
+    /// The largest message that is read. Larger ones are no mail: no server accepts them.
+    pub max_message_bytes: u64,
     /// The addresses of the user.
     pub personal_addresses: Vec<String>,
     /// The converters of attachments.
@@ -80,6 +83,7 @@ impl Default for MailSyncOptions {
             batch_messages: DEFAULT_MAIL_BATCH,
             readers: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS),
             sort_inodes: true,
+            max_message_bytes: MAX_MESSAGE_BYTES,
             personal_addresses: Vec::new(),
             converters: ConverterSettings::default(),
         }
@@ -232,7 +236,7 @@ impl MailSync<'_> {
         let unreadable = |source| Error::Maildir { path: self.root.to_path_buf(), source };
         let scan = scan_mail(self.root, self.format).map_err(unreadable)?;
         let known = self.read_known_directories()?;
-        if scan.directories.is_empty() && !known.is_empty() {
+        if scan.directories.is_empty() && !known.is_empty() && !is_empty_file(self.root) {
             return Err(Error::EmptyMaildir { path: self.root.to_path_buf() });
         }
         self.report.directories = scan.directories.len();
@@ -247,7 +251,7 @@ impl MailSync<'_> {
             let state = encode_state(&directory.state);
             let record = known.iter().find(|record| record.path == path);
             if directory.contents == DirectoryContents::Mbox {
-                listings.extend(self.list_mbox(directory, path, scanned_at, record));
+                listings.extend(self.list_mbox(directory, path, scanned_at, record)?);
                 continue;
             }
             let is_unchanged = record.is_some_and(|record| record.state == state);
@@ -272,14 +276,12 @@ impl MailSync<'_> {
             .iter()
             .filter(is_gone)
             .map(|record| {
-                let path = self.root.join(OsStr::from_bytes(&record.path));
-                // A folder that has no messages any more may be one in which a disk was mounted.
-                let path = match self.format {
-                    MailSourceFormat::Maildir => path,
-                    MailSourceFormat::Files => path.join("cur"),
+                let path = match record.path.as_slice() {
+                    b"" => self.root.to_path_buf(),
+                    path => self.root.join(OsStr::from_bytes(path)),
                 };
-                let absent_folder = find_absent_folder(self.root, &path);
-                GoneDirectory { directory: record.clone(), absent_folder }
+                let absence = find_absence(self.root, self.format, &path, scanned_at);
+                GoneDirectory { directory: record.clone(), absence }
             })
             .collect();
         let (files, known_rules) = {
@@ -321,57 +323,6 @@ impl MailSync<'_> {
     fn relative_path(&self, directory: &MaildirDirectory) -> Vec<u8> {
         let path = directory.path.strip_prefix(self.root).unwrap_or(&directory.path);
         path.as_os_str().as_bytes().to_vec()
-    }
-
-    /// Lists the messages of an mbox file, or those that were added to it; `None`: it did not
-    /// change. One that cannot be read keeps the messages that are known of it.
-    fn list_mbox(
-        &mut self,
-        directory: &MaildirDirectory,
-        path: Vec<u8>,
-        scanned_at: i64,
-        known: Option<&KnownDirectory>,
-    ) -> Option<DirectoryListing> {
-        let known_state = known.map_or(&[][..], |known| known.state.as_slice());
-        if directory.has_noupdate && !known_state.is_empty() && !self.options.is_full {
-            return None;
-        }
-        let mut listing = DirectoryListing {
-            path,
-            folder: directory.folder.as_os_str().as_bytes().to_vec(),
-            is_new: false,
-            finds_edits: false,
-            is_addition: false,
-            mbox_changed: Some(0),
-            state: Vec::new(),
-            known: known.cloned(),
-            files: None,
-        };
-        let known_state = if self.options.is_full { &[] } else { known_state };
-        let scan =
-            MboxFile::open(&directory.path).and_then(|file| match file.is_known(known_state) {
-                true => Ok(None),
-                false => file.scan(known_state, scanned_at).map(Some),
-            });
-        match scan {
-            Ok(None) => return None,
-            Ok(Some(found)) => {
-                let messages = found.messages.iter();
-                let name = |one: &MboxMessage| one.section.to_name(one.flags).into_bytes();
-                listing.files = Some(messages.map(|one| (name(one), one.section.hash)).collect());
-                listing.is_addition = found.is_addition;
-                listing.mbox_changed = Some(found.changed);
-                listing.state = found.state;
-            }
-            // It was removed after the scan.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.report.problems.push(MailSyncProblem {
-                path: directory.path.clone(),
-                reason: error.to_string(),
-                is_left_out: true,
-            }),
-        }
-        Some(listing)
     }
 
     /// Lists a directory. One that cannot be listed keeps the files that are known of it.
@@ -466,14 +417,13 @@ impl MailSync<'_> {
             self.report.removed_files = 0;
         } else {
             last = files.removed;
-            for GoneDirectory { directory, absent_folder } in gone {
+            for GoneDirectory { directory, absence } in gone {
                 if !files.kept_directories.contains(&directory.path) {
                     last.push(MailChange::RemoveDirectory(directory.path.clone()));
-                } else if let Some(path) = absent_folder
-                    && !self.report.problems.iter().any(|problem| problem.path == *path)
+                } else if let Some(problem) = absence
+                    && !self.report.problems.iter().any(|known| known.path == problem.path)
                 {
-                    let (path, reason) = (path.clone(), MaildirProblemReason::Absent);
-                    self.report.problems.push(problem_of(&MaildirProblem { path, reason }));
+                    self.report.problems.push(problem_of(problem));
                 }
             }
         }

@@ -32,6 +32,10 @@ use std::path::{Path, PathBuf};
 /// The deepest folder that is listed, below the root. Deeper ones are reported.
 pub const MAX_MAILDIR_DEPTH: usize = 64;
 
+/// The seconds after which an mbox file that is empty has no messages: a mail program that writes
+/// it anew does not need longer.
+const MIN_EMPTY_SECONDS: i64 = 60;
+
 /// The result of a scan.
 #[derive(Debug, Default)]
 pub struct MaildirScan {
@@ -156,6 +160,12 @@ pub enum MaildirProblemReason {
          needed any more, remove it"
     )]
     Absent,
+    /// It is an mbox file, and is empty since a short time.
+    #[error(
+        "is empty, as while a mail program writes it anew; its messages stay in the index until a \
+         synchronisation finds it empty for more than a minute"
+    )]
+    Emptied,
 }
 
 /// Finds the directories with messages below a root.
@@ -235,6 +245,42 @@ pub fn find_absent_folder(root: &Path, directory: &Path) -> Option<PathBuf> {
         return is_absent.then(|| path.to_path_buf());
     }
     None
+}
+
+/// Returns whether there is an empty file at a path.
+pub(crate) fn is_empty_file(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+}
+
+/// Returns whether the file at a path was changed less than [`MIN_EMPTY_SECONDS`] before a time, in
+/// seconds since 1970.
+fn is_new_state(path: &Path, now: i64) -> bool {
+    let changed = fs::metadata(path).map_or(0, |metadata| metadata.mtime());
+    (now - changed).abs() < MIN_EMPTY_SECONDS
+}
+
+/// Returns the reason that the messages of a directory, which a scan did not find, may be there
+/// again soon; `None`: it was removed. The time of the scan is in seconds since 1970.
+pub(crate) fn find_absence(
+    root: &Path,
+    format: MailSourceFormat,
+    directory: &Path,
+    scanned_at: i64,
+) -> Option<MaildirProblem> {
+    let folder = match format {
+        MailSourceFormat::Maildir => directory.to_path_buf(),
+        // A folder that has no messages any more may be one in which a disk was mounted.
+        MailSourceFormat::Files => directory.join("cur"),
+    };
+    if format == MailSourceFormat::Files
+        && is_empty_file(directory)
+        && is_new_state(directory, scanned_at)
+    {
+        let path = directory.to_path_buf();
+        return Some(MaildirProblem { path, reason: MaildirProblemReason::Emptied });
+    }
+    let path = find_absent_folder(root, &folder)?;
+    Some(MaildirProblem { path, reason: MaildirProblemReason::Absent })
 }
 
 struct Scanner {

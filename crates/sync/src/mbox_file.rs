@@ -2,15 +2,17 @@
 //!
 //! A file is read in pieces, so that its size does not matter. Of a file that only grew, the new
 //! part is read: its former size, and hashes of the bytes at its beginning and before its former
-//! end, tell that it did. The path of a message is that of the file with the name of its section
+//! end, tell that it did. The flags of its other messages are in their headers, which are read
+//! again. The path of a message is that of the file with the name of its section
 //! (`larder_format::mbox`) behind it. The name has a hash of the message, so that another one,
 //! which took its place, is never read for it.
 //!
 //! Separate from `maildir`, which finds files and reads none.
 
+use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::mbox::{
-    MboxMessage, MboxScanner, MboxSection, SEPARATOR, hash_message, is_message_end, strip_status,
-    unquote,
+    MboxMessage, MboxScanner, MboxSection, SEPARATOR, find_header_end, hash_message,
+    is_message_end, read_states, strip_status, unquote,
 };
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -24,12 +26,19 @@ const PIECE_BYTES: usize = 1 << 20;
 const EDGE_BYTES: u64 = 4096;
 /// The bytes that tell whether a message ends: empty lines, and the beginning of the next one.
 const END_BYTES: usize = 512;
+/// The bytes of a header that are read at first.
+const HEADER_BYTES: usize = 4096;
+/// The bytes of a longer header.
+const MAX_HEADER_BYTES: usize = 1 << 20;
 /// The bytes around a former end that tell whether a message begins there.
 const ADDITION_BYTES: usize = 16;
 /// A file that was changed less than this before a scan may change again without another time.
 const MIN_AGE_SECONDS: i64 = 2;
 /// The length of the identity in a stored state: device, inode, time and size.
 const IDENTITY_BYTES: usize = 40;
+
+/// The names of messages, with their hashes.
+pub(crate) type MessageHashes = Vec<(Vec<u8>, u64)>;
 
 /// An mbox file that was opened.
 #[derive(Debug)]
@@ -108,6 +117,43 @@ impl MboxFile {
             state,
             changed: changed.saturating_add(self.metadata.ctime_nsec()),
         })
+    }
+
+    /// Looks for other flags of messages that a file had before it grew, which have these names: a
+    /// mail program changes them in their place. Returns the present names and the hashes of all of
+    /// them, without those of messages that were deleted; `None`: all are as they were.
+    pub(crate) fn list_changed<'n>(
+        &self,
+        names: impl Iterator<Item = &'n [u8]>,
+    ) -> io::Result<Option<MessageHashes>> {
+        let (mut present, mut has_changed) = (Vec::new(), false);
+        for name in names {
+            let Some(section) = MboxSection::parse_name(name) else { continue };
+            let (flags, is_expunged) = self.read_states(&section)?;
+            let is_same = flags == MaildirName::parse(name).flags(false);
+            has_changed |= is_expunged || !is_same;
+            match (is_expunged, is_same) {
+                (true, _) => {}
+                (false, true) => present.push((name.to_vec(), section.hash)),
+                (false, false) => present.push((section.to_name(flags).into(), section.hash)),
+            }
+        }
+        Ok(has_changed.then_some(present))
+    }
+
+    /// Reads the flags of a message, and whether it is expunged.
+    fn read_states(&self, section: &MboxSection) -> io::Result<(MaildirFlags, bool)> {
+        let length = usize::try_from(section.length).unwrap_or(usize::MAX);
+        let (mut bytes, mut wanted) = (Vec::new(), HEADER_BYTES);
+        loop {
+            bytes.resize(wanted.min(length), 0);
+            self.file.read_exact_at(&mut bytes, section.offset)?;
+            let end = find_header_end(&bytes);
+            if end.is_some() || wanted >= length.min(MAX_HEADER_BYTES) {
+                return Ok(read_states(bytes.get(..end.unwrap_or(bytes.len())).unwrap_or(&bytes)));
+            }
+            wanted = MAX_HEADER_BYTES;
+        }
     }
 
     fn read_section(&self, section: &MboxSection, limit: u64) -> io::Result<Vec<u8>> {

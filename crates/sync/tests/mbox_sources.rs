@@ -163,6 +163,92 @@ fn a_file_that_grew_is_read_from_its_former_end() {
     files.assert_same_as_fresh();
 }
 
+/// A mail program changes flags in their place, and the mail server adds a message.
+#[test]
+fn flags_in_the_older_part_of_a_file_that_grew_are_read() {
+    let mut files = MailFiles::new("old.mbox");
+    let status = |bits: &str| format!("X-Mozilla-Status: {bits}\n");
+    let text = |bits: [&str; 3]| {
+        let messages = bits.iter().enumerate().map(|(number, bits)| {
+            // A header that is longer than what is read at first.
+            let fields = "X-Long: x\n".repeat(1000 * (number % 2)) + &status(bits);
+            mbox_message(&format!("m{number}"), &fields, "common\nX-Mozilla-Status: 0009")
+        });
+        messages.collect::<String>()
+    };
+    files.write("old.mbox", text(["0000", "0000", "0000"]));
+    assert_eq!(files.counts(&small_batches(64)), [3, 0, 0, 0]);
+    files.write("old.mbox", text(["0000", "0005", "0009"]) + &numbered_messages(7..9));
+    assert_eq!(files.counts(&small_batches(64)), [2, 1, 1, 0]);
+    assert_eq!(files.find("flag:flagged flag:seen"), ["m1"]);
+    assert_eq!(files.find("common"), ["m0", "m1", "m7", "m8"]);
+    files.assert_same_as_fresh();
+    files.write("old.mbox", text(["0000", "0005", "0009"]) + &numbered_messages(7..10));
+    assert_eq!(files.counts(&small_batches(64)), [1, 0, 0, 0]);
+    files.assert_same_as_fresh();
+}
+
+/// A mail program that writes a file anew empties it first.
+#[test]
+fn an_mbox_file_that_is_empty_for_a_moment_keeps_its_messages() {
+    for (root, file) in [("mail", "mail/Inbox"), ("old.mbox", "old.mbox")] {
+        let mut files = MailFiles::new(root);
+        let path = files.folder.path().join(file);
+        let text = numbered_messages(0..3);
+        files.write(file, &text);
+        if root == "mail" {
+            files.write("mail/Sent", numbered_messages(7..8));
+        }
+        let all = files.sync(&small_batches(64)).added_files;
+        for options in [small_batches(64), full_sync()] {
+            fs::write(&path, "").unwrap();
+            let report = files.sync(&options);
+            assert_eq!((report.removed_files, report.problems.len()), (0, 1), "{root}");
+            assert_eq!(report.problems[0].path, path);
+            assert_eq!(files.find("common").len(), all);
+            files.write(file, &text);
+            assert_eq!(files.counts(&options), [0; 4]);
+        }
+        // All its messages were deleted.
+        files.write(file, "");
+        assert_eq!(files.counts(&small_batches(64)), [0, 0, 3, 0]);
+        assert_eq!(files.find("common").len(), all - 3);
+        files.write(file, &text);
+        assert_eq!(files.counts(&small_batches(64)), [3, 0, 0, 0]);
+        check(&files.store);
+    }
+}
+
+#[test]
+fn a_message_that_is_too_large_is_named_once() {
+    let mut files = MailFiles::new("old.mbox");
+    let large = mbox_message("large", "", &"walrus ".repeat(10_000));
+    files.write("old.mbox", numbered_messages(0..2) + &large + &numbered_messages(2..3));
+    let options = MailSyncOptions { max_message_bytes: 10_000, ..small_batches(64) };
+    let report = files.sync(&options);
+    let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
+    assert_eq!((report.added_files, reasons), (3, vec!["larger than 0 MiB"]));
+    // The file is not read again for it.
+    let report = files.sync(&options);
+    assert_eq!((report.listed_directories, report.problems), (0, vec![]));
+    let report = files.sync(&MailSyncOptions { is_full: true, ..options });
+    assert_eq!((report.added_files, report.problems.len()), (0, 1));
+    assert_eq!(files.find("common").len(), 3);
+}
+
+#[test]
+fn separators_without_a_message_are_left_out() {
+    let mut files = MailFiles::new("old.mbox");
+    let blank = "From a Wed Jan  1 10:00:00 2020\n\n";
+    let text = blank.repeat(3) + &numbered_messages(0..1) + blank + "\r\n\n" + blank;
+    files.write("old.mbox", text.clone() + &numbered_messages(1..2) + blank);
+    assert_eq!(files.counts(&small_batches(64)), [2, 0, 0, 0]);
+    assert_eq!(files.find(""), ["m0", "m1"]);
+    files.write("old.mbox", text + &numbered_messages(1..2) + blank + &numbered_messages(2..3));
+    assert_eq!(files.counts(&small_batches(64)), [1, 0, 0, 0]);
+    files.assert_same_as_fresh();
+}
+
 /// Messages that moved in a file are not read again, and have their new flags.
 #[test]
 fn a_file_that_changed_is_compared_by_contents() {

@@ -5,6 +5,7 @@
 //! place is only known from a look at each: on request.
 
 use crate::error::Error;
+use crate::maildir::MaildirProblem;
 use larder_format::maildir_name::MaildirName;
 use larder_format::mbox::MboxSection;
 use larder_store::{MailChange, MailFile, MailFileRecord, MailFileState, MailReader};
@@ -31,9 +32,9 @@ pub(super) struct KnownDirectory {
 #[derive(Debug)]
 pub(super) struct GoneDirectory {
     pub(super) directory: KnownDirectory,
-    /// The folder in which a disk may have been mounted that had the directory. Its files are not
-    /// removed, but may have been moved elsewhere.
-    pub(super) absent_folder: Option<PathBuf>,
+    /// The reason that it may come back: a folder in which a disk may have been mounted that had
+    /// it, or an empty mbox file. Its files are not removed, but may have been moved elsewhere.
+    pub(super) absence: Option<MaildirProblem>,
 }
 
 /// A directory that was listed.
@@ -69,7 +70,7 @@ pub(super) struct ResolvedChanges {
     /// Files whose contents changed.
     pub(super) edited: Vec<MailChange>,
     pub(super) removed: Vec<MailChange>,
-    /// The directories of absent folders that have files.
+    /// The directories that may come back and have files.
     pub(super) kept_directories: FxHashSet<Vec<u8>>,
     /// The newest first, by their names.
     pub(super) added: Vec<MailFile>,
@@ -150,8 +151,8 @@ impl<'l> FileChanges<'l> {
                 changes.add_removal(other);
             }
         };
-        for GoneDirectory { directory, absent_folder } in self.gone {
-            let is_kept = absent_folder.is_some();
+        for GoneDirectory { directory, absence } in self.gone {
+            let is_kept = absence.is_some();
             for file in mail.files_in(directory.id)? {
                 add_missing(
                     MissingFile { directory: &directory.path, file, is_kept },

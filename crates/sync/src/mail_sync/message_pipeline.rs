@@ -45,8 +45,6 @@ const MAX_BATCH_CONVERSION_TIME: Duration = Duration::from_secs(2);
 const CANCELLATION_TICK: Duration = Duration::from_millis(100);
 /// The bytes of the buffer of files that are kept for the next one.
 const MAX_KEPT_BUFFER_BYTES: usize = 4 << 20;
-/// The largest file that is read. Larger ones are no mail: no server accepts them.
-const MAX_MESSAGE_BYTES: u64 = 256 << 20;
 
 /// The most lists of each pair of directories that a batch makes, to find files that were renamed.
 const MAX_RENAME_LISTINGS: usize = 4;
@@ -114,6 +112,7 @@ impl MessagePipeline {
                 builder: MailBatchBuilder::new(&options.personal_addresses),
                 sort_inodes: options.sort_inodes,
                 batch_messages: options.batch_messages.clamp(1, BATCH_MESSAGES),
+                max_message_bytes: options.max_message_bytes,
                 bytes: Vec::new(),
                 conversions: Arc::clone(conversions),
                 index: indexes.next(),
@@ -211,6 +210,7 @@ struct ReadWorker {
     builder: MailBatchBuilder,
     sort_inodes: bool,
     batch_messages: usize,
+    max_message_bytes: u64,
     bytes: Vec<u8>,
     conversions: Arc<ConversionRun>,
     /// The index, which has the texts of attachments that were converted before.
@@ -327,7 +327,7 @@ impl ReadWorker {
         self.bytes.shrink_to(MAX_KEPT_BUFFER_BYTES);
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                let section = read_indexed_section(path, MAX_MESSAGE_BYTES);
+                let section = read_indexed_section(path, self.max_message_bytes);
                 let (bytes, metadata) = section.unwrap_or(Err(error))?;
                 self.bytes = bytes;
                 let size = self.bytes.len() as u64;
@@ -341,11 +341,12 @@ impl ReadWorker {
         if !metadata.is_file() {
             return Err(io::Error::other("not a file"));
         }
-        if metadata.len() > MAX_MESSAGE_BYTES {
-            return Err(io::Error::other("larger than 256 MiB"));
+        if metadata.len() > self.max_message_bytes {
+            let most = self.max_message_bytes >> 20;
+            return Err(io::Error::other(format!("larger than {most} MiB")));
         }
         let state = file_state(&metadata);
-        file.take(MAX_MESSAGE_BYTES).read_to_end(&mut self.bytes)?;
+        file.take(self.max_message_bytes).read_to_end(&mut self.bytes)?;
         Ok((state, metadata.mtime().max(0)))
     }
 

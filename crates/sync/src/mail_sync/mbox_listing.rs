@@ -1,0 +1,99 @@
+//! The messages of an mbox file, as a scan of its directory lists the files of a maildir.
+//!
+//! Separate from its parent, because a file is read to list it, and only its new part if it grew.
+
+use super::file_changes::{DirectoryListing, KnownDirectory};
+use super::{MailSync, MailSyncProblem};
+use crate::error::Error;
+use crate::maildir::MaildirDirectory;
+use crate::mbox_file::{MboxFile, MessageHashes};
+use larder_format::mbox::MboxMessage;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+impl MailSync<'_> {
+    /// Lists the messages of an mbox file, or those that were added to it; `None`: it did not
+    /// change. One that cannot be read keeps the messages that are known of it.
+    pub(super) fn list_mbox(
+        &mut self,
+        directory: &MaildirDirectory,
+        path: Vec<u8>,
+        scanned_at: i64,
+        known: Option<&KnownDirectory>,
+    ) -> Result<Option<DirectoryListing>, Error> {
+        let known_state = known.map_or(&[][..], |known| known.state.as_slice());
+        if directory.has_noupdate && !known_state.is_empty() && !self.options.is_full {
+            return Ok(None);
+        }
+        let mut listing = DirectoryListing {
+            path,
+            folder: directory.folder.as_os_str().as_bytes().to_vec(),
+            is_new: false,
+            finds_edits: false,
+            is_addition: false,
+            mbox_changed: Some(0),
+            state: Vec::new(),
+            known: known.cloned(),
+            files: None,
+        };
+        let known_state = if self.options.is_full { &[] } else { known_state };
+        let scan = MboxFile::open(&directory.path).and_then(|file| {
+            Ok(match file.is_known(known_state) {
+                true => None,
+                false => Some((file.scan(known_state, scanned_at)?, file)),
+            })
+        });
+        match scan {
+            Ok(None) => return Ok(None),
+            Ok(Some((found, file))) => {
+                let former = match known.filter(|_| found.is_addition) {
+                    Some(known) => self.store.open_reader()?.mail()?.files_in(known.id)?,
+                    None => Vec::new(),
+                };
+                match file.list_changed(former.iter().map(|record| record.name.as_slice())) {
+                    Ok(changed) => {
+                        listing.is_addition = found.is_addition && changed.is_none();
+                        listing.mbox_changed = Some(found.changed);
+                        let mut files = changed.unwrap_or_default();
+                        files.extend(self.name_messages(directory, &found.messages));
+                        listing.files = Some(files);
+                        listing.state = found.state;
+                    }
+                    Err(error) => self.report_unreadable(&directory.path, &error),
+                }
+            }
+            // It was removed after the scan.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.report_unreadable(&directory.path, &error),
+        }
+        Ok(Some(listing))
+    }
+
+    /// Returns the names and hashes of the messages of an mbox file. One that is too large is no
+    /// reason to read the file again, as its content stays.
+    fn name_messages(
+        &mut self,
+        directory: &MaildirDirectory,
+        messages: &[MboxMessage],
+    ) -> MessageHashes {
+        let (mut files, most) =
+            (Vec::with_capacity(messages.len()), self.options.max_message_bytes);
+        for MboxMessage { section, flags, .. } in messages {
+            let name = section.to_name(*flags);
+            if section.length <= most {
+                files.push((name.into_bytes(), section.hash));
+                continue;
+            }
+            let reason = format!("larger than {} MiB", most >> 20);
+            let path = directory.path.join(name);
+            self.report.problems.push(MailSyncProblem { path, reason, is_left_out: true });
+        }
+        files
+    }
+
+    fn report_unreadable(&mut self, path: &Path, error: &io::Error) {
+        let (path, reason) = (path.to_path_buf(), error.to_string());
+        self.report.problems.push(MailSyncProblem { path, reason, is_left_out: true });
+    }
+}

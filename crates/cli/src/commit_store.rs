@@ -115,7 +115,8 @@ pub(crate) fn resolve_commit(
     let mut found: Vec<(String, u32, String)> = Vec::new();
     for row in rows {
         if let Some(message) = mail.message(row)? {
-            found.push((message.uid, row, message.summary.subject));
+            let subject = message.summary.subject().to_string();
+            found.push((message.uid, row, subject));
         }
     }
     found.sort();

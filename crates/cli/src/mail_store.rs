@@ -209,7 +209,7 @@ pub(crate) fn resolve_message(
             let mut failure = CommandFailure::new(FailureKind::Usage, message);
             for row in rows {
                 if let Some(message) = reader.mail()?.message(row)? {
-                    let subject = sanitize_line(&message.summary.subject);
+                    let subject = sanitize_line(message.summary.subject());
                     failure = failure.with_hint(format!("{}  {subject}", message.handle));
                 }
             }
@@ -366,7 +366,7 @@ pub(crate) fn open_thread(
     }
     members.sort_by_key(|member| {
         let message = &member.listed.message;
-        (message.summary.date, message.row)
+        (message.summary.date(), message.row)
     });
     Ok(members)
 }

@@ -14,11 +14,22 @@
 //! | keywords | as references |
 //!
 //! A text is its length as a varint, and its bytes. Long values are cut off: a list shows a line.
+//!
+//! | module | content |
+//! |---|---|
+//! | `summary_values` | the packed values, read in place |
+//!
 //! Separate from `stored_fields`, whose values are single fields by number: a list of messages
 //! needs all of these, or only the first ones.
 
+mod summary_values;
+
+pub use self::summary_values::{
+    AddressValue, AddressValues, PackedSummary, SummaryValues, TextValues,
+};
+
 use larder_format::message::MailAddress;
-use larder_time::varint::{VarintReader, put_unsigned_number};
+use larder_time::varint::put_unsigned_number;
 
 /// The longest text of a value.
 const MAX_TEXT_BYTES: usize = 1000;
@@ -91,32 +102,8 @@ impl MessageSummary {
 
     /// Unpacks the values; `None` for bytes that [`MessageSummary::to_bytes`] did not write.
     #[must_use]
-    pub fn from_bytes(mut bytes: &[u8]) -> Option<MessageSummary> {
-        let rest = &mut bytes;
-        let date = i64::from_le_bytes(read_array(rest)?);
-        let size = u32::from_le_bytes(read_array(rest)?);
-        let text_hash = u64::from_le_bytes(read_array(rest)?);
-        let file_hash = u32::from_le_bytes(read_array(rest)?);
-        let (subject, list_id) = (read_text(rest)?, read_text(rest)?);
-        let (from, to, cc) = (read_addresses(rest)?, read_addresses(rest)?, read_addresses(rest)?);
-        let references = read_texts(rest)?;
-        let (bcc, reply_to) = (read_addresses(rest)?, read_addresses(rest)?);
-        let keywords = read_texts(rest)?;
-        Some(MessageSummary {
-            date,
-            size,
-            text_hash,
-            file_hash,
-            subject,
-            list_id,
-            from,
-            to,
-            cc,
-            references,
-            bcc,
-            reply_to,
-            keywords,
-        })
+    pub fn from_bytes(bytes: &[u8]) -> Option<MessageSummary> {
+        SummaryValues::read(bytes).map(|values| values.to_summary())
     }
 
     /// Reads the hash of the text from packed values.
@@ -159,49 +146,4 @@ fn write_addresses(bytes: &mut Vec<u8>, addresses: &[MailAddress]) {
         write_text(bytes, one.name.as_deref().unwrap_or_default());
         write_text(bytes, &one.address);
     }
-}
-
-fn read_array<const LENGTH: usize>(rest: &mut &[u8]) -> Option<[u8; LENGTH]> {
-    let (array, tail) = rest.split_first_chunk()?;
-    *rest = tail;
-    Some(*array)
-}
-
-/// Reads a varint.
-fn read_number(rest: &mut &[u8]) -> Option<u64> {
-    let mut reader = VarintReader::new(rest);
-    let number = reader.read_unsigned()?;
-    *rest = reader.remaining_bytes();
-    Some(number)
-}
-
-fn read_text(rest: &mut &[u8]) -> Option<String> {
-    let length = usize::try_from(read_number(rest)?).ok()?;
-    let (text, tail) = rest.split_at_checked(length)?;
-    *rest = tail;
-    Some(str::from_utf8(text).ok()?.to_string())
-}
-
-/// Returns the capacity of a list of this length, which may be malformed.
-fn capacity(count: u64) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX).min(MAX_REFERENCES)
-}
-
-fn read_texts(rest: &mut &[u8]) -> Option<Vec<String>> {
-    let count = read_number(rest)?;
-    let mut texts = Vec::with_capacity(capacity(count));
-    for _ in 0..count {
-        texts.push(read_text(rest)?);
-    }
-    Some(texts)
-}
-
-fn read_addresses(rest: &mut &[u8]) -> Option<Vec<MailAddress>> {
-    let count = read_number(rest)?;
-    let mut addresses = Vec::with_capacity(capacity(count));
-    for _ in 0..count {
-        let (name, address) = (read_text(rest)?, read_text(rest)?);
-        addresses.push(MailAddress { name: (!name.is_empty()).then_some(name), address });
-    }
-    Some(addresses)
 }

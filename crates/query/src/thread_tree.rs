@@ -15,12 +15,12 @@
 use std::collections::HashMap;
 
 /// A message to arrange.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ThreadMessage<'a> {
     /// The Message-ID. A message with an empty one has no replies and no duplicates.
     pub message_id: &'a str,
     /// The ids in References and In-Reply-To, from the oldest ancestor to the parent.
-    pub references: &'a [String],
+    pub references: Vec<&'a str>,
     /// The time of the message, in seconds since 1970.
     pub date: i64,
     /// The subject.

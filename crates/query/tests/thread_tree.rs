@@ -27,7 +27,7 @@ fn rows_of(messages: &[TestMessage], order: ThreadOrder) -> Vec<ThreadRow> {
         .iter()
         .map(|message| ThreadMessage {
             message_id: &message.id,
-            references: &message.references,
+            references: message.references.iter().map(String::as_str).collect(),
             date: message.date,
             subject: &message.subject,
         })

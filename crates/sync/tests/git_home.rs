@@ -200,7 +200,7 @@ impl GitHome {
         mail.for_each_uid(&mut |row, _| rows.push(row)).unwrap();
         for row in rows {
             let message = mail.message(row).unwrap().unwrap();
-            let summary = message.summary;
+            let summary = message.summary.to_summary();
             let people = [summary.from, summary.cc].concat();
             let people = people.iter().map(ToString::to_string).collect();
             let (block, place) = block_of(row);

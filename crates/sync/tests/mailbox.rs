@@ -189,15 +189,16 @@ pub(crate) fn indexed_messages(store: &Store) -> BTreeMap<u32, IndexedMessage> {
         assert!(!files.is_empty(), "{} has no files", message.uid);
         let thread = column_value(&reader, MailColumn::Thread, row);
         assert!(mail.thread_members(thread).unwrap().contains(&row));
+        let summary = message.summary.to_summary();
         let found = IndexedMessage {
             files,
             flags: column_value(&reader, MailColumn::Flags, row),
             folders,
-            date: message.summary.date,
+            date: summary.date,
             dates: [MailColumn::Date, MailColumn::Size].map(|one| column_value(&reader, one, row)),
-            subject: message.summary.subject,
-            references: message.summary.references,
-            list_id: message.summary.list_id,
+            subject: summary.subject,
+            references: summary.references,
+            list_id: summary.list_id,
         };
         messages.insert(row, found);
     }

@@ -251,7 +251,7 @@ impl MailSearch<'_> {
             let first = block.block * BLOCK_ROWS;
             let block_rows: Vec<u32> = (first..first.saturating_add(BLOCK_ROWS)).collect();
             self.mail.for_each_message(&block_rows, &mut |message| {
-                if pattern.is_match(&fold(&message.summary.subject)) {
+                if pattern.is_match(&fold(message.summary.subject())) {
                     rows.push(message.row);
                 }
             })?;

@@ -8,9 +8,8 @@ use super::{MailHit, MailSearch};
 use crate::error::Error;
 use crate::mail_query::MailQuery;
 use larder_format::fold::fold;
-use larder_format::message::MailAddress;
 use larder_store::message_flags::MessageFlags;
-use larder_store::message_summary::MessageSummary;
+use larder_store::message_summary::{AddressValues, SummaryValues};
 use larder_store::{MailColumn, MessageRow};
 
 /// The value that messages are sorted by.
@@ -157,8 +156,8 @@ impl MailSearch<'_> {
 
 /// Returns the folded text that a message is sorted by.
 fn text_key(message: &MessageRow, key: MailSortKey) -> String {
-    let MessageSummary { subject, from, to, cc, list_id, .. } = &message.summary;
-    let first = |addresses: &[MailAddress]| {
+    let SummaryValues { subject, from, to, cc, list_id, .. } = message.summary.values();
+    let first = |addresses: AddressValues<'_>| {
         addresses.first().map_or_else(String::new, |one| fold(one.display_name()).into_owned())
     };
     match key {

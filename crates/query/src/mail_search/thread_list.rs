@@ -11,7 +11,7 @@ use super::{MailHit, MailSearch};
 use crate::error::Error;
 use crate::mail_query::MailQuery;
 use crate::thread_tree::{ThreadMessage, ThreadOrder, ThreadRow, order_threads};
-use larder_store::{MailColumn, hash_message_id};
+use larder_store::{MailColumn, MessageRow, hash_message_id};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
@@ -134,16 +134,15 @@ impl MailSearch<'_> {
         order: ThreadOrder,
     ) -> Result<Vec<ThreadRow>, Error> {
         let header_ids = self.header_ids_of_other_texts(thread, messages)?;
-        let messages: Vec<ThreadMessage<'_>> = messages
-            .iter()
-            .map(|one| ThreadMessage {
-                message_id: header_ids.get(&one.message.row).unwrap_or(&one.message.uid),
-                references: &one.message.summary.references,
-                date: one.message.summary.date,
-                subject: &one.message.summary.subject,
-            })
-            .collect();
-        Ok(order_threads(&messages, order))
+        let mut arranged: Vec<ThreadMessage<'_>> = Vec::with_capacity(messages.len());
+        for one in messages {
+            let mut message = ThreadMessage::from(&one.message);
+            if let Some(id) = header_ids.get(&one.message.row) {
+                message.message_id = id;
+            }
+            arranged.push(message);
+        }
+        Ok(order_threads(&arranged, order))
     }
 
     /// Returns the Message-IDs of the messages that have another name because another text has
@@ -160,13 +159,14 @@ impl MailSearch<'_> {
             return Ok(header_ids);
         }
         let ids = messages.iter().flat_map(|one| {
-            std::iter::once(&one.message.uid).chain(&one.message.summary.references)
+            let references = one.message.summary.values().references.iter();
+            std::iter::once(one.message.uid.as_str()).chain(references)
         });
-        let id_texts: HashMap<i64, &String> = ids.map(|id| (hash_message_id(id), id)).collect();
+        let id_texts: HashMap<i64, &str> = ids.map(|id| (hash_message_id(id), id)).collect();
         for row in messages.iter().filter(|one| one.message.has_derived_uid) {
             let row = row.message.row;
             if let Some(hash) = self.mail.header_message_id(thread, row)? {
-                let id = id_texts.get(&hash).map_or_else(|| hash.to_string(), |id| (*id).clone());
+                let id = id_texts.get(&hash).map_or_else(|| hash.to_string(), ToString::to_string);
                 header_ids.insert(row, id);
             }
         }
@@ -194,7 +194,7 @@ impl ListedThread {
     /// Returns the subject of the newest message that matches, without prefixes such as `Re:`.
     #[must_use]
     pub fn subject(&self) -> &str {
-        self.newest_match().map_or("", |one| without_reply_prefixes(&one.message.summary.subject))
+        self.newest_match().map_or("", |one| without_reply_prefixes(one.message.summary.subject()))
     }
 
     /// Returns the names of the senders, each once, by their first messages: those of messages that
@@ -203,7 +203,7 @@ impl ListedThread {
     pub fn authors(&self) -> (Vec<&str>, Vec<&str>) {
         let names = |is_match: bool| {
             let messages = self.messages.iter().rev().filter(move |one| one.is_match == is_match);
-            let from = messages.filter_map(|one| one.message.summary.from.first());
+            let from = messages.filter_map(|one| one.message.summary.values().from.first());
             from.map(|one| one.display_name())
         };
         let mut known = HashSet::new();
@@ -214,5 +214,17 @@ impl ListedThread {
 }
 
 fn newest_first_key(one: &ListedMessage) -> Reverse<(i64, u32)> {
-    Reverse((one.message.summary.date, one.message.row))
+    Reverse((one.message.summary.date(), one.message.row))
+}
+
+impl<'m> From<&'m MessageRow> for ThreadMessage<'m> {
+    fn from(message: &'m MessageRow) -> ThreadMessage<'m> {
+        let values = message.summary.values();
+        ThreadMessage {
+            message_id: &message.uid,
+            references: values.references.iter().collect(),
+            date: values.date,
+            subject: values.subject,
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use super::MailReader;
 use crate::error::{DatabaseError, DatabaseResult, Result};
 use crate::handle::Handle;
-use larder_extract::message_summary::MessageSummary;
+use larder_extract::message_summary::PackedSummary;
 use rusqlite::Row;
 use rusqlite::types::Value;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ pub struct MessageRow {
     /// Whether another message has the same Message-ID, so that the name was made from the text.
     pub has_derived_uid: bool,
     /// The values that lists show.
-    pub summary: MessageSummary,
+    pub summary: PackedSummary,
 }
 
 impl MailReader<'_> {
@@ -84,7 +84,7 @@ impl MailReader<'_> {
 
 /// Reads a message from the columns id, handle, uid, uid_origin and stored_fields.
 fn read_message(item: &Row<'_>) -> DatabaseResult<MessageRow> {
-    let summary = MessageSummary::from_bytes(item.get_ref(4)?.as_blob()?);
+    let summary = PackedSummary::from_bytes(item.get_ref(4)?.as_blob()?);
     Ok(MessageRow {
         row: item.get(0)?,
         handle: Handle::from_bytes(item.get_ref(1)?.as_blob()?),

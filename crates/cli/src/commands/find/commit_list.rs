@@ -19,6 +19,7 @@ use anstyle::Style;
 use larder_format::message::{MailAddress, MessageDate};
 use larder_query::{Kind, ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
 use larder_store::Reader;
+use larder_store::message_summary::AddressValue;
 use serde_json::{Value, json};
 
 /// The number of commits that a list has if the user sets no limit.
@@ -249,13 +250,13 @@ impl CommitGroup {
     /// Prints a line for each commit: hash, date, author and subject.
     fn print_rows(&self, context: &mut CommandContext) -> Result<(), CommandFailure> {
         let row = |one: &ListedCommit| {
-            let summary = &one.listed.message.summary;
-            let author = summary.from.first().map(MailAddress::display_name).unwrap_or_default();
+            let summary = one.listed.message.summary.values();
+            let author = summary.from.first().map(AddressValue::display_name).unwrap_or_default();
             [
                 self.short_hash(one),
                 list_date(context, summary.date),
                 sanitize_line(author),
-                subject_text(&summary.subject),
+                subject_text(summary.subject),
             ]
         };
         let rows: Vec<[String; 4]> = self.commits.iter().map(row).collect();
@@ -276,7 +277,7 @@ impl CommitGroup {
     /// Returns all values of a commit.
     fn commit_json(&self, one: &ListedCommit) -> Result<Value, CommandFailure> {
         let message = &one.listed.message;
-        let summary = &message.summary;
+        let summary = message.summary.to_summary();
         let person = |people: &[MailAddress]| {
             people.first().map(|one| json!({ "name": one.name, "address": one.address }))
         };

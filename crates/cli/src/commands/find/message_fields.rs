@@ -76,7 +76,7 @@ pub(in crate::commands) fn message_json(
     roots: &MailRoots,
     one: &ListedMessage,
 ) -> Result<Value, CommandFailure> {
-    let summary = &one.message.summary;
+    let summary = one.message.summary.to_summary();
     let addresses = |addresses: &[MailAddress]| -> Value {
         addresses.iter().map(|one| json!({ "name": one.name, "address": one.address })).collect()
     };

@@ -29,9 +29,9 @@ pub(in crate::commands) fn list_cells(
     indent: &str,
 ) -> Result<MessageLine, CommandFailure> {
     let letters = reader.items().unique_prefix_len(one.message.handle)?;
-    let summary = &one.message.summary;
+    let summary = one.message.summary.values();
     let from = summary.from.first().map(|one| one.display_name()).unwrap_or_default();
-    let subject = format!("{indent}{}", subject_text(&summary.subject));
+    let subject = format!("{indent}{}", subject_text(summary.subject));
     let title = TitleCell::new(subject, one.labels.iter().map(String::as_str));
     let cells = [
         format!("{:.letters$}", one.message.handle),

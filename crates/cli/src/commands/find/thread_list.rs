@@ -132,7 +132,7 @@ pub(super) fn print_summaries(
         let title = TitleCell::new(subject, matching_labels(thread).into_iter());
         rows.push([
             format_thread_id(thread.thread),
-            list_date(context, newest.map_or(0, |one| one.message.summary.date)),
+            list_date(context, newest.map_or(0, |one| one.message.summary.date())),
             format!("[{}/{}]", thread.matched, thread.total),
             authors,
             flag_letters(flags, is_unread),
@@ -161,7 +161,7 @@ pub(super) fn print_summaries(
 }
 
 fn summary_json(thread: &ListedThread) -> Value {
-    let seconds = thread.newest_match().map_or(0, |one| one.message.summary.date);
+    let seconds = thread.newest_match().map_or(0, |one| one.message.summary.date());
     let (matching, others) = thread.authors();
     let ids = |is_match: bool| -> Vec<&str> {
         let messages = thread.messages.iter().filter(|one| one.is_match == is_match);

@@ -52,7 +52,7 @@ impl PurgedMessages {
             let Some(message) = mail.message(row)? else { continue };
             names.push(format!(
                 "{} ({:.8})",
-                sanitize_line(&message.summary.subject),
+                sanitize_line(message.summary.subject()),
                 message.handle
             ));
             for (collection, path) in mail.message_files(row)? {

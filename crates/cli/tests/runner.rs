@@ -15,7 +15,7 @@
 //! | `robustness`, `crash_recovery`, `full_disk`, `concurrency` | failing stores, oversized input, crashes, several processes |
 //! | `unusual_input`, `safe_display` | input against the letter of the RFCs, or made to deceive |
 //! | `corpora` | address books and calendars of other programs, byte for byte |
-//! | `mail_against_mu`, `mail_against_notmuch` | messages that queries find, in comparison with mu and with notmuch |
+//! | `mail_against_mu`, `mail_against_notmuch`, `word_rules` | messages that queries find, in comparison with mu and with notmuch |
 //! | `adoption` | labels and saved searches of mu and notmuch |
 //! | `commits` | commits of git repositories |
 //! | `store_checks` | `check` of all stores, and searches beside a damaged one |
@@ -86,4 +86,5 @@ mod test_home;
 mod toy_kind;
 mod unusual_input;
 mod watch;
+mod word_rules;
 mod zone_changes;

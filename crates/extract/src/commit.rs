@@ -4,13 +4,14 @@
 //! the field of From, the subject and the body in theirs, and all of these are text. The paths are
 //! whole values, and words in the field of file names. Separate from `message`, which reads MIME.
 
+use crate::fold_digest::FOLD_DIGEST;
 use crate::message::{
     BODY_POSITIONS, HEADER_POSITIONS, MAX_MESSAGE_WORDS, MessageTermField, TermVisitor,
 };
 use crate::message_summary::MessageSummary;
 use crate::tokenizer::{TOKENIZER_VERSION, Tokenizer};
 use larder_format::commit::{Commit, CommitSignature};
-use larder_format::fold::fold;
+use larder_format::fold::{FOLD_VERSION, fold};
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -29,7 +30,8 @@ impl CommitExtractor {
     /// Returns the text that identifies the rules of the result.
     #[must_use]
     pub fn fingerprint_text(&self) -> String {
-        format!("commits {COMMIT_RULES_VERSION} {TOKENIZER_VERSION}")
+        let folding = format!("{FOLD_VERSION} {}", *FOLD_DIGEST);
+        format!("commits {COMMIT_RULES_VERSION} {TOKENIZER_VERSION} {folding}")
     }
 
     /// Returns the values that lists show: the author as From, the committer as Cc, the parents as

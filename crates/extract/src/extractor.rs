@@ -8,6 +8,7 @@
 use crate::calendar_context::CalendarContext;
 use crate::event::{self, ZoneResolver, ZoneUse};
 use crate::field_extraction::FieldExtractor;
+use crate::fold_digest::{FOLD_DIGEST, short_digest};
 use crate::index_config::IndexConfig;
 use crate::parsed_item::{
     IndexDocument, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
@@ -16,13 +17,12 @@ use crate::schedule::ParsedSchedule;
 use larder_format::collate::Collator;
 use larder_format::collection_type::CollectionType;
 use larder_format::component::{Component, TimeProperty};
-use larder_format::fold::{FOLD_VERSION, collect_digits, fold, split_words};
+use larder_format::fold::FOLD_VERSION;
 use larder_format::kind::Kind;
 use larder_format::parsed_source::ParsedSource;
 use larder_time::civil::Instant;
 use larder_time::series::{CalendarDateTime, SeriesSpec};
 use larder_time::zone::{Zone, ZoneDatabase};
-use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::mem;
 use std::sync::{Arc, LazyLock};
@@ -32,21 +32,6 @@ use std::sync::{Arc, LazyLock};
 const EXTRACTION_VERSION: u32 = 7;
 /// The version of the rules for schedules.
 const SCHEDULE_VERSION: u32 = 3;
-/// Texts whose folded forms distinguish one version of the folding rules and of the Unicode tables
-/// from another: marks, case, scripts, and letters that Unicode added late.
-const FOLD_PROBES: &[&str] = &[
-    "Straße ẞ Müller Łódź Nguyễn ﬁ",
-    "İstanbul ı I Ǆ",
-    "Ελλάς ᾼ",
-    "Ёлка Ӣ",
-    "שָׁלוֹם",
-    "مُحَمَّد محـــمد ٠١٢",
-    "が か\u{3099} 한국 王〇",
-    "हिन्दी สมชาย می\u{200c}خواهم",
-    "Ა Ꭰ \u{a7dc} \u{1c89} \u{10d50} \u{16ea0}",
-    "a\0b \u{fffe}\u{ffff}",
-];
-
 /// Extracts the index entries of items by an index configuration. Cheap to clone, shared by
 /// threads.
 #[derive(Debug, Clone)]
@@ -322,15 +307,9 @@ impl Extractor {
     }
 }
 
-/// The digests of the folding tables, by their effect on [`FOLD_PROBES`], and of the table of
-/// fields of each type of collection.
+/// The digests of the folding tables, and of the table of fields of each type of collection.
 static TABLES_DIGEST: LazyLock<String> = LazyLock::new(|| {
-    let mut folding = String::new();
-    for folded in FOLD_PROBES.iter().map(|probe| fold(probe)) {
-        let words: Vec<&str> = split_words(&folded).collect();
-        let _never_fails = writeln!(folding, "{folded:?} {words:?} {}", collect_digits(&folded));
-    }
-    let mut digests = short_digest(&folding);
+    let mut digests = FOLD_DIGEST.to_string();
     for collection_type in CollectionType::all() {
         let rows: Vec<String> =
             collection_type.fields().iter().map(|field| field.fingerprint_text()).collect();
@@ -339,7 +318,3 @@ static TABLES_DIGEST: LazyLock<String> = LazyLock::new(|| {
     }
     digests
 });
-
-fn short_digest(text: &str) -> String {
-    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}

@@ -15,6 +15,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `fold_digest` | a digest of the folding rules, for fingerprints |
 //! | `extractor` | [`Extractor`]: entries by the capabilities of a kind, and the fingerprints |
 //! | `contact` | contacts that come in |
 //! | `component` | components of a calendar that come in |
@@ -42,6 +43,7 @@ mod correspondent;
 mod event;
 mod extractor;
 mod field_extraction;
+mod fold_digest;
 pub mod header_term;
 mod index_config;
 mod message;

@@ -9,11 +9,12 @@
 //! words. Everything here runs in parser threads, before any lock is taken.
 
 use crate::correspondent::{CORRESPONDENT_FIELD, for_each_correspondent, message_addresses};
+use crate::fold_digest::FOLD_DIGEST;
 use crate::header_term::for_each_header_term;
 use crate::message_flags::{MessageFlag, MessageFlags};
 use crate::message_summary::MessageSummary;
 use crate::tokenizer::{TOKENIZER_VERSION, Tokenizer};
-use larder_format::fold::fold;
+use larder_format::fold::{FOLD_VERSION, fold};
 use larder_format::message::{
     MailAddress, Message, MessageHeaders, MessagePart, MessageProblem, PartContent, PartRole,
 };
@@ -125,7 +126,8 @@ impl MessageExtractor {
     #[must_use]
     pub fn fingerprint_text(&self) -> String {
         let addresses = self.personal_addresses.join(",");
-        format!("{MESSAGE_RULES_VERSION} {TOKENIZER_VERSION} {addresses}")
+        let folding = format!("{FOLD_VERSION} {}", *FOLD_DIGEST);
+        format!("{MESSAGE_RULES_VERSION} {TOKENIZER_VERSION} {folding} {addresses}")
     }
 
     /// Extracts a message. `fallback_date` is its date if it names none.

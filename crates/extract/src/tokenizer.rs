@@ -8,6 +8,7 @@
 //! | `anna@example.org` | anna@example.org (0), anna (0), example (1), org (2) |
 //! | `it's -- or -not-` | it's (0), it (0), s (1), or (2), not (3) |
 //! | 東京都 | 東京 (0), 京都 (1), 都 (2) |
+//! | `iPhone電話` | iphone (0), 電話 (1), 話 (2) |
 //!
 //! * Words are folded (see [`larder_format::fold`]), and not stemmed. Letters and digits are in a
 //!   word; everything else separates words.
@@ -15,19 +16,19 @@
 //!   the position of its first part, beside the parts. So `foo_bar`, `foo` and `bar` find the text,
 //!   and so do the phrases `"foo bar"` and `"bar baz"`: a joined word of a query is the phrase of
 //!   its parts.
-//! * In scripts without spaces (Han, kana, Hangul, Thai, Lao, Khmer, Burmese) each two neighbours
-//!   are a word, and the last character is one: a text of any length is found as a phrase of its
-//!   pairs, and a single character by the words that begin with it.
+//! * In scripts without spaces ([`is_unspaced`]) each two neighbours are a word, and the last
+//!   character is one: a text of any length is found as a phrase of its pairs, and a single
+//!   character by the words that begin with it. Where another script begins, so does a word.
 //! * A word of more than [`MAX_WORD_BYTES`] is cut off: lines of encoded data are not worth more.
 //!
 //! Separate from `term`, whose terms have no positions. Nearly all text is ASCII, and a message has
 //! a thousand words, so ASCII is read byte by byte into one buffer; only a run of other characters
 //! is folded by tables.
 
-use larder_format::fold::{fold, is_cjk, split_words};
+use larder_format::fold::{fold, is_unspaced, split_words};
 
 /// The version of the rules in this module, for the fingerprint of what is derived by them.
-pub const TOKENIZER_VERSION: u32 = 1;
+pub const TOKENIZER_VERSION: u32 = 2;
 /// The longest word. Words are cut off at a character boundary.
 pub const MAX_WORD_BYTES: usize = 64;
 /// The number of parts of a joined word. More parts, as in a path, are words of their own only.
@@ -175,25 +176,22 @@ impl Tokenizer {
     }
 }
 
-/// Returns the characters of a word of a script without spaces, or the word, each with its place.
+/// Returns the parts of a word, each with its place: single characters of scripts without spaces,
+/// and runs of other characters.
 fn split_unspaced<'t>(folded: &'t str, word: &'t str) -> impl Iterator<Item = (usize, &'t str)> {
     let start = word.as_ptr() as usize - folded.as_ptr() as usize;
-    let is_split = word.chars().next().is_some_and(|first| is_unspaced(first) && !is_cjk(first));
-    let pieces = word.char_indices().filter(move |(at, _)| is_split || *at == 0);
-    pieces.map(move |(at, c)| {
-        let end = if is_split { at + c.len_utf8() } else { word.len() };
-        (start + at, word.get(at..end).unwrap_or_default())
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let end = match is_unspaced(first) {
+            true => first.len_utf8(),
+            false => rest.find(is_unspaced).unwrap_or(rest.len()),
+        };
+        let at = start + word.len() - rest.len();
+        let (part, tail) = rest.split_at(end);
+        rest = tail;
+        Some((at, part))
     })
-}
-
-/// Returns whether a character is of a script that is written without spaces between words.
-fn is_unspaced(c: char) -> bool {
-    is_cjk(c)
-        || matches!(c,
-            '\u{e01}'..='\u{e4f}' // Thai
-            | '\u{e81}'..='\u{ecf}' // Lao
-            | '\u{1000}'..='\u{103f}' // Burmese
-            | '\u{1780}'..='\u{17d3}') // Khmer
 }
 
 /// The class of a byte of text.

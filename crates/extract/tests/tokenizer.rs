@@ -40,6 +40,21 @@ fn words_and_positions() {
         ("iPhone電話 xを見", "iphone 0, 電話 1, 話 2, x 3, を見 4, 見 5"),
         ("東、京 a-東", "東 0, 京 1, a 2, 東 3"),
         ("ไทย abc", "ไท 0, ทย 1, ย 2, abc 3"),
+        ("ไทยabc", "ไท 0, ทย 1, ย 2, abc 3"),
+        ("abcไทย1", "abc 0, ไท 1, ทย 2, ย 3, 1 4"),
+        (
+            "ลาวa ខ្មែរb မြန်c",
+            "ลา 0, าว 1, ว 2, a 3, ខ្ 4, ្ម 5, មែ 6, ែរ 7, រ 8, b 9, \
+          မြ 10, ြန 11, န် 12, ် 13, c 14",
+        ),
+        ("東京ไทย", "東京 0, 京ไ 1, ไท 2, ทย 3, ย 4"),
+        ("so\u{ad}ft\u{200b}en\u{2060}ed", "softened 0"),
+        ("a\u{200d}_\u{feff}b \u{200b}", "a_b 0, a 0, b 1"),
+        ("東\u{200b}京", "東京 0, 京 1"),
+        ("ａｎｎａ＠ｂ．ｃ、ｄ", "anna@b.c 0, anna 0, b 1, c 2, d 3"),
+        ("ｶﾞｽ", "ガス 0, ス 1"),
+        ("ปี๒๕๖๙", "ปี 0, ี 1, 2569 2"),
+        ("❤\u{fe0f}x👩\u{200d}🚀y", "x 0, y 1"),
         ("Привет-мир", "привет-мир 0, привет 0, мир 1"),
     ] {
         assert_eq!(word_list(text), expected, "{text}");
@@ -90,5 +105,29 @@ proptest! {
         let next = tokenizer.for_each_word(&a, 0, |word: &str, at| whole.push((word.to_string(), at)));
         tokenizer.for_each_word(&b, next, |word: &str, at| whole.push((word.to_string(), at)));
         prop_assert_eq!(whole, words(&format!("{a}\n{b}")));
+    }
+}
+
+/// Returns the rows of the table of the documentation with this header, with their cells.
+fn documented_rows(header: &str) -> Vec<Vec<String>> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mail.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, table) = page.split_once(header).expect(header);
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let decode = |cell: &str| {
+        let cell = cell.trim().trim_matches('`');
+        cell.replace("&shy;", "\u{ad}").replace("&zwnj;", "\u{200c}").replace("&zwj;", "\u{200d}")
+    };
+    rows.map(|row| row.trim_matches('|').split('|').map(decode).collect()).collect()
+}
+
+#[test]
+fn the_documented_words_are_those_of_the_tokenizer() {
+    let rows = documented_rows("| text | words |");
+    assert!(rows.len() > 15);
+    for row in rows {
+        let [text, expected] = row.as_slice() else { panic!("{row:?}") };
+        let found = words(text).into_iter().map(|(word, position)| format!("{word} ({position})"));
+        assert_eq!(found.collect::<Vec<_>>().join(", "), *expected, "{text}");
     }
 }

@@ -1,22 +1,26 @@
 //! Folding of text for comparison: texts that people regard as equal become equal.
 //!
-//! Folding removes case, accents, Hebrew points and Arabic vowel signs. It keeps letters distinct:
-//! が differs from か, because its mark makes another letter. Folded text is neither for display nor
-//! for sorting (see [`collate`](crate::collate)). This module also splits folded text into words
-//! and extracts the digits of a number.
+//! Folding removes case, accents, Hebrew points, Arabic vowel signs, and characters that are not
+//! seen, such as soft hyphens and joiners. Digits of all scripts become ASCII, full-width letters
+//! and half-width kana usual ones. It keeps letters distinct: が differs from か, because its mark
+//! makes another letter. Folded text is neither for display nor for sorting (see
+//! [`collate`](crate::collate)). This module also splits folded text into words and extracts the
+//! digits of a number.
 
 use icu_casemap::CaseMapper;
 use icu_normalizer::properties::CanonicalCombiningClassMap;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The version of the rules in this module. The version is stored with folded text. When the
 /// version, or the Unicode version of the tables, changes, stored text is folded again.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
-/// Folds a text: canonical decomposition, removal of marks, full case folding with all forms of i
-/// alike, canonical composition. White space is kept. Folding is idempotent.
+/// Folds a text: the usual forms of full-width and half-width characters, canonical decomposition,
+/// removal of marks and of default ignorable code points, digits as ASCII, full case folding with
+/// all forms of i alike, canonical composition. White space is kept. Folding is idempotent.
 ///
 /// NUL, U+FFFE and U+FFFF are removed, because they are not text and full-text indexes treat them
 /// specially.
@@ -39,15 +43,32 @@ pub fn fold(text: &str) -> Cow<'_, str> {
 
 /// Folds by the Unicode tables: correct for any text.
 fn fold_unicode(text: &str) -> Cow<'_, str> {
+    let usual = to_usual_width(text);
     let decompose = DecomposingNormalizerBorrowed::new_nfd();
     let without_marks: String = decompose
-        .normalize_iter(text.chars())
+        .normalize_iter(usual.chars())
         .filter(|c| !is_dropped(*c))
         .map(normalise_char)
         .collect();
     let folded = CaseMapper::new().fold_string(&without_marks);
     let composed = ComposingNormalizerBorrowed::new_nfc().normalize(&folded);
     if composed == text { Cow::Borrowed(text) } else { Cow::Owned(composed.into_owned()) }
+}
+
+/// Returns a text whose full-width letters, digits and signs, half-width kana and half-width Hangul
+/// are the usual ones.
+fn to_usual_width(text: &str) -> Cow<'_, str> {
+    let has_form = |c: char| matches!(c, '\u{ff00}'..='\u{ffef}');
+    if !text.contains(has_form) {
+        return Cow::Borrowed(text);
+    }
+    let decompose = DecomposingNormalizerBorrowed::new_nfkd();
+    let (mut usual, mut buffer) = (String::with_capacity(text.len()), [0; 4]);
+    for c in text.chars() {
+        let one: &str = c.encode_utf8(&mut buffer);
+        if has_form(c) { usual.push_str(&decompose.normalize(one)) } else { usual.push_str(one) }
+    }
+    Cow::Owned(usual)
 }
 
 /// Folds Latin, Greek and Cyrillic letters one by one, which is faster and covers most names:
@@ -108,7 +129,8 @@ fn fold_letter(c: char) -> Option<(Option<char>, Option<char>)> {
 /// Marks that do not make another letter: accents, Hebrew accents and points, Arabic vowel signs
 /// and tatweel. Also NUL, which is not text.
 fn is_dropped(c: char) -> bool {
-    matches!(c,
+    is_default_ignorable(c)
+        || matches!(c,
         '\0'
         | '\u{300}'..='\u{36f}'
         | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}'..='\u{5c2}' | '\u{5c4}'..='\u{5c5}' | '\u{5c7}'
@@ -116,13 +138,26 @@ fn is_dropped(c: char) -> bool {
         | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{6e7}'..='\u{6e8}' | '\u{6ea}'..='\u{6ed}')
 }
 
-/// The dotless i equals i, like I and İ (whose dot is removed). The last two code points of the
-/// basic plane are noncharacters and become U+FFFD.
+/// Returns whether a character has the property `Default_Ignorable_Code_Point` of Unicode: soft
+/// hyphens, joiners, marks of direction, selectors of variants, fillers. Nothing of them is seen.
+fn is_default_ignorable(c: char) -> bool {
+    c >= '\u{ad}'
+        && matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The dotless i equals i, like I and İ (whose dot is removed). A digit of any script is the ASCII
+/// one. The last two code points of the basic plane are noncharacters and become U+FFFD.
 fn normalise_char(c: char) -> char {
     match c {
         'ı' => 'i',
+        c if c < '\u{660}' => c,
         '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
-        c => c,
+        c => to_ascii_digit(c).unwrap_or(c),
     }
 }
 
@@ -164,13 +199,19 @@ fn find_word_end(text: &str) -> usize {
     }
 }
 
-/// Returns whether a character is a letter, a digit, a mark on one, or a joiner inside Indic and
-/// Persian words.
+/// Returns whether a character is a letter, a digit, or a mark on one.
 fn is_in_word(c: char) -> bool {
+    // Signs of Thai, Lao and Khmer have no combining class.
+    const SIGNS: [RangeInclusive<char>; 4] = [
+        '\u{e47}'..='\u{e47}',
+        '\u{e4c}'..='\u{e4e}',
+        '\u{ecc}'..='\u{ece}',
+        '\u{17c9}'..='\u{17d3}',
+    ];
     c.is_alphanumeric()
         || (!c.is_ascii()
-            && (matches!(c, '\u{200c}' | '\u{200d}')
-                || CanonicalCombiningClassMap::new().get32_u8(u32::from(c)) != 0))
+            && (CanonicalCombiningClassMap::new().get32_u8(u32::from(c)) != 0
+                || SIGNS.iter().any(|signs| signs.contains(&c))))
 }
 
 /// Returns whether a character belongs to a script that is written without spaces between words or
@@ -196,6 +237,20 @@ pub fn is_cjk(c: char) -> bool {
         | '\u{ff66}'..='\u{ffdc}'
         | '\u{1aff0}'..='\u{1b2ff}'
         | '\u{20000}'..='\u{3fffd}')
+}
+
+/// Returns whether a character is of a script that is written without spaces between words: those
+/// of [`is_cjk`], Thai, Lao, Burmese, Khmer.
+#[must_use]
+pub fn is_unspaced(c: char) -> bool {
+    c >= '\u{e01}'
+        && (is_cjk(c)
+            || matches!(c,
+            '\u{e01}'..='\u{e4e}'
+            | '\u{e81}'..='\u{ece}' | '\u{edc}'..='\u{edf}'
+            | '\u{1000}'..='\u{103f}' | '\u{1050}'..='\u{108f}' | '\u{109a}'..='\u{109d}'
+            | '\u{1780}'..='\u{17d3}' | '\u{17d7}' | '\u{17dc}'..='\u{17dd}'
+            | '\u{a9e0}'..='\u{a9ef}' | '\u{a9fa}'..='\u{a9fe}' | '\u{aa60}'..='\u{aa7f}'))
 }
 
 /// The zeros of the scripts with digits of their own; nine digits follow each.

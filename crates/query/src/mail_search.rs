@@ -37,7 +37,7 @@ mod row_values;
 mod thread_list;
 mod work_budget;
 
-pub(crate) use self::compilation::{compile_pattern, query_words};
+pub(crate) use self::compilation::{compile_pattern, is_unspaced_text, query_words};
 pub use self::compilation::{format_thread_id, parse_thread_id};
 pub use self::list_order::{MailSort, MailSortKey, without_reply_prefixes};
 pub use self::message_list::{ListedMessage, MailListRequest};

@@ -6,9 +6,9 @@
 //! reads no file.
 
 use crate::mail_query::{MailQuery, MailTextFields, TextMatch, TextTest};
-use crate::mail_search::{compile_pattern, query_words};
+use crate::mail_search::{compile_pattern, is_unspaced_text, query_words};
 use crate::pattern::RegexPattern;
-use larder_format::fold::fold;
+use larder_format::fold::{fold, is_unspaced};
 use larder_format::message::{Message, PartRole};
 use larder_store::tokenizer::Tokenizer;
 use std::ops::Range;
@@ -162,6 +162,9 @@ fn mark_test(test: &TextTest) -> Option<MarkTest> {
     match &test.text {
         TextMatch::Words(text) => phrase_test(text, false),
         TextMatch::Prefix(text) => phrase_test(text, true),
+        TextMatch::Suffix(text) | TextMatch::Infix(text) if is_unspaced_text(text) => {
+            phrase_test(text, false)
+        }
         TextMatch::Suffix(text) => single(WordTest::EndsWith(fold(text).into_owned())),
         TextMatch::Infix(text) => single(WordTest::Contains(fold(text).into_owned())),
         TextMatch::Pattern(text) => {
@@ -181,7 +184,7 @@ fn phrase_test(text: &str, is_prefix: bool) -> Option<MarkTest> {
     let last = words.len().checked_sub(1)?;
     let distances = words.iter().map(|(_, distance)| *distance).collect();
     let words = words.into_iter().enumerate().map(|(at, (word, _))| {
-        let is_part = is_prefix && at == last || word.chars().all(larder_format::fold::is_cjk);
+        let is_part = is_prefix && at == last || word.chars().all(is_unspaced);
         if is_part { WordTest::StartsWith(word) } else { WordTest::Is(word) }
     });
     Some(MarkTest { words: words.collect(), relation: MarkRelation::Distances(distances) })

@@ -113,8 +113,8 @@ impl Stale {
     /// Returns the beginning of the fingerprint.
     fn fingerprint(self) -> &'static str {
         match self {
-            Stale::Text => "rules 7, folding 2, tables",
-            Stale::Sort => "rules 7, folding 2, und",
+            Stale::Text => "rules 7, folding 3, tables",
+            Stale::Sort => "rules 7, folding 3, und",
             Stale::Time => "fingerprint:scheduletimes",
         }
     }

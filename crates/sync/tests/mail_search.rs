@@ -220,6 +220,9 @@ fn is_text_match(text: &str, test: &TextMatch) -> bool {
         TextMatch::Words(words) => has_parts(&parts(text), &parts(words), false),
         TextMatch::Prefix(words) => has_parts(&parts(text), &parts(words), true),
         TextMatch::Suffix(end) => tokens(text).iter().any(|(word, _)| word.ends_with(&*fold(end))),
+        TextMatch::Infix(part) if part.chars().all(is_cjk) => {
+            parts(text).iter().any(|word| word.contains(part.as_str()))
+        }
         TextMatch::Infix(part) => tokens(text).iter().any(|(word, _)| word.contains(&*fold(part))),
         TextMatch::Near { left, right, distance, is_ordered } => {
             let words = tokens(text);
@@ -249,14 +252,14 @@ fn arb_text_match() -> impl Strategy<Value = TextMatch> {
     prop_oneof![
         4 => word().prop_map(TextMatch::Words),
         3 => phrase.clone().prop_map(TextMatch::Words),
-        1 => select(&["東", "都", "京", "WALRUS", "s", "anna@example.org", "-", ""][..])
+        1 => select(&["東", "都", "京", "WALRUS", "s", "anna@example.org", "-", "", "walrus 東", "seal 京"][..])
             .prop_map(|text| TextMatch::Words(text.to_string())),
         2 => select(PREFIXES)
             .prop_map(|text| TextMatch::Prefix(text.to_string())),
         1 => phrase.prop_map(TextMatch::Prefix),
         1 => select(&["us", "bar", "o_bar", "都", "ne", "Ne", "京都", "zz"][..])
             .prop_map(|text| TextMatch::Suffix(text.to_string())),
-        1 => select(&["al", "o", "_", "京", "y.b", "öN", "東京", "zz"][..])
+        1 => select(&["al", "o", "_", "京", "y.b", "öN", "東京", "東京都", "zz"][..])
             .prop_map(|text| TextMatch::Infix(text.to_string())),
         2 => (near(), near(), 1..5_u32, any::<bool>())
             .prop_map(|(left, right, distance, is_ordered)| {

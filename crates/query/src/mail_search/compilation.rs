@@ -10,7 +10,7 @@ use super::row_values::RowValues;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{FolderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest};
 use crate::pattern::RegexPattern;
-use larder_format::fold::{fold, is_cjk};
+use larder_format::fold::{fold, is_unspaced};
 use larder_format::message::MessagePriority;
 use larder_store::message_flags::MessageFlag;
 use larder_store::tokenizer::Tokenizer;
@@ -310,10 +310,8 @@ impl MailSearch<'_> {
             TextMatch::Words(text) => {
                 let mut words = query_words(text);
                 // A single character of a script without spaces is the beginning of a word.
-                if let [(word, _)] = words.as_slice()
-                    && is_single_unspaced(word)
-                {
-                    return self.compile_prefix(field, range.as_ref(), &[], word);
+                if let Some((last, _)) = words.pop_if(|(word, _)| is_single_unspaced(word)) {
+                    return self.compile_prefix(field, range.as_ref(), &words, &last);
                 }
                 if words.is_empty() {
                     return Ok(BlockTest::Nothing);
@@ -331,6 +329,10 @@ impl MailSearch<'_> {
                     Some((last, _)) => self.compile_prefix(field, range.as_ref(), &words, &last),
                     None => Ok(BlockTest::Nothing),
                 }
+            }
+            // A part of a text without spaces is the phrase of its pairs.
+            TextMatch::Suffix(text) | TextMatch::Infix(text) if is_unspaced_text(text) => {
+                self.compile_words(field, range, &TextMatch::Words(text.clone()))
             }
             TextMatch::Suffix(text) => {
                 let end = fold(text);
@@ -469,6 +471,7 @@ pub(crate) fn query_words(text: &str) -> Vec<(String, u32)> {
     // The last character of a text without spaces may begin another pair in a message.
     if let [.., (pair, _), (last, _)] = words.as_slice()
         && is_single_unspaced(last)
+        && !is_single_unspaced(pair)
         && pair.ends_with(last.as_str())
     {
         words.pop();
@@ -489,9 +492,16 @@ fn parse_single_word(text: &str) -> Result<Option<String>, Error> {
     Ok(first)
 }
 
-fn is_single_unspaced(word: &str) -> bool {
+/// Returns whether a word is one character of a script without spaces.
+pub(crate) fn is_single_unspaced(word: &str) -> bool {
     let mut characters = word.chars();
-    characters.next().is_some_and(is_cjk) && characters.next().is_none()
+    characters.next().is_some_and(is_unspaced) && characters.next().is_none()
+}
+
+/// Returns whether a text has several characters, all of scripts without spaces.
+pub(crate) fn is_unspaced_text(text: &str) -> bool {
+    let folded = fold(text);
+    folded.chars().all(is_unspaced) && folded.chars().nth(1).is_some()
 }
 
 fn flag_test(flag: MailFlag) -> BlockTest {

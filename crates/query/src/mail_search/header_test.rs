@@ -5,7 +5,7 @@
 
 use super::MailSearch;
 use super::block_test::BlockTest;
-use super::compilation::{compile_pattern, query_words};
+use super::compilation::{compile_pattern, is_single_unspaced, query_words};
 use super::expansion::{WORK_PER_LOOKUP, word_term};
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{HeaderTest, MailQuery, MailTextFields, TextMatch, TextTest};
@@ -167,7 +167,7 @@ fn has_words(value: &str, words: &[(String, u32)], is_prefix: bool) -> bool {
     Tokenizer::default().for_each_word(value, 0, |word, at| places.push((word.to_string(), at)));
     let Some((_, last_at)) = words.last() else { return false };
     let has_word = |(word, at): &(String, u32), start: u32| {
-        let is_beginning = is_prefix && at == last_at;
+        let is_beginning = (is_prefix || is_single_unspaced(word)) && at == last_at;
         places.iter().any(|(other, other_at)| {
             *other_at == start + at
                 && (other == word || is_beginning && other.starts_with(word.as_str()))

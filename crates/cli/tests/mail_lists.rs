@@ -377,6 +377,19 @@ fn converters_are_configured() {
     ");
     let found = home.ok(&["find", "--kind", "message", "--count", "seal"]);
     assert_eq!(found.trim(), "1");
+    let shown = home.ok(&["show", "--converted", "mail/cur/1:2,S"]);
+    insta::assert_snapshot!(shown.split_once("(no text)").unwrap().1.trim(), @r"
+    2 x, text by tr
+    seal
+
+    3 x, text by no-such-program
+    (the program was not found)
+    ");
+    assert!(!home.ok(&["show", "mail/cur/1:2,S"]).contains("seal"));
+    let object = home.ok(&["show", "--format", "json", "mail/cur/1:2,S"]);
+    let object: serde_json::Value = serde_json::from_str(&object).unwrap();
+    assert_eq!(object["parts"][1]["converted_text"], "seal");
+    assert_eq!(object["parts"][2]["conversion_failure"], "the program was not found");
     home.configure("[mail.converters]\npdf = [\"pdftotext\"]\n");
     insta::assert_snapshot!(home.code(&["sync"], 2).masked_output(), @r#"
     ! error: [HOME]/home/.config/larder/config.toml: line 2: "pdf" is no media type: write one as "application/pdf" or "image/*"

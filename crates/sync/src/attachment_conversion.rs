@@ -11,6 +11,7 @@
 //! no contents.
 
 use crate::converter_process::{ConverterError, ConverterLimits, run_converter};
+use crate::error::Error;
 use larder_format::message::MessagePart;
 use larder_store::{ConversionKey, ConvertedText, MessageConversion, Reader};
 use rustc_hash::FxHashMap;
@@ -91,7 +92,33 @@ pub struct ConversionFailure {
     pub path: PathBuf,
 }
 
+/// The text of an attachment in the index, and its converter.
+#[derive(Debug, Clone)]
+pub struct IndexedConversion {
+    /// The program, and its arguments.
+    pub command: Vec<String>,
+    /// The text; `None`: the attachment was not converted yet.
+    pub converted: Option<ConvertedText>,
+}
+
 impl ConverterSettings {
+    /// Returns the text of an attachment that the index has; `None`: no converter is set for it.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn find_indexed_text(
+        &self,
+        index: &Reader,
+        part: &MessagePart,
+    ) -> Result<Option<IndexedConversion>, Error> {
+        let Some(converter) = self.find(part) else { return Ok(None) };
+        let Some(content) = part.bytes() else { return Ok(None) };
+        let command = converter.command.clone();
+        let key = ConversionKey::new(&command, content);
+        let converted = index.mail()?.find_conversion(&key)?;
+        Ok(Some(IndexedConversion { command, converted }))
+    }
+
     /// Returns the text that identifies the converters. The limits are not part of it: they change
     /// no text that is complete.
     pub(crate) fn fingerprint_text(&self) -> String {

@@ -53,7 +53,9 @@ mod sync_round;
 pub use crate::adoption::{
     AdoptionReport, ForeignMail, RefusedSearch, RunProgram, adopt_mail, read_mu, read_notmuch,
 };
-pub use crate::attachment_conversion::{AttachmentConverter, ConversionFailure, ConverterSettings};
+pub use crate::attachment_conversion::{
+    AttachmentConverter, ConversionFailure, ConverterSettings, IndexedConversion,
+};
 pub use crate::commit_sync::{CommitSyncOptions, CommitSyncReport, sync_locked_commits};
 pub use crate::compression::{Compression, detect_compression};
 pub use crate::converter_process::ConverterLimits;

@@ -40,6 +40,9 @@ pub(crate) struct ShowArgs {
     /// Show the whole thread of each message, the oldest first
     #[arg(long)]
     thread: bool,
+    /// Print the texts that converters made of attachments, too
+    #[arg(long)]
+    converted: bool,
 }
 
 impl ShowArgs {
@@ -73,7 +76,7 @@ impl ShowArgs {
                 if std::mem::replace(&mut has_files, true) && context.format == OutputFormat::Text {
                     context.out.print_line("")?;
                 }
-                message_page::print_message(context, &file, place)?;
+                message_page::print_message(context, &file, place, self.converted)?;
             }
         }
         if let Some(id) = ids.first().filter(|_| context.format == OutputFormat::Html) {

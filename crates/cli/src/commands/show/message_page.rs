@@ -3,6 +3,7 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
+use crate::mail_store::open_mail_reader;
 use crate::message_file::MessageFile;
 use crate::output::{FAINT_STYLE, STRONG_STYLE, colour_style, format_bytes, sanitize_line};
 use larder_format::message::{
@@ -12,24 +13,27 @@ use larder_format::message::{
 use larder_present::description::describe_stamp;
 use larder_present::message_html::{HeaderRows, MessageArticle, format_message_article};
 use larder_query::{ThreadRow, UserLocale};
+use larder_sync::IndexedConversion;
 use serde_json::{Value, json};
 
 /// The colours of quotations, by their depth.
 const QUOTATION_COLOURS: [u8; 4] = [6, 2, 3, 5];
 
-/// Prints the message in a file: its bytes, its fields as JSON, or its text. JSON gets the place of
-/// the message in its thread.
+/// Prints the message in a file: its bytes, its fields as JSON, or its text, on request with the
+/// texts of converted attachments. JSON has these texts, and gets the place of the message in its
+/// thread.
 pub(super) fn print_message(
     context: &mut CommandContext,
     file: &MessageFile,
     place: Option<Value>,
+    is_converted: bool,
 ) -> Result<(), CommandFailure> {
     if context.format == OutputFormat::Raw {
         return Ok(context.out.print_bytes(&file.bytes)?);
     }
     let message = file.parse()?;
     if context.format == OutputFormat::Json {
-        let mut object = message_json(file, &message);
+        let mut object = message_json(file, &message, &find_conversions(context, &message)?);
         if let (Some(object), Some(Value::Object(place))) = (object.as_object_mut(), place) {
             object.extend(place);
         }
@@ -41,7 +45,52 @@ pub(super) fn print_message(
             context.print_warning(format!("{}: {problem}", file.name()));
         }
     }
-    print_page(file, context, &message)
+    print_page(file, context, &message)?;
+    if is_converted { print_conversions(context, &message) } else { Ok(()) }
+}
+
+/// Returns the texts of the attachments for which a converter is set, with the places of the parts.
+fn find_conversions(
+    context: &CommandContext,
+    message: &Message,
+) -> Result<Vec<(usize, IndexedConversion)>, CommandFailure> {
+    if context.converters.converters.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(index) = open_mail_reader(context)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (at, part) in message.attachments() {
+        let text = context.converters.find_indexed_text(&index, part)?;
+        found.extend(text.map(|text| (at, text)));
+    }
+    Ok(found)
+}
+
+/// Prints the texts of converted attachments, each with a heading that names the attachment and the
+/// converter.
+fn print_conversions(
+    context: &mut CommandContext,
+    message: &Message,
+) -> Result<(), CommandFailure> {
+    for (at, conversion) in find_conversions(context, message)? {
+        let Some(part) = message.parts.get(at) else { continue };
+        let name = part.file_name.as_deref().map_or_else(|| "(no name)".into(), sanitize_line);
+        let program = conversion.command.first().map(|word| sanitize_line(word));
+        let title = format!("{} {name}, text by {}", at + 1, program.unwrap_or_default());
+        context.out.print_line(format!("\n{STRONG_STYLE}{title}{STRONG_STYLE:#}"))?;
+        let (text, failure) = match &conversion.converted {
+            Some(converted) => (&*converted.text, converted.failure.as_deref()),
+            None => ("", Some("not converted yet: larder sync")),
+        };
+        print_text(context, text.trim_end())?;
+        if let Some(failure) = failure {
+            let failure = sanitize_line(failure);
+            context.out.print_line(format!("{FAINT_STYLE}({failure}){FAINT_STYLE:#}"))?;
+        } else if text.trim().is_empty() {
+            context.out.print_line(format!("{FAINT_STYLE}(no text){FAINT_STYLE:#}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the message in a file as an article of an HTML page.
@@ -115,8 +164,22 @@ fn print_page(
 }
 
 /// Returns a message as JSON.
-fn message_json(file: &MessageFile, message: &Message) -> Value {
-    let parts = message.parts.iter().enumerate().map(|(at, part)| part_json(at, part));
+fn message_json(
+    file: &MessageFile,
+    message: &Message,
+    conversions: &[(usize, IndexedConversion)],
+) -> Value {
+    let part = |(at, part): (usize, &MessagePart)| {
+        let mut object = part_json(at, part);
+        if let Some((_, one)) = conversions.iter().find(|(place, _)| *place == at) {
+            let converted = one.converted.as_ref();
+            object["converter"] = json!(one.command);
+            object["converted_text"] = json!(converted.map(|one| &*one.text));
+            object["conversion_failure"] = json!(converted.and_then(|one| one.failure.as_ref()));
+        }
+        object
+    };
+    let parts = message.parts.iter().enumerate().map(part);
     let problems = message.problems.iter().map(ToString::to_string);
     json!({
         "kind": "message",

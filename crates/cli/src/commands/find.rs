@@ -1,8 +1,9 @@
-mod commit_list;
+pub(super) mod commit_list;
 mod correspondent_list;
 mod duplicate_groups;
 mod explanation;
 pub(super) mod field_list;
+mod item_list;
 pub(super) mod message_fields;
 pub(super) mod message_list;
 pub(super) mod message_rows;
@@ -14,23 +15,20 @@ mod unread_stores;
 
 use self::commit_list::CommitGroup;
 use self::explanation::print_explanation;
-use self::field_list::{FieldListRow, ListFields};
+pub(super) use self::item_list::{calendar_item_row, parse_columns};
+use self::item_list::{print_answer, print_heading};
 use self::message_list::MessageGroup;
 use self::query_args::QueryArgs;
 use self::unread_stores::UnreadStores;
-use super::show::item_format::{self, OutputColumn};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::list_sources;
-use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE};
 use crate::output_path::OutputFolder;
 use larder_date_phrase::DateRange;
-use larder_format::collection_type::suggest_any_field;
 use larder_format::kind::SourceLocation;
-use larder_query::{ItemSummary, MailQuery, Query, ResultSet, SortSpec, TimeTest};
-use larder_store::{ItemRow, Kind, Reader, TimeTarget};
-use larder_time::zone::Zone;
+use larder_query::{MailQuery, Query, SortSpec, TimeTest};
+use larder_store::{Kind, Reader, TimeTarget};
 use serde_json::json;
 
 /// Search contacts, events, tasks and memos, messages, and commits
@@ -157,10 +155,6 @@ pub(crate) struct FindArgs {
     #[arg(long, value_name = "DATE", requires = "correspondents")]
     after: Option<String>,
 }
-
-/// Limits for the rows whose columns are aligned together: a cell may have any length.
-const MAX_BUFFERED_ROWS: usize = 500;
-const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
 impl FindArgs {
     /// Returns whether the output is a list of items.
@@ -482,211 +476,4 @@ pub(super) fn print_count(context: &mut CommandContext, number: u64) -> Result<(
         _ => context.out.print_line(number)?,
     }
     Ok(())
-}
-
-pub(super) fn parse_columns(names: &[String]) -> Result<Option<Vec<OutputColumn>>, CommandFailure> {
-    if names.is_empty() {
-        return Ok(None);
-    }
-    let named = |name: &String| {
-        OutputColumn::from_name(name).ok_or_else(|| {
-            let failure = CommandFailure::new(
-                FailureKind::Usage,
-                format!("unknown field {name:?} in --fields"),
-            );
-            match suggest_any_field(name) {
-                _ if name.eq_ignore_ascii_case("zone") => {
-                    failure.with_hint("`larder show` and --format json show the zone")
-                }
-                Some(near) => failure.with_hint(format!("did you mean {near}?")),
-                None => failure.with_hint("`larder fields` lists the fields"),
-            }
-        })
-    };
-    names.iter().map(named).collect::<Result<_, _>>().map(Some)
-}
-
-pub(super) fn print_answer(
-    context: &mut CommandContext,
-    reader: &Reader,
-    answer: &ResultSet,
-    columns: Option<&[OutputColumn]>,
-    has_other_groups: bool,
-) -> Result<(), CommandFailure> {
-    match (context.format, columns) {
-        (OutputFormat::Text, None) => {
-            return print_table(context, reader, answer, has_other_groups);
-        }
-        (OutputFormat::Text | OutputFormat::Json, Some(columns)) => {
-            return print_columns(context, reader, answer, columns);
-        }
-        _ => {}
-    }
-    let (format, out, local) =
-        (context.format, &mut context.out, &context.settings.user_locale.zone);
-    let (mut failed, mut left) = (None, answer.len());
-    answer.for_each(reader, &mut |meta, bytes| {
-        left = left.saturating_sub(1);
-        let printed = match format {
-            OutputFormat::Json => item_format::item_json(reader, local, meta, bytes)
-                .and_then(|object| Ok(out.print_json(&object)?)),
-            _ => item_format::print_raw(out, bytes, left == 0),
-        };
-        failed = printed.err();
-        failed.is_none()
-    })?;
-    failed.map_or(Ok(()), Err)
-}
-
-/// Items of one list layout that wait until there are enough to be aligned together.
-#[derive(Default)]
-struct RowBuffer {
-    /// Rows of fields, and their size.
-    rows: Vec<FieldListRow>,
-    bytes: usize,
-    /// The row ids of items with a schedule.
-    items: Vec<ItemRow>,
-    /// The kinds of the items, each once.
-    kinds: Vec<Kind>,
-    /// The number of headings that were printed, if there are several groups.
-    headings: Option<usize>,
-}
-
-impl RowBuffer {
-    /// Prints the buffered rows.
-    fn flush(
-        &mut self,
-        reader: &Reader,
-        out: &mut OutputStream,
-        local: &Zone,
-    ) -> Result<(), CommandFailure> {
-        self.bytes = 0;
-        let kinds = std::mem::take(&mut self.kinds);
-        if let Some(number) = self.headings.as_mut().filter(|_| !kinds.is_empty()) {
-            let nouns: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.name())).collect();
-            print_heading(out, &nouns.join(", "), *number > 0)?;
-            *number += 1;
-        }
-        let lines = field_list::format_rows(&std::mem::take(&mut self.rows), out.line_width());
-        for line in lines {
-            out.print_line(line)?;
-        }
-        let items = std::mem::take(&mut self.items);
-        let summaries = larder_query::read_item_summaries(reader, &items, local)?;
-        let mut rows = Vec::new();
-        for summary in items.iter().filter_map(|row| summaries.get(row)) {
-            rows.push(calendar_item_row(reader, summary)?);
-        }
-        occurrence_list::print_rows(out, &rows)
-    }
-}
-
-/// Prints the line above a group of items.
-pub(super) fn print_heading(
-    out: &mut OutputStream,
-    nouns: &str,
-    is_after_others: bool,
-) -> Result<(), CommandFailure> {
-    if is_after_others {
-        out.print_line("")?;
-    }
-    let (first, rest) = nouns.split_at(nouns.len().min(1));
-    let title = format!("{}{rest}", first.to_uppercase());
-    Ok(out.print_line(format!("{STRONG_STYLE}{title}{STRONG_STYLE:#}"))?)
-}
-
-/// Prints the default columns of each kind. Several groups have headings.
-fn print_table(
-    context: &mut CommandContext,
-    reader: &Reader,
-    answer: &ResultSet,
-    has_other_groups: bool,
-) -> Result<(), CommandFailure> {
-    let list_fields = ListFields::new();
-    let (local, out) = (&context.settings.user_locale.zone, &mut context.out);
-    let (mut failed, mut waiting, mut last_layout) = (None, RowBuffer::default(), None);
-    waiting.headings = has_other_groups.then_some(0);
-    let listed = answer.for_each_projected(reader, list_fields.all(), &mut |meta, item| {
-        let mut take = || -> Result<(), CommandFailure> {
-            let layout = meta.kind.list_layout();
-            if last_layout.replace(layout).is_some_and(|last| last != layout) {
-                waiting.headings.get_or_insert(0);
-                waiting.flush(reader, out, local)?;
-            }
-            if !waiting.kinds.contains(&meta.kind) {
-                waiting.kinds.push(meta.kind);
-            }
-            match list_fields.for_kind(meta.kind) {
-                Some(fields) => {
-                    let row = field_list::list_row(reader, meta, item, fields)?;
-                    waiting.bytes += row.iter().map(String::len).sum::<usize>();
-                    waiting.rows.push(row);
-                }
-                None => waiting.items.push(meta.row),
-            }
-            let number = waiting.rows.len().max(waiting.items.len());
-            if number < MAX_BUFFERED_ROWS && waiting.bytes < MAX_BUFFERED_BYTES {
-                return Ok(());
-            }
-            waiting.flush(reader, out, local)
-        };
-        failed = take().err();
-        failed.is_none()
-    });
-    match failed {
-        // The rows of sound items come before the error that names the damaged ones.
-        None => waiting.flush(reader, out, local).and(listed.map_err(CommandFailure::from)),
-        Some(failure) => Err(failure),
-    }
-}
-
-/// Prints the fields of `--fields`. As text: the ID, then each field in full after one tab, so that
-/// the third field is always in the fourth column.
-fn print_columns(
-    context: &mut CommandContext,
-    reader: &Reader,
-    answer: &ResultSet,
-    columns: &[OutputColumn],
-) -> Result<(), CommandFailure> {
-    let (format, out, local) =
-        (context.format, &mut context.out, &context.settings.user_locale.zone);
-    let (fields, mut failed) = (OutputColumn::fields_of_columns(columns), None);
-    answer.for_each_projected(reader, &fields, &mut |meta, item| {
-        let mut print = || -> Result<(), CommandFailure> {
-            if format == OutputFormat::Json {
-                return Ok(out.print_json(&item_format::item_columns_json(
-                    reader, local, meta, item, columns,
-                )?)?);
-            }
-            let letters = reader.items().unique_prefix_len(meta.handle)?;
-            let handle = format!("{:.letters$}", meta.handle);
-            let cells = item_format::column_cells(reader, local, meta, item, columns)?;
-            Ok(out.print_line(format!(
-                "{FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{}",
-                cells.join("\t")
-            ))?)
-        };
-        failed = print().err();
-        failed.is_none()
-    })?;
-    failed.map_or(Ok(()), Err)
-}
-
-/// Returns the row of a calendar item.
-pub(super) fn calendar_item_row(
-    reader: &Reader,
-    summary: &ItemSummary,
-) -> Result<occurrence_list::ItemListRow, CommandFailure> {
-    let start = summary
-        .first
-        .as_ref()
-        .map(larder_present::local_time::format_list_start)
-        .unwrap_or_default();
-    occurrence_list::item_list_row(
-        reader,
-        summary,
-        start,
-        item_format::first_location_line(&summary.location),
-        true,
-    )
 }

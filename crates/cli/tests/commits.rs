@@ -202,3 +202,36 @@ fn without_git_a_message_says_what_to_do() {
     assert_eq!(output.status.code(), Some(5));
     assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @"error: project: git is not installed, or not in PATH, and repositories are read through it: install git, and run larder sync again");
 }
+
+#[test]
+fn commits_are_counted_by_saved_searches_and_watched() {
+    let home = home_with_repository();
+    let add = |name: &str, query: &str| {
+        home.run(&["searches", "add", name, query, "--kind", "commit"]).masked_output()
+    };
+    assert_snapshot!(add("docs", "path:docs walrus"), @"@docs added: 1 commit. Undo: larder undo 2");
+    assert_snapshot!(add("all", "@docs or author:anna"), @"@all added: 2 commits. Undo: larder undo 3");
+    assert_snapshot!(home.run(&["searches"]).masked_output(), @r"
+    all   2 commits  @docs or author:anna
+    docs  1 commit   path:docs walrus
+    ");
+    let watch = |arguments: &[&str]| {
+        let command = [&["watch", "--kind", "commit", "--changes", "0"], arguments].concat();
+        home.run(&command).masked_output()
+    };
+    assert_snapshot!(watch(&["@all"]), @r"
+    + c014781  2020-01-02 10:00  Anna Berg  Describe the walrus
+    + 21bfb1c  2020-01-01 10:00  Anna Berg  Begin
+    ");
+    let objects = watch(&["walrus", "--format", "json"]);
+    let objects: Vec<serde_json::Value> =
+        objects.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 3);
+    assert_eq!(objects[0]["change"], "added");
+    assert_eq!(objects[0]["subject"], "Describe the walrus");
+    assert_eq!(objects[2]["change"], "complete");
+    assert_snapshot!(watch(&["--in", "project", "walrus"]), @r"
+    ! error: --in cannot be used for commits
+    exit 2
+    ");
+}

@@ -136,7 +136,9 @@ pub use crate::query::{
 };
 pub use crate::result_domain::{ResultDomain, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
-pub use crate::saved_search_counts::{SavedQuery, SavedSearchCount, count_saved_queries};
+pub use crate::saved_search_counts::{
+    CountedStores, SavedQuery, SavedSearchCount, count_saved_queries,
+};
 pub use crate::saved_searches::{SavedSearches, find_saved_search};
 pub use crate::search_request::{QueryBudget, SearchRequest, SortSpec};
 pub use crate::snippet::{Snippet, SnippetFinder};

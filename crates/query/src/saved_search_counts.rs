@@ -16,6 +16,8 @@ use larder_store::{Kind, Reader};
 pub enum SavedQuery {
     /// For messages.
     Mail(MailQuery),
+    /// For commits.
+    Commits(MailQuery),
     /// For items of another kind.
     Items(Query),
 }
@@ -43,13 +45,11 @@ impl SavedQuery {
             );
             return Err(SyntaxError::new(line, 0, message));
         };
-        if kind.has_locator() && kind != Kind::Message {
-            let message = format!("{} cannot be counted by saved searches yet", kind.plural());
-            return Err(SyntaxError::new(line, 0, message));
-        }
         if kind.has_locator() {
-            let context = MailQueryContext::from(context);
-            return MailQuery::parse(line, &context).map(SavedQuery::Mail);
+            let context = MailQueryContext::from(context).with_kind(kind);
+            let query = MailQuery::parse(line, &context)?;
+            let is_of_commits = kind == Kind::Commit;
+            return Ok(if is_of_commits { Self::Commits(query) } else { Self::Mail(query) });
         }
         let query = Query::parse_with(line, context)?;
         Ok(SavedQuery::Items(of_kind(kind, query)))
@@ -60,7 +60,7 @@ impl SavedQuery {
     pub fn without_labels(self, labels: &[String]) -> SavedQuery {
         match self {
             SavedQuery::Mail(query) => SavedQuery::Mail(query.without_labels(labels)),
-            query @ SavedQuery::Items(_) => query,
+            query @ (SavedQuery::Commits(_) | SavedQuery::Items(_)) => query,
         }
     }
 }
@@ -72,27 +72,35 @@ fn of_kind(kind: Kind, query: Query) -> Query {
     }
 }
 
-/// Counts the matches of each query. `mail` is the index of mail; without it there are no messages.
+/// The stores that saved searches are counted in.
+#[derive(Debug, Clone, Copy)]
+pub struct CountedStores<'r> {
+    /// The items.
+    pub items: &'r Reader,
+    /// The index of mail; without it there are no messages.
+    pub mail: Option<&'r Reader>,
+    /// The index of commits; without it there are no commits.
+    pub commits: Option<&'r Reader>,
+}
+
+/// Counts the matches of each query, those of messages in one pass, and those of commits.
 ///
 /// # Errors
 /// A store cannot be read, or a query has a test that is not supported.
 pub fn count_saved_queries(
-    reader: &Reader,
-    mail: Option<&Reader>,
+    stores: CountedStores<'_>,
     queries: &[SavedQuery],
 ) -> Result<Vec<SavedSearchCount>, Error> {
-    let mail_queries: Vec<MailQuery> = queries
-        .iter()
-        .filter_map(|query| match query {
-            SavedQuery::Mail(query) => Some(query.clone()),
-            SavedQuery::Items(_) => None,
-        })
-        .collect();
-    let mut mail_counts = match mail.filter(|_| !mail_queries.is_empty()) {
-        Some(mail) => count_mail(mail, &mail_queries)?,
-        None => Vec::new(),
-    }
-    .into_iter();
+    let of_mail = |query: &SavedQuery| match query {
+        SavedQuery::Mail(query) => Some(query.clone()),
+        _ => None,
+    };
+    let of_commits = |query: &SavedQuery| match query {
+        SavedQuery::Commits(query) => Some(query.clone()),
+        _ => None,
+    };
+    let mut mail_counts = count_each(stores.mail, queries.iter().filter_map(of_mail))?;
+    let mut commit_counts = count_each(stores.commits, queries.iter().filter_map(of_commits))?;
     let mut counts = Vec::with_capacity(queries.len());
     for query in queries {
         counts.push(match query {
@@ -100,9 +108,13 @@ pub fn count_saved_queries(
                 let MailCount { messages, unread } = mail_counts.next().unwrap_or_default();
                 SavedSearchCount { items: messages, unread: Some(unread) }
             }
+            SavedQuery::Commits(_) => {
+                let items = commit_counts.next().unwrap_or_default().messages;
+                SavedSearchCount { items, unread: None }
+            }
             SavedQuery::Items(query) => {
-                let query = query.clone();
-                let found = find(reader, &SearchRequest { query, ..SearchRequest::default() })?;
+                let request = SearchRequest { query: query.clone(), ..SearchRequest::default() };
+                let found = find(stores.items, &request)?;
                 SavedSearchCount { items: found.len() as u64, unread: None }
             }
         });
@@ -110,8 +122,16 @@ pub fn count_saved_queries(
     Ok(counts)
 }
 
-fn count_mail(mail: &Reader, queries: &[MailQuery]) -> Result<Vec<MailCount>, Error> {
-    let mail = mail.mail()?;
+/// Counts the matches of queries in one index; none without the index.
+fn count_each(
+    index: Option<&Reader>,
+    queries: impl Iterator<Item = MailQuery>,
+) -> Result<std::vec::IntoIter<MailCount>, Error> {
+    let queries: Vec<MailQuery> = queries.collect();
+    let Some(index) = index.filter(|_| !queries.is_empty()) else {
+        return Ok(Vec::new().into_iter());
+    };
+    let mail = index.mail()?;
     let words = mail.words();
-    MailSearch::open(&mail, &words)?.count_each(queries)
+    Ok(MailSearch::open(&mail, &words)?.count_each(&queries)?.into_iter())
 }

@@ -14,7 +14,7 @@ use crate::label_exchange::{LabelImportReport, import_labels};
 use larder_edit::put_saved_searches;
 use larder_format::label_dump::LabelDump;
 use larder_format::saved_search::{SavedSearch, is_search_name};
-use larder_query::{QueryContext, SavedQuery, SavedSearches, count_saved_queries};
+use larder_query::{CountedStores, QueryContext, SavedQuery, SavedSearches, count_saved_queries};
 use larder_store::{Operation, Reader, Store};
 pub use mu::read_mu;
 pub use notmuch::read_notmuch;
@@ -123,10 +123,11 @@ fn drop_unusable(
         let mut all = known.clone();
         accepted.iter().for_each(|(search, _)| all.insert(search.clone()));
         let context = QueryContext { saved_searches: Arc::new(all), ..context.clone() };
+        let stores = CountedStores { items: reader, mail: index, commits: None };
         let mut kept = Vec::new();
         let count = accepted.len();
         for (search, name) in accepted.drain(..) {
-            let run = |query| match count_saved_queries(reader, index, &[query]) {
+            let run = |query| match count_saved_queries(stores, &[query]) {
                 Err(error) if error.is_of_query() => Ok(Some(error)),
                 result => result.map(|_| None),
             };

@@ -117,7 +117,7 @@ impl MailRule {
             SavedQuery::Mail(query) => {
                 Some(MailRule { search: Some(search.name.clone()), query, change })
             }
-            SavedQuery::Items(_) => None,
+            SavedQuery::Commits(_) | SavedQuery::Items(_) => None,
         })
     }
 

@@ -1,11 +1,15 @@
 //! The index of a repository's commits: in comparison with git, and with an index made afresh.
 
 use crate::git_home::{GitHome, object_path};
+use larder_query::{Kind, MailQueryContext, MailView, MailViewEvent, MailViewOptions, UserLocale};
 use larder_sync::CommitSyncOptions;
+use larder_time::civil::Instant;
+use larder_time::zone::ZoneDatabase;
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 
 /// Returns the hashes that git lists, sorted.
 fn git_hashes(home: &GitHome, arguments: &[&str]) -> BTreeSet<String> {
@@ -486,4 +490,61 @@ proptest! {
         home.sync();
         prop_assert_eq!(all(&home), incremental);
     }
+}
+
+/// Applies the events of a view to the answer of its client.
+fn follow_view(view: &mut MailView, answer: &mut BTreeSet<String>) {
+    while let Some(event) = view.try_next().unwrap() {
+        match event {
+            MailViewEvent::Reset => answer.clear(),
+            MailViewEvent::Added(commits) => {
+                answer.extend(commits.into_iter().map(|one| one.message.uid));
+            }
+            MailViewEvent::Removed(removed) => {
+                answer.retain(|hash| removed.iter().all(|one| one.uid != *hash));
+            }
+            MailViewEvent::Modified(_) | MailViewEvent::Complete(_) => {}
+        }
+    }
+}
+
+/// The events of a view over commits give the answer of a fresh search after each change.
+#[test]
+fn views_follow_the_commits() {
+    let home = home_with_branches(&[]);
+    home.sync();
+    let lines =
+        ["", "walrus", "path:src/*.rs", "not path:docs", "author:anna date:2020..", "parent:0"];
+    let open = |line: &&str| {
+        let options = MailViewOptions {
+            context: MailQueryContext::from(&UserLocale::default()).with_kind(Kind::Commit),
+            excluded_labels: Vec::new(),
+            zones: ZoneDatabase::open_bundled(),
+            clock: Arc::new(|| Instant::from_seconds_clamped(1_600_000_000)),
+        };
+        (MailView::open(home.index(), line, options).unwrap(), BTreeSet::new())
+    };
+    let mut views: Vec<(MailView, BTreeSet<String>)> = lines.iter().map(open).collect();
+    let mut check = |step: &str| {
+        for ((view, answer), line) in views.iter_mut().zip(lines) {
+            follow_view(view, answer);
+            assert_eq!(*answer, find_set(&home, line), "{line:?} after {step}");
+        }
+    };
+    check("the first run");
+    home.commit("src/walrus.rs", "Add the walrus", 50);
+    home.commit("docs/other.md", "Write more", 60);
+    home.sync();
+    check("new commits");
+    home.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    home.sync();
+    check("a commit that went");
+    home.commit("src/last.rs", "Another walrus", 70);
+    home.git(&["branch", "-q", "-D", "side"]);
+    home.git(&["tag", "-d", "v1"]);
+    home.sync();
+    check("both at once");
+    home.delete_index();
+    home.sync();
+    check("a new index");
 }

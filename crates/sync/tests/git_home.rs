@@ -174,6 +174,10 @@ impl GitHome {
         fs::remove_file(self.path("data/commits.db")).unwrap();
     }
 
+    pub(crate) fn index(&self) -> DataDirectory {
+        self.stores.index.clone()
+    }
+
     pub(crate) fn reader(&self) -> Reader {
         Reader::open(self.stores.index.clone()).unwrap()
     }

@@ -2,6 +2,7 @@
 
 use super::find::query_args::kind_parser;
 use crate::args::OutputFormat;
+use crate::commit_store::open_commit_reader;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
@@ -11,7 +12,7 @@ use crate::table::format_columns;
 use larder_edit::{SearchDefinition, put_saved_searches, remove_saved_search};
 use larder_format::saved_search::{SavedSearch, is_search_name};
 use larder_query::{
-    Error as QueryError, SavedQuery, SavedSearchCount, SavedSearches, SyntaxError,
+    CountedStores, Error as QueryError, SavedQuery, SavedSearchCount, SavedSearches, SyntaxError,
     count_saved_queries,
 };
 use larder_store::{DataDirectory, Kind, Operation, OperationId};
@@ -90,11 +91,13 @@ fn count_queries(
 ) -> Result<Vec<Result<SavedSearchCount, QueryError>>, CommandFailure> {
     let reader = context.open_reader()?;
     let mail = open_labelled_mail(context)?;
-    if mail.is_none() {
+    let sound: Vec<SavedQuery> = queries.iter().flatten().cloned().collect();
+    if mail.is_none() && sound.iter().any(|query| matches!(query, SavedQuery::Mail(_))) {
         print_unindexed_note(context)?;
     }
-    let sound: Vec<SavedQuery> = queries.iter().flatten().cloned().collect();
-    if let Ok(counts) = count_saved_queries(&reader, mail.as_ref(), &sound) {
+    let commits = open_commit_reader(context)?;
+    let stores = CountedStores { items: &reader, mail: mail.as_ref(), commits: commits.as_ref() };
+    if let Ok(counts) = count_saved_queries(stores, &sound) {
         let mut counts = counts.into_iter();
         let count = |query: Result<_, SyntaxError>| {
             query.map(|_| counts.next().unwrap_or_default()).map_err(QueryError::from)
@@ -106,7 +109,7 @@ fn count_queries(
     for query in queries {
         counts.push(match query {
             Err(error) => Err(error.into()),
-            Ok(query) => match count_saved_queries(&reader, mail.as_ref(), &[query]) {
+            Ok(query) => match count_saved_queries(stores, &[query]) {
                 Ok(mut counts) => Ok(counts.pop().unwrap_or_default()),
                 Err(error) if error.is_of_query() => Err(error),
                 Err(error) => return Err(error.into()),

@@ -18,9 +18,7 @@ use crate::terminal_echo::{SilentTerminal, TerminalModes};
 use larder_query::views::{
     View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
 };
-use larder_query::{
-    Kind, MailQuery, Query, QueryContext, SearchRequest, SortSpec, required_time_range,
-};
+use larder_query::{MailQuery, Query, QueryContext, SearchRequest, SortSpec, required_time_range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -41,8 +39,8 @@ use std::time::{Duration, Instant};
 ///
 ///   larder watch when:today --expand --format json | program
 ///
-/// QUERY is the same as for `larder find`. Messages are watched with --kind message:
-/// a line for each change, on a terminal, too.
+/// QUERY is the same as for `larder find`. Messages are watched with --kind message,
+/// commits with --kind commit: a line for each change, on a terminal, too.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct WatchArgs {
@@ -108,11 +106,6 @@ enum WatchOutput {
 impl WatchArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         context.read_saved_searches(&self.query_args.query_text())?;
-        if let Some(kind) = self.query_args.kind.filter(|kind| *kind == Kind::Commit) {
-            let message = format!("{} cannot be watched yet", kind.plural());
-            return Err(CommandFailure::new(FailureKind::Usage, message)
-                .with_hint("larder sync, and then larder find --kind commit"));
-        }
         if self.query_args.is_about_messages() {
             return message_stream::watch_messages(&self, context);
         }

@@ -56,7 +56,7 @@ struct ListedCommit {
 }
 
 /// Commits of one state of the index.
-pub(super) struct CommitGroup {
+pub(in crate::commands) struct CommitGroup {
     reader: Reader,
     commits: Vec<ListedCommit>,
     count: u64,
@@ -100,6 +100,13 @@ pub(super) fn print_commits(
         context.print_note(format!("the first {DEFAULT_LIMIT} commits; -n N lists more"));
     }
     Ok(CommandStatus::Done)
+}
+
+/// Returns the digits of a hash in lists of an index with so many commits: as many as git takes, so
+/// that two commits with the same ones are unlikely.
+fn listed_digits(commits: u32) -> usize {
+    let bits = usize::try_from(u32::BITS - commits.leading_zeros()).unwrap_or_default();
+    MIN_LISTED_DIGITS.max(bits.div_ceil(2))
 }
 
 fn parse_sort(name: &str) -> Result<MailSort, CommandFailure> {
@@ -182,10 +189,39 @@ impl CommitGroup {
         };
         commits.shrink_to_fit();
         let is_cut = options.limit.is_none() && !options.is_count && commits.len() == limit;
-        // As many digits as git takes: two commits with the same ones are unlikely.
-        let bits = usize::try_from(u32::BITS - all.leading_zeros()).unwrap_or_default();
-        let digits = MIN_LISTED_DIGITS.max(bits.div_ceil(2));
-        Ok(CommitGroup { reader, commits, count, is_cut, digits })
+        Ok(CommitGroup { reader, commits, count, is_cut, digits: listed_digits(all) })
+    }
+
+    /// Makes a group of commits that a view delivered.
+    pub(in crate::commands) fn from_listed(
+        reader: Reader,
+        listed: &[ListedMessage],
+    ) -> Result<CommitGroup, CommandFailure> {
+        let (mut commits, all) = (Vec::with_capacity(listed.len()), {
+            let mail = reader.mail()?;
+            mail.end_row()?
+        });
+        {
+            let mail = reader.mail()?;
+            let words = mail.words();
+            let search = MailSearch::open(&mail, &words)?;
+            for one in listed {
+                let commit_date = search.read_commit_date(one.message.row)?;
+                commits.push(ListedCommit { listed: one.clone(), commit_date });
+            }
+        }
+        let count = commits.len() as u64;
+        Ok(CommitGroup { reader, commits, count, is_cut: false, digits: listed_digits(all) })
+    }
+
+    /// Returns the beginning of a hash that lists show.
+    pub(in crate::commands) fn shorten<'h>(&self, hash: &'h str) -> &'h str {
+        hash.get(..self.digits).unwrap_or(hash)
+    }
+
+    /// Returns all values of each commit.
+    pub(in crate::commands) fn json_objects(&self) -> Result<Vec<Value>, CommandFailure> {
+        self.commits.iter().map(|one| self.commit_json(one)).collect()
     }
 
     /// Returns the number of commits that match, or that are listed.
@@ -243,12 +279,22 @@ impl CommitGroup {
     }
 
     fn short_hash(&self, one: &ListedCommit) -> String {
-        let hash = &one.listed.message.uid;
-        hash.get(..self.digits).unwrap_or(hash).to_string()
+        self.shorten(&one.listed.message.uid).to_string()
     }
 
-    /// Prints a line for each commit: hash, date, author and subject.
     fn print_rows(&self, context: &mut CommandContext) -> Result<(), CommandFailure> {
+        for line in self.format_lines(context, context.out.line_width()) {
+            context.out.print_line(line)?;
+        }
+        Ok(())
+    }
+
+    /// Returns a line for each commit: hash, date, author and subject.
+    pub(in crate::commands) fn format_lines(
+        &self,
+        context: &CommandContext,
+        width: Option<usize>,
+    ) -> Vec<String> {
         let row = |one: &ListedCommit| {
             let summary = one.listed.message.summary.values();
             let author = summary.from.first().map(AddressValue::display_name).unwrap_or_default();
@@ -260,18 +306,17 @@ impl CommitGroup {
             ]
         };
         let rows: Vec<[String; 4]> = self.commits.iter().map(row).collect();
-        let padded = pad_cells(&rows, [self.digits, 16, 22, 0], context.out.line_width());
-        for [hash, date, author, subject] in padded {
+        let padded = pad_cells(&rows, [self.digits, 16, 22, 0], width);
+        let line = |[hash, date, author, subject]: &[String; 4]| {
             let plain = Style::new();
-            let cells = [
+            style_cells(&[
                 (FAINT_STYLE, hash.as_str()),
                 (plain, date.as_str()),
                 (plain, author.as_str()),
                 (plain, subject.as_str()),
-            ];
-            context.out.print_line(style_cells(&cells))?;
-        }
-        Ok(())
+            ])
+        };
+        padded.iter().map(line).collect()
     }
 
     /// Returns all values of a commit.

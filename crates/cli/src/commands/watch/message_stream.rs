@@ -1,19 +1,24 @@
-//! `larder watch --kind message`: a line for each change of the answer, on a terminal, too.
+//! `larder watch --kind message` and `--kind commit`: a line for each change of the answer, on a
+//! terminal, too.
 //!
-//! Separate from `stream`, because messages come from the index of mail, whose views have other
-//! events.
+//! Separate from `stream`, because messages and commits come from indexes of their own, whose views
+//! have other events.
 
 use super::{WakeSignals, WatchArgs};
 use crate::args::OutputFormat;
+use crate::commands::find::commit_list::CommitGroup;
 use crate::commands::find::message_fields::message_json;
 use crate::commands::find::message_rows::{format_lines, list_cells};
+use crate::commit_store::{commit_directory, require_commit_reader};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{MailRoots, mail_directory, mail_roots, require_mail_reader};
 use crate::output::{ADDED_STYLE, CHANGED_STYLE, FAINT_STYLE, OutputStream, REMOVED_STYLE};
 use anstyle::Style;
-use larder_query::{ListedMessage, MailQueryContext, MailView, MailViewEvent, MailViewOptions};
+use larder_query::{
+    Kind, ListedMessage, MailQueryContext, MailView, MailViewEvent, MailViewOptions,
+};
 use larder_store::{CommitWatcher, Reader, RemovedMessage};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -23,20 +28,28 @@ use std::time::{Duration, Instant};
 /// time.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Prints the messages that match, and then each change.
+/// Prints the messages or commits that match, and then each change.
 pub(super) fn watch_messages(
     args: &WatchArgs,
     context: &mut CommandContext,
 ) -> Result<CommandStatus, CommandFailure> {
+    let is_about_commits = args.query_args.kind == Some(Kind::Commit);
     if let Some(option) = args.unsupported_message_option() {
-        let message = format!("{option} cannot be used for messages");
+        let kinds = if is_about_commits { "commits" } else { "messages" };
+        let message = format!("{option} cannot be used for {kinds}");
         return Err(CommandFailure::new(FailureKind::Usage, message));
     }
-    drop(require_mail_reader(context)?);
-    let directory = mail_directory(context);
+    let query_context = MailQueryContext::from(&context.settings);
+    let (directory, query_context, excluded_labels) = if is_about_commits {
+        drop(require_commit_reader(context)?);
+        (commit_directory(context), query_context.with_kind(Kind::Commit), Vec::new())
+    } else {
+        drop(require_mail_reader(context)?);
+        (mail_directory(context), query_context, context.excluded_labels.clone())
+    };
     let options = MailViewOptions {
-        context: MailQueryContext::from(&context.settings),
-        excluded_labels: context.excluded_labels.clone(),
+        context: query_context,
+        excluded_labels,
         zones: Arc::clone(&context.settings.user_locale.zones),
         clock: Arc::new(|| {
             larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000)
@@ -65,7 +78,7 @@ pub(super) fn watch_messages(
                 }
                 _ => {}
             }
-            print_event(context, &event)?;
+            print_event(context, &event, is_about_commits)?;
             let is_enough = args.changes.is_some_and(|most| changes >= most);
             if is_whole && is_enough && matches!(event, MailViewEvent::Complete(_)) {
                 return Ok(CommandStatus::Done);
@@ -98,9 +111,22 @@ fn count_changes(event: &MailViewEvent) -> usize {
 }
 
 /// Prints an event and flushes the output.
-fn print_event(context: &mut CommandContext, event: &MailViewEvent) -> Result<(), CommandFailure> {
+fn print_event(
+    context: &mut CommandContext,
+    event: &MailViewEvent,
+    is_about_commits: bool,
+) -> Result<(), CommandFailure> {
     let is_json = context.format == OutputFormat::Json;
     match event {
+        MailViewEvent::Added(commits) if is_about_commits => {
+            print_commits(context, commits, "added", (ADDED_STYLE, "+"))?;
+        }
+        MailViewEvent::Modified(commits) if is_about_commits => {
+            print_commits(context, commits, "modified", (CHANGED_STYLE, "~"))?;
+        }
+        MailViewEvent::Removed(removed) if is_about_commits => {
+            print_removed_commits(context, removed)?;
+        }
         MailViewEvent::Added(messages) => {
             print_messages(context, messages, "added", (ADDED_STYLE, "+"))?;
         }
@@ -142,6 +168,56 @@ fn print_messages(
     Ok(())
 }
 
+fn print_commits(
+    context: &mut CommandContext,
+    commits: &[ListedMessage],
+    change: &str,
+    (style, mark): (Style, &str),
+) -> Result<(), CommandFailure> {
+    let group = CommitGroup::from_listed(require_commit_reader(context)?, commits)?;
+    if context.format == OutputFormat::Json {
+        for object in group.json_objects()? {
+            context.out.print_json(&with_change(change, object))?;
+        }
+        return Ok(());
+    }
+    let width = context.out.line_width().map(|width| width.saturating_sub(2));
+    for line in group.format_lines(context, width) {
+        context.out.print_line(format!("{style}{mark}{style:#} {}", line.trim_end()))?;
+    }
+    Ok(())
+}
+
+fn print_removed_commits(
+    context: &mut CommandContext,
+    removed: &[RemovedMessage],
+) -> Result<(), CommandFailure> {
+    let group = CommitGroup::from_listed(require_commit_reader(context)?, &[])?;
+    for one in removed {
+        if context.format == OutputFormat::Json {
+            let id = one.handle.to_string();
+            let object = json!({ "change": "removed", "id": id, "hash": one.uid });
+            context.out.print_json(&object)?;
+            continue;
+        }
+        let hash = group.shorten(&one.uid);
+        context.out.print_line(format!(
+            "{REMOVED_STYLE}-{REMOVED_STYLE:#} {FAINT_STYLE}{hash}{FAINT_STYLE:#}"
+        ))?;
+    }
+    Ok(())
+}
+
+/// Returns an object with the name of a change in front.
+fn with_change(change: &str, object: Value) -> Value {
+    let mut changed = Map::new();
+    changed.insert("change".into(), json!(change));
+    if let Value::Object(keys) = object {
+        changed.extend(keys);
+    }
+    Value::Object(changed)
+}
+
 fn print_json(
     context: &mut CommandContext,
     reader: &Reader,
@@ -149,12 +225,8 @@ fn print_json(
     change: &str,
     one: &ListedMessage,
 ) -> Result<(), CommandFailure> {
-    let mut object = Map::new();
-    object.insert("change".into(), json!(change));
-    if let Value::Object(keys) = message_json(reader, roots, one)? {
-        object.extend(keys);
-    }
-    Ok(context.out.print_json(&Value::Object(object))?)
+    let object = with_change(change, message_json(reader, roots, one)?);
+    Ok(context.out.print_json(&object)?)
 }
 
 fn print_removed(

@@ -113,7 +113,7 @@ fn han_kana_and_hangul_are_searched() {
             ("チャ", &[]),
             ("ガ", &["gaku"]),
             ("カ", &[]),
-            ("ｶﾞ", &[]),
+            ("ｶﾞ", &["gaku"]),
             ("x-phonetic-last-name:サト", &["sato"]),
             ("김", &["kim"]),
             ("철수", &["kim"]),

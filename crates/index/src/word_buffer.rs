@@ -28,6 +28,11 @@ const FREQUENT_WORDS: usize = 1 << 10;
 const MAX_INLINE_BYTES: usize = 15;
 /// The bits of the second half of a key that are of the word; the others are of the field.
 const WORD_BITS: u32 = 56;
+/// The bytes of a chunk of a batch. Memory in pieces of one size is used again without gaps, and a
+/// segment gives back that of each piece when it is encoded.
+const CHUNK_BYTES: usize = 32 << 10;
+/// Upper bound of the bytes of an entry beside its term and its posting list.
+const MAX_ENTRY_HEAD_BYTES: usize = 12;
 
 /// The words of a batch of items in memory. It is filled by a parsing thread, without the store.
 #[derive(Debug, Default)]
@@ -133,8 +138,7 @@ impl WordBuffer {
     pub fn take_batch(&mut self) -> WordBatch {
         let mut sorted = mem::take(&mut self.sorted);
         self.sort_postings(&mut sorted);
-        let mut batch = WordBatch { bytes: Vec::new(), last_row: self.last_row };
-        batch.bytes.reserve(self.text.len() + self.postings.len() * 2);
+        let mut batch = WordBatch { chunks: Vec::new(), last_row: self.last_row };
         let (mut list, mut positions, mut previous) = (Vec::new(), Vec::new(), &[][..]);
         for (_, number) in &sorted.order {
             let Some(term) = self.terms.get(*number as usize) else { continue };
@@ -144,6 +148,7 @@ impl WordBuffer {
             batch.add(previous, bytes, term.has_positions, &list);
             previous = bytes;
         }
+        batch.chunks.last_mut().into_iter().for_each(Vec::shrink_to_fit);
         self.sorted = sorted;
         self.slots.fill(0);
         self.slots.truncate(MAX_KEPT_SLOTS);
@@ -377,7 +382,8 @@ fn inline_word(word: &[u8]) -> [u64; 2] {
 /// the first one's from 0, and its position list if the term has positions.
 #[derive(Debug, Clone, Default)]
 pub struct WordBatch {
-    bytes: Vec<u8>,
+    /// The entries; each is in one chunk.
+    chunks: Vec<Vec<u8>>,
     pub(crate) last_row: u32,
 }
 
@@ -385,31 +391,45 @@ impl WordBatch {
     /// Returns the number of bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes.len()
+        self.chunks.iter().map(Vec::len).sum()
     }
 
     /// Returns whether the batch has no words.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.chunks.is_empty()
     }
 
     fn add(&mut self, previous: &[u8], term: &[u8], has_positions: bool, list: &[u8]) {
         let shared = previous.iter().zip(term).take_while(|(a, b)| a == b).count();
         let suffix = term.get(shared..).unwrap_or_default();
+        let chunk = self.chunk_for(MAX_ENTRY_HEAD_BYTES + suffix.len() + list.len());
         // A term has at most `MAX_WORD_BYTES`.
-        self.bytes.extend_from_slice(&[shared as u8, suffix.len() as u8]);
-        self.bytes.extend_from_slice(suffix);
-        write_varint(&mut self.bytes, (list.len() as u64) << 1 | u64::from(has_positions));
-        self.bytes.extend_from_slice(list);
+        chunk.extend_from_slice(&[shared as u8, suffix.len() as u8]);
+        chunk.extend_from_slice(suffix);
+        write_varint(chunk, (list.len() as u64) << 1 | u64::from(has_positions));
+        chunk.extend_from_slice(list);
+    }
+
+    /// Returns the last chunk if it has room for so many bytes, else a new one.
+    #[inline]
+    fn chunk_for(&mut self, bytes: usize) -> &mut Vec<u8> {
+        let has_room = |last: &Vec<u8>| last.capacity() - last.len() >= bytes;
+        if !self.chunks.last().is_some_and(has_room) {
+            self.chunks.push(Vec::with_capacity(bytes.max(CHUNK_BYTES)));
+        }
+        let last = self.chunks.len() - 1;
+        &mut self.chunks[last]
     }
 }
 
-/// A batch that is read term by term.
+/// A batch that is read term by term. Chunks that were read give their memory back.
 #[derive(Debug)]
 pub(crate) struct WordBatchReader {
-    batch: WordBatch,
-    /// The place of the next entry.
+    chunks: std::vec::IntoIter<Vec<u8>>,
+    /// The chunk of the current term.
+    chunk: Vec<u8>,
+    /// The place of the next entry in it.
     next: usize,
     /// The current term; empty after the last one.
     pub(crate) term: Vec<u8>,
@@ -420,20 +440,30 @@ pub(crate) struct WordBatchReader {
 impl WordBatchReader {
     /// Opens a batch at its first term.
     pub(crate) fn open(batch: WordBatch) -> WordBatchReader {
-        let term = Vec::with_capacity(MAX_WORD_BYTES);
-        let mut reader = WordBatchReader { batch, next: 0, term, list: 0..0, has_positions: false };
+        let mut reader = WordBatchReader {
+            chunks: batch.chunks.into_iter(),
+            chunk: Vec::new(),
+            next: 0,
+            term: Vec::with_capacity(MAX_WORD_BYTES),
+            list: 0..0,
+            has_positions: false,
+        };
         reader.advance();
         reader
     }
 
     /// Returns the posting list of the current term.
     pub(crate) fn list(&self) -> &[u8] {
-        self.batch.bytes.get(self.list.clone()).unwrap_or_default()
+        self.chunk.get(self.list.clone()).unwrap_or_default()
     }
 
     /// Advances to the next term.
     #[inline]
     pub(crate) fn advance(&mut self) {
+        if self.next >= self.chunk.len() {
+            self.chunk = self.chunks.next().unwrap_or_default();
+            self.next = 0;
+        }
         if self.read_entry().is_none() {
             self.term.clear();
             self.list = 0..0;
@@ -442,14 +472,14 @@ impl WordBatchReader {
 
     #[inline]
     fn read_entry(&mut self) -> Option<()> {
-        let rest = self.batch.bytes.get(self.next..)?;
+        let rest = self.chunk.get(self.next..)?;
         let ([shared, length], rest) = rest.split_first_chunk()?;
         let (suffix, mut rest) = rest.split_at_checked(usize::from(*length))?;
         self.term.truncate(usize::from(*shared));
         self.term.extend_from_slice(suffix);
         let head = read_varint(&mut rest)?;
         self.has_positions = head & 1 == 1;
-        let start = self.batch.bytes.len() - rest.len();
+        let start = self.chunk.len() - rest.len();
         self.next = start + (head >> 1) as usize;
         self.list = start..self.next;
         Some(())

@@ -46,7 +46,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The number of messages of a transaction: at most as many as are written in a tenth of a second.
 pub const DEFAULT_MAIL_BATCH: usize = 2048;
 /// The number of renames and removals of a batch.
-const CHANGES_PER_BATCH: usize = 2000;
+const CHANGES_PER_BATCH: usize = 4000;
 
 /// The largest message that is read.
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;
@@ -488,7 +488,7 @@ impl MailSync<'_> {
         }
         let mut read = 0;
         let mut unread = Vec::new();
-        let mut writer = MessageWriter::new(self.options.batch_messages);
+        let mut writer = MessageWriter::new(total, self.options.batch_messages);
         let mut pipeline = self.start_pipeline(files, first_row)?;
         while let Some(mut batch) = pipeline.next_batch(self.is_cancelled) {
             if (self.is_cancelled)() {

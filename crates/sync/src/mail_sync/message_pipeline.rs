@@ -12,7 +12,7 @@ use super::{MailSyncOptions, MailSyncProblem};
 use crate::attachment_conversion::ConversionRun;
 use crate::error::Error;
 use crate::mbox_file::read_indexed_section;
-use larder_format::maildir_name::MaildirName;
+use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::message::MessageProblem;
 use larder_store::{MailBatchBuilder, MailChange, MailFile, MailFileState, Reader, WordBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -30,11 +30,12 @@ use std::time::Duration;
 /// The first job is small, so that the newest messages are found at once; the size doubles.
 const FIRST_JOB_MESSAGES: usize = 128;
 /// The number of files of a job, which are read in the order of their inodes.
-const JOB_MESSAGES: usize = 1024;
+const JOB_MESSAGES: usize = 512;
 /// The most messages of a batch.
 const BATCH_MESSAGES: usize = 256;
-/// The number of words after which a batch ends.
-const MAX_BATCH_WORDS: usize = 128 << 10;
+/// The number of words after which a batch ends: so many that, with those of its last message, they
+/// seldom need the next power of two.
+const MAX_BATCH_WORDS: usize = 120 << 10;
 /// The bytes of converted texts after which a batch ends.
 const MAX_CONVERTED_BYTES: usize = 4 << 20;
 /// The batches that a thread can be ahead of the writer.
@@ -77,8 +78,11 @@ type SentJob = (ReadJob, SyncSender<PreparedBatch>);
 
 /// The batches, in the order of their files.
 pub(super) struct MessagePipeline {
-    /// The jobs that no thread has.
-    jobs: std::vec::IntoIter<ReadJob>,
+    /// The files that no thread has.
+    queue: FileQueue,
+    /// The number of files of the next job, and its first row.
+    job_messages: usize,
+    job_row: u32,
     /// `None` at the end.
     sender: Option<Sender<SentJob>>,
     /// The channels of the jobs that were given out, in their order.
@@ -124,12 +128,12 @@ impl MessagePipeline {
                 .map_err(Error::SpawnThread)?;
             threads.push(thread);
         }
-        let jobs = divide_files(files, first_row, options).into_iter();
-        let (sender, pending) = (Some(sender), VecDeque::new());
         let mut pipeline = MessagePipeline {
-            jobs,
-            sender,
-            pending,
+            queue: FileQueue::new(files),
+            job_messages: FIRST_JOB_MESSAGES.min(options.batch_messages.max(1)),
+            job_row: first_row,
+            sender: Some(sender),
+            pending: VecDeque::new(),
             has_converters: conversions.has_converters(),
             is_cancelled,
             threads,
@@ -143,7 +147,14 @@ impl MessagePipeline {
 
     /// Gives out the next job, if there is one.
     fn send_job(&mut self) {
-        let Some(job) = self.jobs.next() else { return };
+        let files = self.queue.take(self.job_messages);
+        if files.is_empty() {
+            return;
+        }
+        let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+        let job = ReadJob { files, first_row: self.job_row };
+        self.job_row = self.job_row.saturating_add(count);
+        self.job_messages = (self.job_messages * 2).min(JOB_MESSAGES);
         let (sender, batches) = sync_channel(MAX_WAITING_BATCHES);
         // Without threads the channel of the job is closed.
         if self.sender.as_ref().is_some_and(|jobs| jobs.send((job, sender)).is_ok()) {
@@ -187,20 +198,68 @@ impl Drop for MessagePipeline {
     }
 }
 
-/// Divides the files into jobs, each with rows of its own.
-fn divide_files(files: Vec<MailFile>, first_row: u32, options: &MailSyncOptions) -> Vec<ReadJob> {
-    let first_size = FIRST_JOB_MESSAGES.min(options.batch_messages.max(1));
-    let (mut jobs, mut size, mut row) = (Vec::new(), first_size, first_row);
-    let mut files = files.into_iter();
-    loop {
-        let batch: Vec<MailFile> = files.by_ref().take(size).collect();
-        if batch.is_empty() {
-            return jobs;
+/// Files that are to be read, in a fifth of the memory of a [`MailFile`] each.
+struct FileQueue {
+    directories: Vec<Vec<u8>>,
+    /// The names, one after the other.
+    names: Vec<u8>,
+    files: Vec<QueuedFile>,
+    /// The number of files that were taken.
+    taken: usize,
+}
+
+/// A file of a queue.
+struct QueuedFile {
+    inode: u64,
+    /// The end of its name.
+    name_end: usize,
+    directory: u32,
+    flags: MaildirFlags,
+}
+
+impl FileQueue {
+    fn new(files: Vec<MailFile>) -> FileQueue {
+        let mut numbers: HashMap<Vec<u8>, u32> = HashMap::new();
+        let mut queue = FileQueue {
+            directories: Vec::new(),
+            names: Vec::with_capacity(files.iter().map(|file| file.name.len()).sum()),
+            files: Vec::with_capacity(files.len()),
+            taken: 0,
+        };
+        for MailFile { directory, name, inode, flags, .. } in files {
+            queue.names.extend_from_slice(&name);
+            let next = u32::try_from(queue.directories.len()).unwrap_or(u32::MAX);
+            let directory = *numbers.entry(directory).or_insert_with_key(|directory| {
+                queue.directories.push(directory.clone());
+                next
+            });
+            let name_end = queue.names.len();
+            queue.files.push(QueuedFile { inode, name_end, directory, flags });
         }
-        let count = u32::try_from(batch.len()).unwrap_or(u32::MAX);
-        jobs.push(ReadJob { files: batch, first_row: row });
-        row = row.saturating_add(count);
-        size = (size * 2).min(JOB_MESSAGES);
+        queue
+    }
+
+    /// Takes the next files, at most so many.
+    fn take(&mut self, count: usize) -> Vec<MailFile> {
+        let end = self.taken.saturating_add(count).min(self.files.len());
+        let before = self.taken.checked_sub(1).and_then(|before| self.files.get(before));
+        let mut start = before.map_or(0, |file| file.name_end);
+        let mut taken = Vec::with_capacity(end - self.taken);
+        for file in self.files.get(self.taken..end).unwrap_or_default() {
+            let name = self.names.get(start..file.name_end).unwrap_or_default().to_vec();
+            let directory = self.directories.get(file.directory as usize);
+            start = file.name_end;
+            taken.push(MailFile {
+                directory: directory.cloned().unwrap_or_default(),
+                name,
+                inode: file.inode,
+                flags: file.flags,
+                // It is looked at when it is read.
+                state: MailFileState::default(),
+            });
+        }
+        self.taken = end;
+        taken
     }
 }
 

@@ -6,8 +6,9 @@
 //! prepare the next ones. Words without a message are never found. Few messages are written with
 //! their words, in one transaction.
 //!
-//! The first segment is small, so that the newest messages are found at once; the size doubles
-//! until the words take [`MAX_SEGMENT_BYTES`] in memory.
+//! The first segment of many messages is small, so that the newest ones are found at once; the size
+//! doubles until the words take [`MAX_SEGMENT_BYTES`] in memory. Few messages are one segment and
+//! one transaction: a second one would write the same pages again.
 //!
 //! Separate from `message_pipeline`, which reads and parses without the store.
 
@@ -28,10 +29,12 @@ const MAX_SEGMENT_TIME: Duration = Duration::from_secs(5);
 /// The bytes of words and converted texts in memory that make a segment.
 const MAX_SEGMENT_BYTES: usize = 16 << 20;
 /// The bytes of a segment that are written in one transaction.
-const PART_BYTES: usize = 4 << 20;
+const PART_BYTES: usize = 1 << 20;
 /// The most segments that are not merged while messages are added.
 const MAX_WRITING_SEGMENTS: usize = 12;
-/// The most segments of a merge after that: messages that come one by one later need a few more.
+/// The most segments that are left after many messages, and of a merge then: messages that come one
+/// by one later need a few more.
+const MAX_INDEXED_SEGMENTS: usize = 8;
 const MAX_FINAL_SEGMENTS: usize = 5;
 /// The bytes of words that are merged in one transaction.
 const MERGED_BYTES_PER_STEP: i64 = 4 << 20;
@@ -64,12 +67,18 @@ struct UnwrittenMessages {
 }
 
 impl MessageWriter {
-    /// Creates a writer that writes this many messages in one transaction.
-    pub(super) fn new(batch_messages: usize) -> MessageWriter {
+    /// Creates a writer of this many messages that writes at most `batch_messages` in one
+    /// transaction.
+    pub(super) fn new(messages: usize, batch_messages: usize) -> MessageWriter {
         let batch_messages = batch_messages.max(1);
+        let is_small = messages <= batch_messages;
         MessageWriter {
             batch_messages,
-            segment_messages: FIRST_SEGMENT_MESSAGES.min(batch_messages),
+            segment_messages: if is_small {
+                batch_messages
+            } else {
+                FIRST_SEGMENT_MESSAGES.min(batch_messages)
+            },
             words: new_segment_words(),
             begun: Vec::new(),
             begun_at: Instant::now(),
@@ -110,9 +119,10 @@ impl MessageWriter {
 
     /// Merges the words until few segments are left, or the user interrupts it.
     pub(super) fn merge_segments(&self, sync: &mut MailSync<'_>) -> Result<(), Error> {
-        let mut most = MAX_RESTING_SEGMENTS;
+        let is_small = self.done <= self.batch_messages;
+        let mut most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_INDEXED_SEGMENTS };
         while !(sync.is_cancelled)() && sync.store.merge_words(most, MERGED_BYTES_PER_STEP)? {
-            most = MAX_FINAL_SEGMENTS;
+            most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_FINAL_SEGMENTS };
         }
         Ok(())
     }

@@ -184,7 +184,7 @@ pub use crate::sort_reader::{PositionVisitor, SortIndex};
 pub use crate::sort_writer::{compact_level_zero, write_position_changes};
 pub use crate::term::OVERSIZED_ITEMS_TERM;
 pub use crate::term_dictionary::{TermDictionary, WordPart};
-pub use crate::term_dictionary_merge::{merge_dictionary_step, rebuild_dictionary};
+pub use crate::term_dictionary_merge::{DictionaryRebuild, merge_dictionary_step};
 pub use crate::word_block::MAX_WORD_BYTES;
 pub use crate::word_buffer::{WordBatch, WordBuffer};
 pub use crate::word_cursor::WordCursor;

@@ -14,10 +14,12 @@
 use crate::block::BLOCK_BYTES;
 use crate::segment::corruption;
 use crate::segment_storage::{IndexId, ReadSegments, Segment};
+use crate::term::prefix_key;
 use crate::word_block::FullBlocks;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// The byte behind each word.
 const END_OF_WORD: u8 = 0;
@@ -164,6 +166,8 @@ pub(crate) struct DictionaryInput {
     block: Vec<u8>,
     /// The current word.
     word: std::ops::Range<usize>,
+    /// See [`prefix_key`].
+    word_prefix: u64,
     pub(crate) is_ended: bool,
 }
 
@@ -178,6 +182,7 @@ impl DictionaryInput {
             segment,
             block: Vec::new(),
             word: 0..0,
+            word_prefix: 0,
             is_ended: false,
         };
         input.load_block(pages)?;
@@ -190,6 +195,13 @@ impl DictionaryInput {
     /// Returns the current word.
     pub(crate) fn word(&self) -> &[u8] {
         self.block.get(self.word.clone()).unwrap_or_default()
+    }
+
+    /// Compares the current words.
+    #[inline]
+    pub(crate) fn compare(&self, other: &DictionaryInput) -> Ordering {
+        let order = self.word_prefix.cmp(&other.word_prefix);
+        order.then_with(|| self.word().cmp(other.word()))
     }
 
     /// Advances to the next word. Returns the number of bytes that were read.
@@ -207,6 +219,7 @@ impl DictionaryInput {
     fn read_word(&mut self, start: usize) -> Option<()> {
         let length = memchr(END_OF_WORD, self.block.get(start..)?)?;
         self.word = start..start + length;
+        self.word_prefix = prefix_key(self.word());
         Some(())
     }
 

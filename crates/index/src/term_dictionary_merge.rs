@@ -37,36 +37,127 @@ pub fn merge_dictionary_step<P: WriteSegments>(
     Ok(has_merges || choose(&segments).is_some())
 }
 
-/// Replaces a dictionary by one of the terms of a word index that begin with a byte, without it.
-///
-/// # Errors
-/// Errors of the storage, and malformed blocks.
-pub fn rebuild_dictionary<P: WriteSegments>(
-    pages: &P,
-    words: IndexId,
-    index: IndexId,
+/// The replacement of a dictionary by one of the terms of a word index that begin with a byte,
+/// without it. Nothing else writes the two indexes between its steps. If it is interrupted, words
+/// are in two segments, as they may be anyway.
+#[derive(Debug)]
+pub struct DictionaryRebuild {
     first_byte: u8,
-) -> Result<(), P::Error> {
-    pages.segments(index)?.iter().try_for_each(|segment| pages.delete_segment(segment))?;
-    let mut terms: BTreeSet<Vec<u8>> = BTreeSet::new();
-    WordIndex::open(pages, words)?.for_each_term(&[first_byte], &mut |term, _| {
-        let word = term.strip_prefix(&[first_byte]);
-        terms.extend(word.filter(|word| !terms.contains(*word)).map(<[u8]>::to_vec));
-        word.is_some()
-    })?;
-    if terms.is_empty() {
-        return Ok(());
+    /// The segments that are replaced; `None`: no step was made.
+    former: Option<Vec<Segment>>,
+    target: Option<SegmentId>,
+    /// The last word that was written.
+    last_word: Vec<u8>,
+    is_written: bool,
+}
+
+impl DictionaryRebuild {
+    /// Begins a dictionary of the terms with this first byte.
+    #[must_use]
+    pub fn new(first_byte: u8) -> DictionaryRebuild {
+        DictionaryRebuild {
+            first_byte,
+            former: None,
+            target: None,
+            last_word: Vec::new(),
+            is_written: false,
+        }
     }
-    let max_seq = pages.segments(words)?.last().map_or(0, |last| last.max_seq);
-    let mut appender = BlockAppender::new(pages, pages.create_segment(index, max_seq, false)?, 0);
-    let mut builder = DictionaryBuilder::default();
-    for term in &terms {
-        builder.add(term);
+
+    /// Writes about `budget_bytes` of the words, or deletes a former segment. Returns whether there
+    /// is more to do.
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn step<P: WriteSegments>(
+        &mut self,
+        pages: &P,
+        words: IndexId,
+        index: IndexId,
+        budget_bytes: usize,
+    ) -> Result<bool, P::Error> {
+        if self.former.is_none() {
+            self.former = Some(pages.segments(index)?);
+        }
+        if !self.is_written {
+            let next = self.read_words(pages, words, budget_bytes)?;
+            if !next.is_empty() {
+                self.write_words(pages, words, index, &next)?;
+            }
+            return Ok(true);
+        }
+        if let Some(segment) = self.former.as_mut().and_then(Vec::pop) {
+            pages.delete_segment(&segment)?;
+        }
+        Ok(self.former.as_ref().is_some_and(|rest| !rest.is_empty()))
+    }
+
+    /// Reads the next words of all segments of the word index.
+    fn read_words<P: WriteSegments>(
+        &mut self,
+        pages: &P,
+        words: IndexId,
+        budget_bytes: usize,
+    ) -> Result<BTreeSet<Vec<u8>>, P::Error> {
+        let from = [&[self.first_byte], self.last_word.as_slice()].concat();
+        let mut found = BTreeSet::new();
+        // The words of one segment, and the last word up to which those of all were read.
+        let (mut read, mut previous, mut end) = (0, Vec::new(), None::<Vec<u8>>);
+        WordIndex::open(pages, words)?.for_each_term(&from, &mut |term, _| {
+            let Some(word) = term.strip_prefix(&[self.first_byte]) else { return false };
+            if word < previous.as_slice() {
+                read = 0;
+            }
+            previous.clear();
+            previous.extend_from_slice(word);
+            if word > self.last_word.as_slice() {
+                read += word.len() + 1;
+                found.insert(word.to_vec());
+            }
+            if read < budget_bytes {
+                return true;
+            }
+            let is_less = end.as_ref().is_none_or(|end| word < end.as_slice());
+            if is_less {
+                end = Some(word.to_vec());
+            }
+            false
+        })?;
+        match end {
+            Some(end) => found.retain(|word| *word <= end),
+            None => self.is_written = true,
+        }
+        Ok(found)
+    }
+
+    fn write_words<P: WriteSegments>(
+        &mut self,
+        pages: &P,
+        words: IndexId,
+        index: IndexId,
+        next: &BTreeSet<Vec<u8>>,
+    ) -> Result<(), P::Error> {
+        let target = match self.target {
+            Some(target) => target,
+            None => {
+                let max_seq = pages.segments(words)?.last().map_or(0, |last| last.max_seq);
+                *self.target.insert(pages.create_segment(index, max_seq, false)?)
+            }
+        };
+        let mut appender = BlockAppender::new(pages, target, pages.end(target)?);
+        let mut builder = DictionaryBuilder::default();
+        for word in next {
+            builder.add(word);
+            write_full_blocks(&mut builder, &mut appender)?;
+        }
+        builder.finish_block();
         write_full_blocks(&mut builder, &mut appender)?;
+        appender.finish()?;
+        if let Some(last) = next.last() {
+            self.last_word.clone_from(last);
+        }
+        Ok(())
     }
-    builder.finish_block();
-    write_full_blocks(&mut builder, &mut appender)?;
-    appender.finish().map(drop)
 }
 
 /// Moves words of one merge, about `budget_bytes`. Returns the number of bytes that were read.
@@ -108,7 +199,7 @@ fn step<P: WriteSegments>(
 /// Returns the input with the least word; `None` if all have ended.
 fn least_input(inputs: &mut [DictionaryInput]) -> Option<&mut DictionaryInput> {
     let open = inputs.iter_mut().filter(|input| !input.is_ended);
-    open.min_by(|a, b| a.word().cmp(b.word()))
+    open.min_by(|a, b| a.compare(b))
 }
 
 /// Deletes the blocks of an input that have been read if they are at least `min_count`.

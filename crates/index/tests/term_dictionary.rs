@@ -2,13 +2,14 @@
 
 use crate::memory_pages::MemoryPages;
 use larder_index::{
-    CorruptBlock, IndexId, SegmentWords, TermDictionary, WordBuffer, WordPart,
+    CorruptBlock, DictionaryRebuild, IndexId, SegmentWords, TermDictionary, WordBuffer, WordPart,
     merge_dictionary_step,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 const DICTIONARY: IndexId = IndexId(9);
+const WORDS: IndexId = IndexId(10);
 
 #[derive(Default)]
 struct DictionaryTester {
@@ -29,7 +30,9 @@ impl DictionaryTester {
         }
         let mut words = SegmentWords::new(Some(b'w'));
         words.add(buffer.take_batch());
-        words.encode().write_dictionary(&self.pages, DICTIONARY, None).unwrap();
+        let encoded = words.encode();
+        encoded.write(&self.pages, WORDS, None).unwrap();
+        encoded.write_dictionary(&self.pages, DICTIONARY, None).unwrap();
         self.pages.check();
     }
 
@@ -80,20 +83,33 @@ proptest! {
         while merge_dictionary_step(&tester.pages, DICTIONARY, 8, i64::MAX).unwrap() {}
         tester.pages.check();
         tester.check(&part);
+        // All steps read the same words, whatever their size.
+        for budget in [40, 4000, usize::MAX] {
+            let mut rebuild = DictionaryRebuild::new(b'w');
+            let mut steps = 0;
+            while rebuild.step(&tester.pages, WORDS, DICTIONARY, budget).unwrap() {
+                steps += 1;
+                if steps % 64 == 1 {
+                    tester.check(&part);
+                }
+            }
+            tester.pages.check();
+            tester.check(&part);
+        }
     }
 }
 
 #[test]
 fn a_word_of_all_batches_is_written_once() {
     let mut tester = DictionaryTester::default();
-    for number in 0..8 {
+    for number in 0..10 {
         tester.write(&["same".into(), format!("word{number}")]);
     }
     while merge_dictionary_step(&tester.pages, DICTIONARY, 8, 1).unwrap() {}
     let mut words = Vec::new();
     let dictionary = TermDictionary::open(&tester.pages, DICTIONARY).unwrap();
     dictionary.for_each_word(WordPart::Any, &mut |word| words.push(word.to_vec())).unwrap();
-    assert_eq!(words.len(), 9);
+    assert_eq!(words.len(), 11);
 }
 
 #[test]

@@ -13,9 +13,7 @@ use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::lock::WorkLock;
-use crate::mail::batch::{
-    BegunWordSegments, erase_removed_words_step, merge_words_step, write_words_ahead,
-};
+use crate::mail::batch::{BegunWordSegments, WordErasure, merge_words_step, write_words_ahead};
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM;
@@ -27,7 +25,7 @@ use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq};
 use larder_extract::{Extractor, IndexConfig, IndexDocument};
-use larder_index::{EncodedSegment, FullWordMerge, SegmentBuffer};
+use larder_index::{EncodedSegment, SegmentBuffer};
 use rusqlite::OptionalExtension as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -87,11 +85,8 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn erase_removed_words(&mut self) -> Result<()> {
-        let mut merge = FullWordMerge::default();
-        while self
-            .step_words(&mut |tx| erase_removed_words_step(tx, &mut merge, MERGE_STEP_BYTES))?
-        {
-        }
+        let mut erasure = WordErasure::new();
+        while self.step_words(&mut |tx| erasure.step(tx, MERGE_STEP_BYTES))? {}
         Ok(())
     }
 

@@ -19,8 +19,8 @@ use larder_format::commit::Commit;
 use larder_format::maildir_name::MaildirFlags;
 use larder_format::message::MessagePart;
 use larder_index::{
-    EncodedSegment, FullWordMerge, MAX_RESTING_SEGMENTS, SegmentId, SegmentWords, WordBatch,
-    WordBuffer, WordIndex,
+    DictionaryRebuild, EncodedSegment, FullWordMerge, MAX_RESTING_SEGMENTS, SegmentId,
+    SegmentWords, WordBatch, WordBuffer, WordIndex,
 };
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -371,29 +371,42 @@ pub(crate) fn merge_words_step(
     Ok(has_more_words || has_more_dictionary)
 }
 
-/// Moves about `budget_bytes` towards words of current messages only, and then the dictionary of
-/// them. Returns whether there is more to do.
-pub(crate) fn erase_removed_words_step(
-    tx: &WriteTransaction<'_>,
-    merge: &mut FullWordMerge,
-    budget_bytes: i64,
-) -> DatabaseResult<bool> {
-    let pages = IndexTableWriter::new(tx);
-    let mut rows = MessageRows::new(tx)?;
-    // No synchronisation runs: words without a message were left by one that was killed.
-    let words_end = find_meta_number(tx, WORDS_END_KEY)?.unwrap_or_default();
-    rows.last_row = rows.last_row.max(words_end - 1);
-    let has_more = merge.step(&pages, WORD_INDEX, budget_bytes, &mut |row| rows.is_gone(row))?;
-    rows.finish()?;
-    if !has_more {
-        larder_index::rebuild_dictionary(
-            &pages,
-            WORD_INDEX,
-            WORD_DICTIONARY,
-            MessageTermField::Text as u8,
-        )?;
+/// The erasure of the words of removed messages, in steps.
+pub(crate) struct WordErasure {
+    merge: FullWordMerge,
+    /// The dictionary is made anew when the words are merged.
+    dictionary: DictionaryRebuild,
+}
+
+impl WordErasure {
+    pub(crate) fn new() -> WordErasure {
+        WordErasure {
+            merge: FullWordMerge::default(),
+            dictionary: DictionaryRebuild::new(MessageTermField::Text as u8),
+        }
     }
-    Ok(has_more)
+
+    /// Moves about `budget_bytes` towards words of current messages only, and then towards a
+    /// dictionary of them. Returns whether there is more to do.
+    pub(crate) fn step(
+        &mut self,
+        tx: &WriteTransaction<'_>,
+        budget_bytes: i64,
+    ) -> DatabaseResult<bool> {
+        let pages = IndexTableWriter::new(tx);
+        let mut rows = MessageRows::new(tx)?;
+        // No synchronisation runs: words without a message were left by one that was killed.
+        let words_end = find_meta_number(tx, WORDS_END_KEY)?.unwrap_or_default();
+        rows.last_row = rows.last_row.max(words_end - 1);
+        let is_gone = &mut |row| rows.is_gone(row);
+        if self.merge.step(&pages, WORD_INDEX, budget_bytes, is_gone)? {
+            rows.finish()?;
+            return Ok(true);
+        }
+        rows.finish()?;
+        let budget_bytes = usize::try_from(budget_bytes).unwrap_or_default();
+        self.dictionary.step(&pages, WORD_INDEX, WORD_DICTIONARY, budget_bytes)
+    }
 }
 
 /// Tells rows of messages from those of removed ones, and of files that are copies.

@@ -202,14 +202,7 @@ impl WordMergeInput {
         let mut read = 0;
         while !self.is_ended {
             if self.count > 0 {
-                let mut rows = mem::take(&mut self.rows);
-                rows.clear();
-                self.entry()
-                    .and_then(|entry| entry.decode_rows(&mut rows))
-                    .map_err(P::corruption)?;
-                let has_dropped = rows.iter().any(|row| filter(*row));
-                self.rows = rows;
-                if !has_dropped {
+                if !self.has_dropped_row(filter).map_err(P::corruption)? {
                     break;
                 }
                 self.decode_before(0).map_err(P::corruption)?;
@@ -225,6 +218,20 @@ impl WordMergeInput {
             read += self.read_entry(pages)?;
         }
         Ok(read)
+    }
+
+    /// Returns whether any row of the current entry is dropped.
+    fn has_dropped_row(&mut self, filter: &mut RowFilter<'_>) -> Result<bool, CorruptBlock> {
+        // Most entries of small segments have one row.
+        if self.count == 1 {
+            return Ok(filter(self.first_row));
+        }
+        let mut rows = mem::take(&mut self.rows);
+        rows.clear();
+        self.entry()?.decode_rows(&mut rows)?;
+        let has_dropped = rows.iter().any(|row| filter(*row));
+        self.rows = rows;
+        Ok(has_dropped)
     }
 
     /// Reads the next entry. Returns the number of bytes that were read.

@@ -43,6 +43,8 @@ const STATEMENT_CACHE_CAPACITY: usize = 256;
 /// between two checkpoints need less, so commits rarely extend the file; extending it costs a
 /// second write.
 const WAL_LIMIT_BYTES: i64 = 5 << 20;
+/// The same for a store that can be made again, whose log is longer (`WalLimits`).
+const INDEX_WAL_LIMIT_BYTES: i64 = 40 << 20;
 
 /// Refuses a version of SQLite that can damage a store. The bundled version is new enough, but
 /// another version may be linked in its place.
@@ -249,13 +251,14 @@ impl WriteConnection {
         conn.pragma_update(None, "cache_size", WRITE_CACHE_KIB)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
         // A power cut may take the last commits of a store that can be made again.
-        self.set_sync_mode(match store_file {
-            StoreFile::Data => SyncMode::Full,
-            StoreFile::Index | StoreFile::Commits => SyncMode::Normal,
-        })?;
+        let (sync_mode, wal_limit_bytes) = match store_file {
+            StoreFile::Data => (SyncMode::Full, WAL_LIMIT_BYTES),
+            StoreFile::Index | StoreFile::Commits => (SyncMode::Normal, INDEX_WAL_LIMIT_BYTES),
+        };
+        self.set_sync_mode(sync_mode)?;
         // SQLite would checkpoint within the commit, while others wait for our lock.
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
-        conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)
+        conn.pragma_update(None, "journal_size_limit", wal_limit_bytes)
     }
 
     /// Sets how far commits and checkpoints wait for the disk. For callers that are in no

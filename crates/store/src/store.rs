@@ -35,6 +35,9 @@ struct WalLimits {
     /// A writer checkpoints, after it has released the lock, if the log has this many pages that
     /// are not in the database yet.
     checkpoint_pages: i64,
+    /// The same after a small commit: a checkpoint that is as long as a commit of thousands of
+    /// pages would delay one of a single message.
+    small_checkpoint_pages: i64,
     /// SQLite begins the log anew when no reader uses it. If readers or writers follow each other
     /// so fast that this never happens, the log grows; from this size on, a writer waits under the
     /// lock until all readers have left it. New readers then read the database only.
@@ -44,16 +47,34 @@ struct WalLimits {
 impl WalLimits {
     /// Returns the limits of a store: 4 and 10 MB for what exists nowhere else. The index of mail
     /// is written in large batches with random keys, of which each changes the same pages again, so
-    /// that a longer log writes them to the database less often: 32 and 40 MB.
+    /// that a longer log writes them to the database less often: 32 and 40 MB, and 8 MB while
+    /// messages come one by one.
     fn from_store_file(store_file: StoreFile) -> WalLimits {
         match store_file {
-            StoreFile::Data => WalLimits { checkpoint_pages: 1 << 10, restart_pages: 5 << 9 },
-            StoreFile::Index | StoreFile::Commits => {
-                WalLimits { checkpoint_pages: 8 << 10, restart_pages: 10 << 10 }
-            }
+            StoreFile::Data => WalLimits {
+                checkpoint_pages: 1 << 10,
+                small_checkpoint_pages: 1 << 10,
+                restart_pages: 5 << 9,
+            },
+            StoreFile::Index | StoreFile::Commits => WalLimits {
+                checkpoint_pages: 8 << 10,
+                small_checkpoint_pages: 2 << 10,
+                restart_pages: 10 << 10,
+            },
+        }
+    }
+
+    /// Returns the number of pages to checkpoint at after a commit of so many pages.
+    fn checkpoint_pages_after(self, commit_pages: i64) -> i64 {
+        match commit_pages <= SMALL_COMMIT_PAGES {
+            true => self.small_checkpoint_pages,
+            false => self.checkpoint_pages,
         }
     }
 }
+
+/// The most pages of a small commit.
+const SMALL_COMMIT_PAGES: i64 = 128;
 
 /// After a vain attempt, the log has to grow by this before the next one.
 const WAL_RESTART_RETRY_PAGES: i64 = 1 << 8;
@@ -114,6 +135,8 @@ pub struct Store {
     file_id: Option<(u64, u64)>,
     /// The size of the write-ahead log from which on it is begun anew.
     wal_restart_pages: Cell<i64>,
+    /// The pages of the log after the last write of this store.
+    wal_pages: Cell<i64>,
     wal_limits: WalLimits,
     pub(crate) sync_mode: SyncMode,
     pub(crate) last_commit: LastCommit,
@@ -201,6 +224,7 @@ impl Store {
             combined_schedules: CombinedSchedules::default(),
             file_id,
             wal_restart_pages: Cell::new(wal_limits.restart_pages),
+            wal_pages: Cell::new(0),
             wal_limits,
             sync_mode: options.sync_mode,
             last_commit: options.last_commit.clone(),
@@ -254,6 +278,7 @@ impl Store {
             _write_lock: access.write_lock,
             recovered_copy: None,
             wal_restart_pages: Cell::new(wal_limits.restart_pages),
+            wal_pages: Cell::new(0),
             wal_limits,
             sync_mode: options.sync_mode,
             last_commit: options.last_commit.clone(),
@@ -377,6 +402,7 @@ impl Store {
     /// during the checkpoint, unless the log has to be begun anew.
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
         let log = self.conn.wal_pages();
+        let former_pages = self.wal_pages.replace(log.all);
         if log.all >= self.wal_restart_pages.get() {
             let has_restarted = self.conn.restart_wal(WAL_READER_PATIENCE);
             // A reader that stays is not waited for after each batch.
@@ -384,7 +410,10 @@ impl Store {
             self.wal_restart_pages.set(again.max(self.wal_limits.restart_pages));
             return;
         }
-        let WalLimits { checkpoint_pages, restart_pages } = self.wal_limits;
+        let restart_pages = self.wal_limits.restart_pages;
+        // A log that became shorter was begun anew.
+        let commit_pages = if log.all < former_pages { log.all } else { log.all - former_pages };
+        let checkpoint_pages = self.wal_limits.checkpoint_pages_after(commit_pages);
         if log.backlog() >= restart_pages {
             self.conn.checkpoint();
         }

@@ -60,6 +60,33 @@ fn a_message_has_the_values_of_the_copy_with_the_earliest_date() {
     }
 }
 
+/// The files of a message are read once for a batch, not for each change of one.
+#[test]
+fn a_message_with_many_copies_has_the_states_of_all() {
+    let mut mailbox = Mailbox::new();
+    for number in 0..300 {
+        let flags = if number == 299 { "F" } else { "S" };
+        mailbox.write(format!("cur/{number}.host:2,{flags}"), message("m1", "note", "walrus"));
+    }
+    mailbox.sync();
+    assert_eq!(mailbox.find("flag:flagged flag:seen"), ["m1"]);
+    let path = |name: &str| mailbox.root().join("cur").join(name);
+    fs::rename(path("0.host:2,S"), path("0.host:2,RS")).unwrap();
+    fs::remove_file(path("299.host:2,F")).unwrap();
+    for number in 100..200 {
+        fs::remove_file(path(&format!("{number}.host:2,S"))).unwrap();
+    }
+    let report = mailbox.sync();
+    assert_eq!((counts(&report), report.reread_files), ((0, 1, 101), 0));
+    assert_eq!(mailbox.find("flag:replied not flag:flagged"), ["m1"]);
+    assert_same_as_fresh(&mailbox);
+    fs::remove_dir_all(mailbox.root().join("cur")).unwrap();
+    fs::create_dir(mailbox.root().join("cur")).unwrap();
+    mailbox.sync();
+    assert!(indexed_messages(&mailbox.store).is_empty());
+    check(&mailbox.store);
+}
+
 /// The addresses of the user are one of the rules by which messages are read.
 #[test]
 fn other_rules_read_all_files_again() {

@@ -30,7 +30,8 @@ use crate::{CollectionType, Kind};
 use larder_extract::message_flags::MessageFlags;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use rusqlite::OptionalExtension as _;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::mem;
 
 /// The nanoseconds of a second.
 const NANOSECONDS: i64 = 1_000_000_000;
@@ -73,6 +74,11 @@ pub(super) struct MailWriter<'w, 'a> {
     pub(super) conversions: ConversionWriter,
     directories: HashMap<Vec<u8>, DirectoryRow>,
     departures: ThreadDepartures,
+    /// The messages that get the states of their files when the batch ends: one with many files
+    /// would be read for each of them.
+    unsettled: BTreeSet<ItemRow>,
+    /// The least ranks of the files of messages that were looked up, see `least_rank`.
+    pub(super) least_ranks: HashMap<ItemRow, Option<i64>>,
     /// The row before which messages were read with other rules.
     pub(super) outdated_end: i64,
 }
@@ -121,12 +127,17 @@ impl<'w, 'a> MailWriter<'w, 'a> {
             conversions: ConversionWriter::default(),
             directories: HashMap::new(),
             departures: ThreadDepartures::default(),
+            unsettled: BTreeSet::new(),
+            least_ranks: HashMap::new(),
             outdated_end,
         })
     }
 
     /// Writes what was collected: columns, labels and threads, with their before-image.
-    pub(super) fn finish(self) -> Result<(), ApplyError> {
+    pub(super) fn finish(mut self) -> Result<(), ApplyError> {
+        for item in mem::take(&mut self.unsettled) {
+            self.write_states(item)?;
+        }
         let MailWriter { batch, mut columns, labels, conversions, departures, .. } = self;
         let tx = batch.tx;
         conversions.finish(tx)?;
@@ -222,6 +233,7 @@ impl MailWriter<'_, '_> {
             if let FoundMessage::Copy(item) = found
                 && item == known.item
             {
+                self.least_ranks.remove(&item);
                 self.insert_file(directory, file, item, Some(message.rank))?;
                 self.batch.has_unnumbered_changes = true;
                 return self.settle_copy(item, directory, &file.name, message);
@@ -366,7 +378,7 @@ impl MailWriter<'_, '_> {
     }
 
     fn insert_file(
-        &self,
+        &mut self,
         directory: DirectoryRow,
         file: &MailFile,
         item: ItemRow,
@@ -380,18 +392,29 @@ impl MailWriter<'_, '_> {
                 "INSERT OR REPLACE INTO mail_file VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute((directory.id, &file.name, inode, item, size, modified, changed, rank))?;
+        if let Some(least) = self.least_ranks.get_mut(&item) {
+            *least = (*least).into_iter().chain(rank).min();
+        }
         Ok(())
     }
 
-    pub(super) fn flags(&mut self, item: ItemRow) -> DatabaseResult<MessageFlags> {
+    fn flags(&mut self, item: ItemRow) -> DatabaseResult<MessageFlags> {
         let value = self.columns.value(self.batch.tx, MailColumn::Flags, row_number(item)?)?;
         Ok(MessageFlags::from_bits(u16::try_from(value).unwrap_or_default()))
     }
 
-    /// Gives a message the states of its files, and records the change.
+    /// Gives a message the states of its files when the batch ends, and records the change.
     pub(super) fn update_states(&mut self, item: ItemRow) -> Result<(), ApplyError> {
-        self.write_states(item)?;
+        self.unsettled.insert(item);
         self.touch_item(item)
+    }
+
+    /// Returns the flags of a message, with those of its files.
+    pub(super) fn settled_flags(&mut self, item: ItemRow) -> Result<MessageFlags, ApplyError> {
+        if self.unsettled.remove(&item) {
+            self.write_states(item)?;
+        }
+        Ok(self.flags(item)?)
     }
 
     /// Gives a message the flags of its files, beside those of its content, and the newest time of
@@ -490,6 +513,7 @@ impl MailWriter<'_, '_> {
         let tx = self.batch.tx;
         tx.prepare_cached("DELETE FROM mail_file WHERE directory = ?1 AND name = ?2")?
             .execute((directory.id, name))?;
+        self.settle_least_rank(item)?;
         self.update_folder(item, directory.folder)?;
         let has_files: bool = tx
             .prepare_cached("SELECT EXISTS(SELECT 1 FROM mail_file WHERE item = ?1)")?
@@ -515,6 +539,8 @@ impl MailWriter<'_, '_> {
         for column in columns {
             self.columns.set_value(tx, column, row, 0)?;
         }
+        self.unsettled.remove(&item);
+        self.least_ranks.remove(&item);
         self.departures.leave(tx, &mut self.columns, row)?;
         delete_collision(tx, item)?;
         tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item])?;

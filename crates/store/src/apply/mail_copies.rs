@@ -43,6 +43,7 @@ impl MailWriter<'_, '_> {
              directory IN (SELECT id FROM mail_directory WHERE collection = ?1)",
         )?
         .execute((self.collection.id, self.outdated_end))?;
+        self.least_ranks.clear();
         let has_outdated: bool = tx
             .prepare_cached(
                 "SELECT EXISTS(SELECT 1 FROM mail_file WHERE item < ?1 AND rank IS NOT NULL)",
@@ -62,6 +63,7 @@ impl MailWriter<'_, '_> {
             .tx
             .prepare_cached("UPDATE mail_file SET rank = NULL WHERE directory = ?1 AND name = ?2")?
             .execute((directory, name))?;
+        self.least_ranks.clear();
         self.batch.has_unnumbered_changes = true;
         Ok(())
     }
@@ -89,6 +91,7 @@ impl MailWriter<'_, '_> {
                      WHERE item = ?1 AND NOT (directory = ?2 AND name = ?3)",
                 )?
                 .execute((new, directory.id, name))?;
+            self.least_ranks.remove(&new);
             return Ok(());
         }
         let least = self.least_rank(item)?;
@@ -118,10 +121,27 @@ impl MailWriter<'_, '_> {
         Ok(MessageSummary::copy_rank_of(summary))
     }
 
-    /// Returns the least rank of the files of a message; `None`: all are to be read again.
-    fn least_rank(&self, item: ItemRow) -> Result<Option<i64>, ApplyError> {
+    /// Returns the least rank of the files of a message; `None`: all are to be read again. It is
+    /// kept until the batch ends: a message may have thousands of files.
+    fn least_rank(&mut self, item: ItemRow) -> Result<Option<i64>, ApplyError> {
+        if let Some(known) = self.least_ranks.get(&item) {
+            return Ok(*known);
+        }
         let sql = "SELECT min(rank) FROM mail_file WHERE item = ?1";
-        Ok(self.batch.tx.prepare_cached(sql)?.query_row([item], |row| row.get(0))?)
+        let least = self.batch.tx.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
+        self.least_ranks.insert(item, least);
+        Ok(least)
+    }
+
+    /// Forgets the least rank of the files of a message, one of which was deleted, unless another
+    /// one has it.
+    pub(super) fn settle_least_rank(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        let Some(Some(least)) = self.least_ranks.get(&item) else { return Ok(()) };
+        let sql = "SELECT EXISTS(SELECT 1 FROM mail_file WHERE item = ?1 AND rank = ?2)";
+        if !self.batch.tx.prepare_cached(sql)?.query_row((item, least), |row| row.get(0))? {
+            self.least_ranks.remove(&item);
+        }
+        Ok(())
     }
 
     /// Marks the file with the least rank to be read again.
@@ -163,6 +183,7 @@ impl MailWriter<'_, '_> {
         self.mark_reread(item, new)?;
         tx.prepare_cached("UPDATE mail_file SET item = ?2 WHERE item = ?1")?
             .execute((item, new))?;
+        self.least_ranks.remove(&new);
         for folder in folders {
             let set = MailSet::Folder(folder);
             self.columns.set_member(tx, set, row_number(item)?, false)?;

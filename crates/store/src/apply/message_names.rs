@@ -94,7 +94,7 @@ impl MailWriter<'_, '_> {
                 .prepare_cached("SELECT collection FROM item WHERE id = ?1")?
                 .query_row([item], |row| row.get(0))?;
             let is_draft = collection == self.collection.id
-                && self.flags(item)?.contains(MessageFlag::Draft)
+                && self.settled_flags(item)?.contains(MessageFlag::Draft)
                 && self.labels.labels(tx, row)?.is_empty();
             if is_draft {
                 let lookup = self.find_message(message_id)?;

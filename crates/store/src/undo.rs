@@ -15,15 +15,17 @@ use crate::handle::Handle;
 use crate::history::{self, OperationRecord, PURGE_COMMAND};
 use crate::meta::read_meta_number;
 use crate::operation_log;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::OperationId;
 use crate::store::Store;
 use collection_undo::{CollectionPlan, CollectionUndoPlanner};
-use item_undo::{ItemUndoPlanner, UndoStep};
+use item_undo::{ConflictCheck, ItemUndoPlanner, UndoStep};
 pub use item_undo::{UndoConflict, UnreadableVersion};
 use std::mem;
+use std::path::Path;
 
 /// The largest number of changes in one batch of an undo.
-const UNDO_BATCH_CHANGES: usize = 500;
+const UNDO_BATCH_CHANGES: usize = 2000;
 /// The largest number of bytes in one batch of an undo: a batch is read into memory and written at
 /// once.
 const UNDO_BATCH_BYTES: usize = 4 << 20;
@@ -55,6 +57,12 @@ struct PendingUndoBatch {
     bytes: usize,
 }
 
+impl PendingUndoBatch {
+    fn is_full(&self) -> bool {
+        self.changes.len() >= UNDO_BATCH_CHANGES || self.bytes >= UNDO_BATCH_BYTES
+    }
+}
+
 impl Store {
     /// Restores everything that the operation `id` changed, as a new operation that begins at
     /// `started_at_ms`, in milliseconds since 1970. Refuses, and changes nothing, if something
@@ -77,8 +85,7 @@ impl Store {
         let undone = self.find_undoable_operation(id)?;
         let handles = self.item_undo_planner(id).find_touched_items();
         let handles = handles.map_err(sqlite_error_at(&self.path))?;
-        let survey = self.item_undo_planner(id).check_for_conflicts(&handles);
-        let survey = survey.map_err(sqlite_error_at(&self.path))?;
+        let survey = self.check_for_undo_conflicts(id, &handles)?;
         if !survey.conflicts.is_empty() {
             return Ok(UndoReport { conflicts: survey.conflicts, ..UndoReport::default() });
         }
@@ -96,25 +103,13 @@ impl Store {
             self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut report)?;
         }
         let item_count = handles.len() as u64;
-        for handle in handles {
-            let step = self.item_undo_planner(id).plan_step(handle);
-            let step = step.map_err(sqlite_error_at(&self.path))?;
-            // Other writers may write in the meantime, and each of their batches prunes.
-            self.ensure_history_kept(id)?;
-            match step {
-                UndoStep::Skip => {}
-                UndoStep::Erased => report.erased.push(handle),
-                UndoStep::Unreadable(version) => report.unreadable.push(version),
-                UndoStep::Change(item) => {
-                    pending.changes.push(item.change);
-                    pending.handles.push(handle);
-                    pending.bytes += item.bytes;
-                }
-                UndoStep::Conflict(conflict) => report.conflicts.push(conflict),
+        let mut handles = handles.into_iter();
+        loop {
+            self.plan_undo_batch(id, &mut handles, &mut pending, &mut report)?;
+            if !pending.is_full() {
+                break;
             }
-            if pending.changes.len() >= UNDO_BATCH_CHANGES || pending.bytes >= UNDO_BATCH_BYTES {
-                self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut report)?;
-            }
+            self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut report)?;
         }
         if report.unreadable.is_empty() {
             let removals = self.collection_undo_planner(id).plan_removals();
@@ -132,6 +127,48 @@ impl Store {
         report.operation = operation.id();
         self.merge_after_change(item_count);
         Ok(report)
+    }
+
+    /// Finds the conflicts of an undo, in one read transaction: one for each item takes longer than
+    /// to look at it.
+    fn check_for_undo_conflicts(
+        &self,
+        operation: OperationId,
+        handles: &[Handle],
+    ) -> Result<ConflictCheck> {
+        let tx = self.conn.begin_read().map_err(sqlite_error_at(&self.path))?;
+        let planner = ItemUndoPlanner { tx, extractor: &self.extractor, operation };
+        planner.check_for_conflicts(handles).map_err(sqlite_error_at(&self.path))
+    }
+
+    /// Plans the undo of items until a batch is full, in one read transaction.
+    fn plan_undo_batch(
+        &self,
+        operation: OperationId,
+        handles: &mut std::vec::IntoIter<Handle>,
+        pending: &mut PendingUndoBatch,
+        report: &mut UndoReport,
+    ) -> Result<()> {
+        let tx = self.conn.begin_read().map_err(sqlite_error_at(&self.path))?;
+        // Other writers may have written in the meantime, and each of their batches prunes.
+        ensure_history_kept(&tx, operation, &self.path)?;
+        let planner = ItemUndoPlanner { tx, extractor: &self.extractor, operation };
+        while !pending.is_full()
+            && let Some(handle) = handles.next()
+        {
+            match planner.plan_step(handle).map_err(sqlite_error_at(&self.path))? {
+                UndoStep::Skip => {}
+                UndoStep::Erased => report.erased.push(handle),
+                UndoStep::Unreadable(version) => report.unreadable.push(version),
+                UndoStep::Change(item) => {
+                    pending.changes.push(item.change);
+                    pending.handles.push(handle);
+                    pending.bytes += item.bytes;
+                }
+                UndoStep::Conflict(conflict) => report.conflicts.push(conflict),
+            }
+        }
+        Ok(())
     }
 
     fn item_undo_planner(&self, operation: OperationId) -> ItemUndoPlanner<'_> {
@@ -179,23 +216,22 @@ impl Store {
         if operation.verb == PURGE_COMMAND {
             return Err(Error::PurgeNotUndoable { id });
         }
-        self.ensure_history_kept(id)?;
+        ensure_history_kept(&self.autocommit_read(), id, &self.path)?;
         Ok(operation)
     }
+}
 
-    /// Fails if versions that the operation replaced are not in the history: they were pruned, or a
-    /// salvage did not find them.
-    fn ensure_history_kept(&self, id: OperationId) -> Result<()> {
-        let tx = self.autocommit_read();
-        let is_pruned = || -> DatabaseResult<bool> {
-            let sql = "SELECT min(seq) FROM batch WHERE operation = ?1";
-            let first: Option<Seq> = tx.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
-            let oldest = read_meta_number(&tx, "history_from")?;
-            Ok(first.is_some_and(|first| first < oldest))
-        };
-        match is_pruned().map_err(sqlite_error_at(&self.path))? {
-            true => Err(Error::HistoryPruned { id }),
-            false => Ok(()),
-        }
+/// Fails if versions that the operation replaced are not in the history: they were pruned, or a
+/// salvage did not find them.
+fn ensure_history_kept(tx: &ReadTransaction<'_>, id: OperationId, path: &Path) -> Result<()> {
+    let is_pruned = || -> DatabaseResult<bool> {
+        let sql = "SELECT min(seq) FROM batch WHERE operation = ?1";
+        let first: Option<Seq> = tx.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
+        let oldest = read_meta_number(tx, "history_from")?;
+        Ok(first.is_some_and(|first| first < oldest))
+    };
+    match is_pruned().map_err(sqlite_error_at(path))? {
+        true => Err(Error::HistoryPruned { id }),
+        false => Ok(()),
     }
 }

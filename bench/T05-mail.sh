@@ -6,7 +6,8 @@
 # Generates a maildir of N messages (10,000 unless given) and gives each program a copy. Steps: a first index, a run without a
 # change, a run after 1 % of changes (new messages, changed flags, moved and deleted files), one new message, and the queries of
 # the list below, each as a process that prints the newest 50 messages or a count. The floor reads and parses each file once and
-# writes nothing. At the end, queries in one warm process with their goals, and 10,000 messages that come one by one. --keep DIR:
+# writes nothing. Then a tenth of the messages gets a label, which is undone. At the end, queries in one warm process with their
+# goals, and 10,000 messages that come one by one. --keep DIR:
 # keep the maildirs and the results in DIR; a step whose result is there is not run again. The exit code is 1 if a goal is missed:
 # the CPU time of the first index at most 1/16 of mu's and 1/20 of notmuch's, at 100,000 messages.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -113,6 +114,15 @@ search "unread, subject" 'flag:unread subject:report' 'tag:unread subject:report
 search "perf*" 'perf*' 'perf*' LIST
 search "boolean" '(report or invoice) and from:james and not budget' '(report or invoice) and from:james and not budget' LIST
 search "count of the" the the COUNT
+# A tenth of the messages.
+measure larder "label 10 %" 1 "$larder" --quiet edit --query date:2019 --label +bench
+measure larder "undo of it" 1 "$larder" --quiet undo
+case $programs in
+*notmuch*)
+	measure notmuch "label 10 %" 1 notmuch tag +bench -- date:2019
+	measure notmuch "undo of it" 1 notmuch tag -bench -- date:2019
+	;;
+esac
 
 printf '\nin one warm process, CPU ms, least of five, and goal at 100,000 messages\n'
 "$mail" queries "$LARDER_DIR" || true

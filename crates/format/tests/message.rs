@@ -317,6 +317,18 @@ fn plain_message_id(bytes: &[u8]) -> Option<String> {
 }
 
 #[test]
+fn a_picture_with_a_damaged_encoding_is_no_text() {
+    let message = parse(
+        "Subject: x\nContent-Type: multipart/mixed; boundary=a\n\n--a\n\ntext\n--a\n\
+         Content-Type: image/jpeg\nContent-Transfer-Encoding: base64\n\naHR0cA==\n\nCheerio!\n--a--\n",
+    );
+    assert_eq!(message.problems, [MessageProblem::BadTransferEncoding { part: 2 }]);
+    assert_eq!(message.parts[2].role, PartRole::Attachment);
+    assert!(matches!(message.parts[2].content, PartContent::Binary(_)), "{message:?}");
+    assert_eq!(message.body_text(), "text");
+}
+
+#[test]
 fn a_footer_behind_base64_is_text() {
     let message = parse(
         "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n\n\

@@ -138,6 +138,7 @@ impl PartList<'_> {
         }
         let role = match &part.body {
             PartType::Multipart(_) => PartRole::Container,
+            _ if is_mistaken_for_text(part) => PartRole::Attachment,
             PartType::Text(_) | PartType::Html(_) if message.text_body.contains(&id) => {
                 PartRole::Body
             }
@@ -150,6 +151,9 @@ impl PartList<'_> {
             PartType::Multipart(_) => PartContent::Multipart,
             PartType::Message(inner) => {
                 PartContent::Message(Box::new(MessageHeaders::from_parsed(inner)))
+            }
+            _ if is_mistaken_for_text(part) => {
+                PartContent::Binary(decode_source(message, part).into_owned())
             }
             PartType::Text(text) => PartContent::Text(self.text(message, part, text)),
             PartType::Html(html) => PartContent::Html(self.text(message, part, html)),
@@ -257,6 +261,17 @@ impl PartList<'_> {
         }
         places
     }
+}
+
+/// Returns whether the parser took a picture, a program and the like for text, as it does if the
+/// transfer encoding is damaged.
+fn is_mistaken_for_text(part: &mail_parser::MessagePart<'_>) -> bool {
+    let is_other = |value: &mail_parser::ContentType<'_>| {
+        !["text", "message", "multipart"].iter().any(|one| value.ctype().eq_ignore_ascii_case(one))
+    };
+    part.is_encoding_problem
+        && matches!(part.body, PartType::Text(_) | PartType::Html(_))
+        && part.content_type().is_some_and(is_other)
 }
 
 /// Returns the text of a report, such as `message/delivery-status` (RFC 3464): a message is a text

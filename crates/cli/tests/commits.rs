@@ -150,8 +150,8 @@ fn wrong_sources_are_refused_and_missing_ones_named() {
         &["find", "--kind", "commit", "id:walrus"],
         &["find", "--kind", "commit", "--threads"],
         &["find", "--kind", "commit", "--sort", "size"],
-        &["watch", "--kind", "commit", "walrus"],
-        &["searches", "add", "one", "--kind", "commit", "walrus"],
+        &["watch", "--kind", "commit", "--in", "project", "walrus"],
+        &["searches", "add", "one", "--kind", "commit", "id:walrus"],
     ] {
         let run = home.run(arguments);
         assert_eq!(run.code, 2, "{arguments:?} {}", run.masked_output());

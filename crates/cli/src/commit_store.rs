@@ -10,7 +10,7 @@ use crate::output::sanitize_line;
 use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch};
 use larder_store::{DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::git_repository::GitRepository;
-use larder_sync::{MailSource, MailStores, SourceType};
+use larder_sync::{RegisteredSource, SourceStores, SourceType};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ pub(crate) fn open_commit_store(context: &CommandContext) -> Result<Option<Store
 }
 
 /// Returns the store of the registrations and that of commits.
-pub(crate) fn commit_stores(context: &CommandContext) -> MailStores {
-    MailStores {
+pub(crate) fn commit_stores(context: &CommandContext) -> SourceStores {
+    SourceStores {
         data: DataDirectory::new(&context.dir),
         index: commit_directory(context),
         options: context.store_options(true),
@@ -70,7 +70,7 @@ pub(crate) fn commit_stores(context: &CommandContext) -> MailStores {
 /// Returns the registered repositories.
 pub(crate) fn list_repositories(
     context: &CommandContext,
-) -> Result<Vec<MailSource>, CommandFailure> {
+) -> Result<Vec<RegisteredSource>, CommandFailure> {
     if !DataDirectory::new(&context.dir).has_store() {
         return Ok(Vec::new());
     }

@@ -12,7 +12,7 @@ use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
 use larder_store::{DataDirectory, Error, HandlePrefix, PendingWork, Reader, Store, StoreFile};
-use larder_sync::{MailSource, MailStores};
+use larder_sync::{RegisteredSource, SourceStores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -120,7 +120,9 @@ pub(crate) fn count_messages(
 }
 
 /// Returns the registered maildirs.
-pub(crate) fn list_sources(context: &CommandContext) -> Result<Vec<MailSource>, CommandFailure> {
+pub(crate) fn list_sources(
+    context: &CommandContext,
+) -> Result<Vec<RegisteredSource>, CommandFailure> {
     if !DataDirectory::new(&context.dir).has_store() {
         return Ok(Vec::new());
     }
@@ -128,8 +130,8 @@ pub(crate) fn list_sources(context: &CommandContext) -> Result<Vec<MailSource>, 
 }
 
 /// Returns the two stores of mail for a synchronisation.
-pub(crate) fn mail_stores(context: &CommandContext) -> MailStores {
-    MailStores {
+pub(crate) fn mail_stores(context: &CommandContext) -> SourceStores {
+    SourceStores {
         data: DataDirectory::new(&context.dir),
         index: mail_directory(context),
         options: context.store_options(true),

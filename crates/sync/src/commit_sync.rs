@@ -15,7 +15,7 @@ mod known_tips;
 
 use crate::error::Error;
 use crate::git_repository::{GitError, GitRepository, LogReader, LoggedCommit, RepositoryRefs};
-use crate::mail_sync::{MailSyncProblem, MailSyncProgress, now_milliseconds};
+use crate::mail_sync::{SyncProblem, SyncProgress, now_milliseconds};
 use damaged_history::{CommitPaths, HistoryDamage};
 use known_tips::{KnownTips, ObjectHash, format_hash, parse_hash};
 use larder_format::commit::Commit;
@@ -63,7 +63,7 @@ pub struct CommitSyncReport {
     /// Whether the refs are those of the last synchronisation.
     pub is_unchanged: bool,
     /// Objects that could not be read.
-    pub problems: Vec<MailSyncProblem>,
+    pub problems: Vec<SyncProblem>,
     /// Whether the user interrupted it. What was committed stays.
     pub is_interrupted: bool,
 }
@@ -76,7 +76,7 @@ struct CommitSync<'s> {
     operation: Operation,
     builder: MailBatchBuilder,
     report: CommitSyncReport,
-    report_progress: &'s mut dyn FnMut(MailSyncProgress),
+    report_progress: &'s mut dyn FnMut(SyncProgress),
     is_cancelled: &'s dyn Fn() -> bool,
     /// The row of the next commit.
     row: u32,
@@ -119,7 +119,7 @@ pub fn sync_locked_commits(
     repository: &GitRepository<'_>,
     collection: &str,
     options: CommitSyncOptions,
-    report_progress: &mut dyn FnMut(MailSyncProgress),
+    report_progress: &mut dyn FnMut(SyncProgress),
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<CommitSyncReport, Error> {
     let row = store.next_mail_row(lock)?;
@@ -387,7 +387,7 @@ impl CommitSync<'_> {
         }
         self.bytes = 0;
         let done = self.report.added + self.report.reread;
-        (self.report_progress)(MailSyncProgress { done, total: done });
+        (self.report_progress)(SyncProgress { done, total: done });
         Ok(())
     }
 }

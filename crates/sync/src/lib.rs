@@ -27,7 +27,7 @@
 //! | `mbox_file` | the messages of an mbox file |
 //! | `mail_rules` | saved searches that label new mail |
 //! | `mail_sync` | bringing the index of a maildir up to date |
-//! | `sources` | the registered maildirs |
+//! | `sources` | the registered sources |
 //! | `sync_round` | one synchronisation of all sources |
 //! | `mail_watch` | keeping the index up to date |
 
@@ -74,17 +74,17 @@ pub use crate::mail_rules::{
     MailRuleRun, RuleScope, run_mail_rules,
 };
 pub use crate::mail_sync::{
-    DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncProblem, MailSyncProgress, MailSyncReport,
+    DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncReport, SyncProblem, SyncProgress,
     is_mail_outdated, sync_locked_mail, sync_maildir,
 };
 pub use crate::mail_watch::{MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker};
 pub use crate::maildir::MailSourceFormat;
 pub use crate::mbox_file::{has_message_file, is_mbox_message, read_message_file};
 pub use crate::sources::{
-    ForgottenSource, MailSource, SourceType, add_mail_source, add_source, find_overlapping_source,
-    list_mail_sources, list_sources, map_mail_roots, map_source_paths, match_indexed_sources,
-    remove_indexed_mail, remove_locked_mail, remove_mail_source,
+    ForgottenSource, RegisteredSource, SourceSelection, SourceType, add_mail_source, add_source,
+    find_overlapping_source, list_mail_sources, list_sources, map_mail_roots, map_source_paths,
+    match_indexed_sources, remove_indexed_mail, remove_locked_mail, remove_source,
 };
 pub use crate::sync_round::{
-    CommitRoundEvent, MailStores, SyncRound, SyncRoundEvent, sync_mail_sources, sync_repositories,
+    CommitRoundEvent, SourceStores, SyncRound, SyncRoundEvent, sync_mail_sources, sync_repositories,
 };

@@ -108,7 +108,7 @@ pub struct MailSyncReport {
     /// The paths of all folders and directories that the scan found.
     pub scanned_folders: Vec<PathBuf>,
     /// Folders and files that could not be read, and damaged messages.
-    pub problems: Vec<MailSyncProblem>,
+    pub problems: Vec<SyncProblem>,
     /// Attachments that could not be converted.
     pub conversion_failures: Vec<ConversionFailure>,
     /// Whether the user interrupted it. What was committed stays.
@@ -117,7 +117,7 @@ pub struct MailSyncReport {
 
 /// A folder or a file that could not be read, or a message that is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MailSyncProblem {
+pub struct SyncProblem {
     /// The path.
     pub path: PathBuf,
     /// The reason, for a person.
@@ -128,7 +128,7 @@ pub struct MailSyncProblem {
 
 /// The progress of a synchronisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MailSyncProgress {
+pub struct SyncProgress {
     /// The number of new files that are in the index.
     pub done: usize,
     /// The number of new files.
@@ -161,7 +161,7 @@ pub fn sync_maildir(
     root: &Path,
     collection: &str,
     options: &MailSyncOptions,
-    report_progress: &mut dyn FnMut(MailSyncProgress),
+    report_progress: &mut dyn FnMut(SyncProgress),
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<MailSyncReport, Error> {
     let lock = store.lock_mail_sync()?;
@@ -180,7 +180,7 @@ pub fn sync_locked_mail(
     (root, format): (&Path, MailSourceFormat),
     collection: &str,
     options: &MailSyncOptions,
-    report_progress: &mut dyn FnMut(MailSyncProgress),
+    report_progress: &mut dyn FnMut(SyncProgress),
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<MailSyncReport, Error> {
     let first_row = store.next_mail_row(lock)?;
@@ -230,7 +230,7 @@ impl MailSync<'_> {
     fn run(
         &mut self,
         first_row: u32,
-        report_progress: &mut dyn FnMut(MailSyncProgress),
+        report_progress: &mut dyn FnMut(SyncProgress),
     ) -> Result<(), Error> {
         let scanned_at = now_milliseconds() / 1000;
         let unreadable = |source| Error::Maildir { path: self.root.to_path_buf(), source };
@@ -358,7 +358,7 @@ impl MailSync<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => listing.state.clear(),
             Err(error) => {
                 listing.state.clear();
-                self.report.problems.push(MailSyncProblem {
+                self.report.problems.push(SyncProblem {
                     path: directory.path.clone(),
                     reason: error.to_string(),
                     is_left_out: true,
@@ -375,7 +375,7 @@ impl MailSync<'_> {
         gone: &[GoneDirectory],
         (files, known_rules): (ResolvedChanges, ReadingRules),
         first_row: u32,
-        report_progress: &mut dyn FnMut(MailSyncProgress),
+        report_progress: &mut dyn FnMut(SyncProgress),
     ) -> Result<(), Error> {
         let put = |listing: &DirectoryListing, state: &[u8]| MailChange::PutDirectory {
             path: listing.path.clone(),
@@ -444,7 +444,7 @@ impl MailSync<'_> {
     fn reread_messages(
         &mut self,
         mut first_row: u32,
-        report_progress: &mut dyn FnMut(MailSyncProgress),
+        report_progress: &mut dyn FnMut(SyncProgress),
     ) -> Result<(), Error> {
         let mut tried = HashSet::new();
         loop {
@@ -480,7 +480,7 @@ impl MailSync<'_> {
         &mut self,
         files: Vec<larder_store::MailFile>,
         first_row: u32,
-        report_progress: &mut dyn FnMut(MailSyncProgress),
+        report_progress: &mut dyn FnMut(SyncProgress),
     ) -> Result<(usize, Vec<Vec<u8>>), Error> {
         let total = files.len();
         if total == 0 {
@@ -502,12 +502,12 @@ impl MailSync<'_> {
             let done = writer.done;
             writer.add(self, batch)?;
             if writer.done > done {
-                report_progress(MailSyncProgress { done: writer.done, total });
+                report_progress(SyncProgress { done: writer.done, total });
             }
         }
         drop(pipeline);
         writer.finish(self)?;
-        report_progress(MailSyncProgress { done: writer.done, total });
+        report_progress(SyncProgress { done: writer.done, total });
         if !self.report.is_interrupted && writer.done != total {
             if !(self.is_cancelled)() {
                 return Err(Error::ThreadDied);
@@ -556,8 +556,8 @@ impl MailSync<'_> {
     }
 }
 
-fn problem_of(problem: &MaildirProblem) -> MailSyncProblem {
-    MailSyncProblem {
+fn problem_of(problem: &MaildirProblem) -> SyncProblem {
+    SyncProblem {
         path: problem.path.clone(),
         reason: problem.reason.to_string(),
         is_left_out: true,

@@ -14,8 +14,8 @@
 use crate::error::Error;
 use crate::mail_sync::MailSyncOptions;
 use crate::maildir::MailSourceFormat;
-use crate::sources::MailSource;
-use crate::sync_round::{MailStores, SyncRound, SyncRoundEvent, sync_mail_sources};
+use crate::sources::{RegisteredSource, SourceSelection};
+use crate::sync_round::{SourceStores, SyncRound, SyncRoundEvent, sync_mail_sources};
 use larder_store::{CommitWatcher, DirectoryChange, DirectoryWatcher, WatchOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,8 +34,8 @@ const UNWATCHED_INTERVAL: Duration = Duration::from_secs(60);
 /// The settings of a watch.
 #[derive(Debug, Clone)]
 pub struct MailWatchOptions {
-    /// The names of the sources; empty: all.
-    pub names: Vec<String>,
+    /// The sources.
+    pub selection: SourceSelection,
     /// How they are read.
     pub sync: MailSyncOptions,
     /// The time between two rounds of all sources; `None`: they have no regular rounds.
@@ -98,7 +98,7 @@ pub struct MailWatch {
     failures: BTreeMap<String, String>,
     /// The maildirs that were lost in the last round.
     lost_roots: Vec<PathBuf>,
-    sources: Vec<MailSource>,
+    sources: Vec<RegisteredSource>,
     is_limit_reached: bool,
 }
 
@@ -151,7 +151,7 @@ impl MailWatch {
     /// A store cannot be read or written.
     pub fn run(
         &mut self,
-        stores: &MailStores,
+        stores: &SourceStores,
         options: &MailWatchOptions,
         report_event: &mut dyn FnMut(MailWatchEvent<'_>),
         is_cancelled: &dyn Fn() -> bool,
@@ -195,21 +195,21 @@ impl MailWatch {
     /// Synchronises the sources that are due.
     fn run_round(
         &mut self,
-        stores: &MailStores,
+        stores: &SourceStores,
         options: &MailWatchOptions,
         due: &DueRound,
         sync: &MailSyncOptions,
         report_event: &mut dyn FnMut(MailWatchEvent<'_>),
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let names = match due.is_all {
-            true => options.names.clone(),
-            false => due.names.iter().cloned().collect(),
-        };
         self.sources = self.list_sources(stores, options)?;
+        let selection = match due.is_all {
+            true => options.selection.clone(),
+            false => SourceSelection::from_names(&due.names, &self.sources),
+        };
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let at = i64::try_from(at).unwrap_or(i64::MAX);
-        let round = SyncRound { names: &names, options: sync, at };
+        let round = SyncRound { selection: &selection, options: sync, at };
         let (folders, failures) = (&mut self.folders, &mut self.failures);
         let lost_roots = &mut self.lost_roots;
         let completed = sync_mail_sources(
@@ -246,11 +246,11 @@ impl MailWatch {
 
     fn list_sources(
         &self,
-        stores: &MailStores,
+        stores: &SourceStores,
         options: &MailWatchOptions,
-    ) -> Result<Vec<MailSource>, Error> {
-        let mut sources = stores.list_sources()?;
-        sources.retain(|source| options.names.is_empty() || options.names.contains(&source.name));
+    ) -> Result<Vec<RegisteredSource>, Error> {
+        let mut sources = stores.list_mail_sources()?;
+        sources.retain(|source| options.selection.contains(source));
         Ok(sources)
     }
 
@@ -311,7 +311,7 @@ impl MailWatch {
     /// Waits for changes, or until a regular round is due.
     fn wait(
         &mut self,
-        stores: &MailStores,
+        stores: &SourceStores,
         options: &MailWatchOptions,
         last_scan: Instant,
         is_cancelled: &dyn Fn() -> bool,

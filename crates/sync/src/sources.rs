@@ -13,7 +13,7 @@ use crate::maildir::MailSourceFormat;
 use larder_store::{
     BatchChange, CollectionProperties, Kind, MailChange, MailSyncLock, Operation, Reader, Store,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -30,7 +30,7 @@ const FILES_PROPERTY: &[u8] = b"X-LARDER-MAIL-FILES:";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SourceType {
     /// A maildir, or files of mail, with messages.
-    Maildir,
+    Mail,
     /// A git repository, with commits.
     Repository,
 }
@@ -40,7 +40,7 @@ impl SourceType {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            SourceType::Maildir => "maildir",
+            SourceType::Mail => "maildir",
             SourceType::Repository => "repository",
         }
     }
@@ -48,7 +48,7 @@ impl SourceType {
     /// Returns the beginning of the property line of the path.
     fn property(self) -> &'static [u8] {
         match self {
-            SourceType::Maildir => b"X-LARDER-MAILDIR:",
+            SourceType::Mail => b"X-LARDER-MAILDIR:",
             SourceType::Repository => b"X-LARDER-REPOSITORY:",
         }
     }
@@ -57,7 +57,7 @@ impl SourceType {
     #[must_use]
     pub fn kind(self) -> Kind {
         match self {
-            SourceType::Maildir => Kind::Message,
+            SourceType::Mail => Kind::Message,
             SourceType::Repository => Kind::Commit,
         }
     }
@@ -65,7 +65,7 @@ impl SourceType {
 
 /// A registered maildir, mbox file, folder of mbox and .eml files, or repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MailSource {
+pub struct RegisteredSource {
     /// The name of its collection.
     pub name: String,
     /// The absolute path.
@@ -74,6 +74,36 @@ pub struct MailSource {
     pub format: MailSourceFormat,
     /// The key of the handles of its items.
     pub handle_key: Vec<u8>,
+}
+
+/// The sources that are read. One that was chosen stays so when it gets another name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceSelection {
+    /// The names that were given; empty: all sources.
+    names: BTreeSet<String>,
+    /// The keys of the sources that had these names.
+    keys: BTreeSet<Vec<u8>>,
+}
+
+impl SourceSelection {
+    /// Selects the sources with these names; without names, all.
+    pub fn from_names<'s>(
+        names: impl IntoIterator<Item = &'s String>,
+        sources: impl IntoIterator<Item = &'s RegisteredSource>,
+    ) -> SourceSelection {
+        let names: BTreeSet<String> = names.into_iter().cloned().collect();
+        let sources = sources.into_iter().filter(|source| names.contains(&source.name));
+        let keys = sources.map(|source| source.handle_key.clone()).collect();
+        SourceSelection { names, keys }
+    }
+
+    /// Returns whether a source is selected.
+    #[must_use]
+    pub fn contains(&self, source: &RegisteredSource) -> bool {
+        self.names.is_empty()
+            || self.names.contains(&source.name)
+            || self.keys.contains(&source.handle_key)
+    }
 }
 
 /// A collection of the index that is no source any more.
@@ -89,27 +119,35 @@ pub struct ForgottenSource {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn list_mail_sources(reader: &Reader) -> Result<Vec<MailSource>, Error> {
-    list_sources(reader, SourceType::Maildir)
+pub fn list_mail_sources(reader: &Reader) -> Result<Vec<RegisteredSource>, Error> {
+    list_sources(reader, SourceType::Mail)
 }
 
 /// Returns the registered sources of a type, in the order of their registration.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn list_sources(reader: &Reader, source_type: SourceType) -> Result<Vec<MailSource>, Error> {
+pub fn list_sources(
+    reader: &Reader,
+    source_type: SourceType,
+) -> Result<Vec<RegisteredSource>, Error> {
     let collection_type = source_type.kind().collection_type();
     let collections = reader.collections().list_properties(collection_type)?;
     let sources = collections.into_iter().filter_map(|collection| {
         let properties = collection.properties?;
         let files = properties.strip_prefix(FILES_PROPERTY);
-        let files = files.filter(|_| source_type == SourceType::Maildir);
+        let files = files.filter(|_| source_type == SourceType::Mail);
         let (format, path) = match files {
             Some(path) => (MailSourceFormat::Files, path),
             None => (MailSourceFormat::Maildir, properties.strip_prefix(source_type.property())?),
         };
         let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-        Some(MailSource { name: collection.name, path, format, handle_key: collection.handle_key })
+        Some(RegisteredSource {
+            name: collection.name,
+            path,
+            format,
+            handle_key: collection.handle_key,
+        })
     });
     Ok(sources.collect())
 }
@@ -121,9 +159,9 @@ pub fn list_sources(reader: &Reader, source_type: SourceType) -> Result<Vec<Mail
 /// The index cannot be read.
 pub fn map_mail_roots(
     index: &Reader,
-    sources: &[MailSource],
+    sources: &[RegisteredSource],
 ) -> Result<BTreeMap<String, PathBuf>, Error> {
-    map_source_paths(index, SourceType::Maildir, sources)
+    map_source_paths(index, SourceType::Mail, sources)
 }
 
 /// Returns the paths of the sources of a type, as [`map_mail_roots`].
@@ -133,7 +171,7 @@ pub fn map_mail_roots(
 pub fn map_source_paths(
     index: &Reader,
     source_type: SourceType,
-    sources: &[MailSource],
+    sources: &[RegisteredSource],
 ) -> Result<BTreeMap<String, PathBuf>, Error> {
     let mut roots: BTreeMap<String, PathBuf> =
         sources.iter().map(|source| (source.name.clone(), source.path.clone())).collect();
@@ -157,9 +195,9 @@ fn list_indexed(
 /// inside it, or one around it.
 #[must_use]
 pub fn find_overlapping_source<'s>(
-    sources: &'s [MailSource],
+    sources: &'s [RegisteredSource],
     maildir: &Path,
-) -> Option<&'s MailSource> {
+) -> Option<&'s RegisteredSource> {
     sources
         .iter()
         .find(|source| is_within(maildir, &source.path) || is_within(&source.path, maildir))
@@ -184,7 +222,7 @@ pub fn match_indexed_sources(
     index: &mut Store,
     lock: &MailSyncLock,
     source_type: SourceType,
-    sources: &[MailSource],
+    sources: &[RegisteredSource],
     at: i64,
 ) -> Result<Vec<ForgottenSource>, Error> {
     let kind = source_type.kind();
@@ -238,10 +276,10 @@ pub fn add_mail_source(
     at: i64,
 ) -> Result<(), Error> {
     let property = match format {
-        MailSourceFormat::Maildir => SourceType::Maildir.property(),
+        MailSourceFormat::Maildir => SourceType::Mail.property(),
         MailSourceFormat::Files => FILES_PROPERTY,
     };
-    register_source(store, SourceType::Maildir.kind(), property, name, path, at)
+    register_source(store, SourceType::Mail.kind(), property, name, path, at)
 }
 
 /// Registers the source at an absolute path under a name. A source of that name gets the new path.
@@ -281,7 +319,7 @@ fn register_source(
 ///
 /// # Errors
 /// The store cannot be written.
-pub fn remove_mail_source(store: &mut Store, name: &str, at: i64) -> Result<(), Error> {
+pub fn remove_source(store: &mut Store, name: &str, at: i64) -> Result<(), Error> {
     let mut operation = Operation::new("sources remove", name, at);
     store.apply(&mut operation, vec![BatchChange::RemoveCollection(name.to_string())])?;
     Ok(())

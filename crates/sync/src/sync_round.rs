@@ -6,16 +6,17 @@
 use crate::commit_sync::{CommitSyncOptions, CommitSyncReport, sync_locked_commits};
 use crate::error::Error;
 use crate::git_repository::{GitError, GitRepository, StartGit};
-use crate::mail_sync::{MailSyncOptions, MailSyncProgress, MailSyncReport, sync_locked_mail};
+use crate::mail_sync::{MailSyncOptions, MailSyncReport, SyncProgress, sync_locked_mail};
 use crate::sources::{
-    ForgottenSource, MailSource, SourceType, list_sources, match_indexed_sources,
+    ForgottenSource, RegisteredSource, SourceSelection, SourceType, list_sources,
+    match_indexed_sources,
 };
 use larder_store::{DataDirectory, Reader, Store, StoreOptions};
 use std::sync::Arc;
 
-/// The two stores of mail: that of the registrations, and the index.
+/// The store of the registrations, and the index of the messages or of the commits.
 #[derive(Debug)]
-pub struct MailStores {
+pub struct SourceStores {
     /// The store of the registrations.
     pub data: DataDirectory,
     /// The index.
@@ -24,16 +25,16 @@ pub struct MailStores {
     pub options: StoreOptions,
 }
 
-impl MailStores {
-    /// Returns the registered sources.
+impl SourceStores {
+    /// Returns the registered sources of mail.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn list_sources(&self) -> Result<Vec<MailSource>, Error> {
-        self.list_sources_of(SourceType::Maildir)
+    pub fn list_mail_sources(&self) -> Result<Vec<RegisteredSource>, Error> {
+        self.list_sources_of(SourceType::Mail)
     }
 
-    fn list_sources_of(&self, source_type: SourceType) -> Result<Vec<MailSource>, Error> {
+    fn list_sources_of(&self, source_type: SourceType) -> Result<Vec<RegisteredSource>, Error> {
         if !self.data.has_store() {
             return Ok(Vec::new());
         }
@@ -45,8 +46,8 @@ impl MailStores {
 /// The sources of a round and how they are read.
 #[derive(Debug, Clone, Copy)]
 pub struct SyncRound<'r> {
-    /// The names of the sources; empty: all.
-    pub names: &'r [String],
+    /// The sources.
+    pub selection: &'r SourceSelection,
     /// How they are read.
     pub options: &'r MailSyncOptions,
     /// The time, in milliseconds since 1970.
@@ -59,9 +60,9 @@ pub enum SyncRoundEvent<'e> {
     /// A collection is no source any more, and left the index.
     Forgotten(&'e ForgottenSource),
     /// Messages of a source were written.
-    Progress(MailSyncProgress),
+    Progress(SyncProgress),
     /// A source was read, or could not be.
-    Finished(&'e MailSource, &'e Result<MailSyncReport, Error>),
+    Finished(&'e RegisteredSource, &'e Result<MailSyncReport, Error>),
 }
 
 /// Brings the index of the sources up to date. A source that cannot be read does not end the round.
@@ -70,7 +71,7 @@ pub enum SyncRoundEvent<'e> {
 /// # Errors
 /// A store cannot be read or written.
 pub fn sync_mail_sources(
-    stores: &MailStores,
+    stores: &SourceStores,
     round: &SyncRound<'_>,
     report_event: &mut dyn FnMut(SyncRoundEvent<'_>),
     is_cancelled: &dyn Fn() -> bool,
@@ -78,14 +79,13 @@ pub fn sync_mail_sources(
     let mut completed = Vec::new();
     let mut index = Store::open(stores.index.clone(), &stores.options)?;
     let lock = index.lock_mail_sync()?;
-    let sources = stores.list_sources()?;
-    for forgotten in
-        match_indexed_sources(&mut index, &lock, SourceType::Maildir, &sources, round.at)?
+    let sources = stores.list_mail_sources()?;
+    for forgotten in match_indexed_sources(&mut index, &lock, SourceType::Mail, &sources, round.at)?
     {
         report_event(SyncRoundEvent::Forgotten(&forgotten));
     }
     for source in &sources {
-        if !round.names.is_empty() && !round.names.contains(&source.name) {
+        if !round.selection.contains(source) {
             continue;
         }
         let report = sync_locked_mail(
@@ -119,9 +119,9 @@ pub enum CommitRoundEvent<'e> {
     /// A collection is no source any more, and left the index.
     Forgotten(&'e ForgottenSource),
     /// Commits of a source were written.
-    Progress(MailSyncProgress),
+    Progress(SyncProgress),
     /// A source was read, or could not be.
-    Finished(&'e MailSource, &'e Result<CommitSyncReport, Error>),
+    Finished(&'e RegisteredSource, &'e Result<CommitSyncReport, Error>),
 }
 
 /// Brings the index of the repositories up to date, as [`sync_mail_sources`] does for maildirs. The
@@ -130,8 +130,8 @@ pub enum CommitRoundEvent<'e> {
 /// # Errors
 /// A store cannot be read or written.
 pub fn sync_repositories(
-    stores: &MailStores,
-    names: &[String],
+    stores: &SourceStores,
+    selection: &SourceSelection,
     options: CommitSyncOptions,
     at: i64,
     start_git: StartGit<'_>,
@@ -149,7 +149,7 @@ pub fn sync_repositories(
         report_event(CommitRoundEvent::Forgotten(&forgotten));
     }
     for source in &sources {
-        if !names.is_empty() && !names.contains(&source.name) {
+        if !selection.contains(source) {
             continue;
         }
         let mut sync = || {

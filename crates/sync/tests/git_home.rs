@@ -7,8 +7,8 @@ use larder_sync::git_repository::{
     limit_git_memory,
 };
 use larder_sync::{
-    CommitRoundEvent, CommitSyncOptions, CommitSyncReport, MailStores, SourceType, add_source,
-    sync_repositories,
+    CommitRoundEvent, CommitSyncOptions, CommitSyncReport, SourceSelection, SourceStores,
+    SourceType, add_source, sync_repositories,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 /// A repository, and the stores of its registration and of its commits.
 pub(crate) struct GitHome {
     folder: TempDir,
-    stores: MailStores,
+    stores: SourceStores,
     /// The memory that git may use.
     pub(crate) git_memory: u64,
 }
@@ -82,7 +82,7 @@ impl GitHome {
         add_source(&mut store, SourceType::Repository, "code", &root, 0).unwrap();
         let index = data.clone().with_store_file(StoreFile::Commits);
         fs::create_dir(&root).unwrap();
-        let stores = MailStores { data, index, options: options_of_store };
+        let stores = SourceStores { data, index, options: options_of_store };
         let home = GitHome { folder, stores, git_memory: MAX_GIT_MEMORY_BYTES };
         home.git(&[&["init", "-q", "-b", "main"], options].concat());
         home
@@ -164,8 +164,9 @@ impl GitHome {
                 };
             }
         };
+        let all = SourceSelection::default();
         let (stores, start) = (&self.stores, |git: &GitCommand| start_git(git, self.git_memory));
-        sync_repositories(stores, &[], options, 0, &start, &mut note, is_cancelled).unwrap();
+        sync_repositories(stores, &all, options, 0, &start, &mut note, is_cancelled).unwrap();
         result
     }
 

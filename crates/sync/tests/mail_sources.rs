@@ -4,8 +4,8 @@ use crate::mail_sync::{set_old, small_batches};
 use crate::mailbox::{find_rows, message};
 use larder_store::{BatchChange, DataDirectory, Operation, Reader, Store, StoreFile, StoreOptions};
 use larder_sync::{
-    MailSourceFormat, MailStores, SyncRound, SyncRoundEvent, add_mail_source,
-    find_overlapping_source, map_mail_roots, remove_mail_source, sync_mail_sources,
+    MailSourceFormat, SourceSelection, SourceStores, SyncRound, SyncRoundEvent, add_mail_source,
+    find_overlapping_source, map_mail_roots, remove_source, sync_mail_sources,
 };
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Maildirs with the stores of their registrations and of their index.
 pub(crate) struct MailHome {
     folder: TempDir,
-    pub(crate) stores: MailStores,
+    pub(crate) stores: SourceStores,
 }
 
 impl MailHome {
@@ -25,7 +25,7 @@ impl MailHome {
         let index = data.clone().with_store_file(StoreFile::Index);
         let options = StoreOptions { create: true, ..StoreOptions::default() };
         drop(Store::open(data.clone(), &options).unwrap());
-        MailHome { folder, stores: MailStores { data, index, options } }
+        MailHome { folder, stores: SourceStores { data, index, options } }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -52,7 +52,7 @@ impl MailHome {
         });
     }
 
-    fn rename(&self, names: &[(&str, &str)]) {
+    pub(crate) fn rename(&self, names: &[(&str, &str)]) {
         for (from, to) in names {
             let change = BatchChange::RenameCollection((*from).into(), (*to).into());
             self.change_data(|store| {
@@ -62,9 +62,10 @@ impl MailHome {
     }
 
     /// Synchronises; returns a line for each source.
-    fn sync(&self) -> Vec<String> {
+    pub(crate) fn sync(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let round = SyncRound { names: &[], options: &small_batches(64), at: 0 };
+        let (selection, options) = (SourceSelection::default(), small_batches(64));
+        let round = SyncRound { selection: &selection, options: &options, at: 0 };
         let mut add_line = |event: SyncRoundEvent<'_>| match event {
             SyncRoundEvent::Forgotten(one) => lines.push(format!("-{} {}", one.name, one.files)),
             SyncRoundEvent::Finished(source, Ok(report)) => {
@@ -119,7 +120,7 @@ fn a_renamed_source_keeps_its_messages_and_their_handles() {
     };
     home.rename(&[("a", "c")]);
     // Before the next synchronisation the files are found under the former name.
-    let roots = map_mail_roots(&home.index(), &home.stores.list_sources().unwrap()).unwrap();
+    let roots = map_mail_roots(&home.index(), &home.stores.list_mail_sources().unwrap()).unwrap();
     assert_eq!((&roots["a"], &roots["c"]), (&home.path("one"), &home.path("one")));
     assert_eq!(home.sync(), ["c +0", "b +0"]);
     assert_eq!(home.messages(), with_names("c", "b"));
@@ -140,14 +141,14 @@ fn the_index_of_a_removed_source_goes() {
     home.add("b", &home.create_maildir("two"));
     home.sync();
     let before = home.messages();
-    home.change_data(|store| remove_mail_source(store, "a", 0).unwrap());
+    home.change_data(|store| remove_source(store, "a", 0).unwrap());
     assert_eq!(home.sync(), ["-a 1", "b +0"]);
     assert_eq!(home.sync(), ["b +0"]);
     // It comes back as it was, also under the name of another one.
     home.add("a", &home.path("one"));
     assert_eq!(home.sync(), ["a +1", "b +0"]);
     assert_eq!(home.messages(), before);
-    home.change_data(|store| remove_mail_source(store, "a", 0).unwrap());
+    home.change_data(|store| remove_source(store, "a", 0).unwrap());
     home.rename(&[("b", "a")]);
     assert_eq!(home.sync(), ["-a 1", "a +0"]);
     assert_eq!(home.messages().len(), 1);
@@ -164,7 +165,7 @@ fn a_maildir_is_registered_once() {
     symlink(&root, home.path("link")).unwrap();
     symlink(home.path("mail/inner"), home.path("inner")).unwrap();
     home.add("mail", &root);
-    let sources = home.stores.list_sources().unwrap();
+    let sources = home.stores.list_mail_sources().unwrap();
     let name = |path: &Path| find_overlapping_source(&sources, path).map(|one| one.name.clone());
     for same in ["mail", "link", "mail/../link", "mail/inner", "inner", "mailbox/.."] {
         assert_eq!(name(&home.path(same)).as_deref(), Some("mail"), "{same}");

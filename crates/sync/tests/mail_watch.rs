@@ -4,7 +4,8 @@ use crate::mail_sources::MailHome;
 use crate::mail_sync::small_batches;
 use crate::mailbox::{find_rows, message};
 use larder_sync::{
-    MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker, SyncRoundEvent, remove_mail_source,
+    MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker, SourceSelection, SyncRoundEvent,
+    remove_source,
 };
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,11 +28,15 @@ impl Drop for EndGuard<'_> {
     }
 }
 
-/// Runs a watch while `act` changes the maildirs.
+/// Runs a watch of all sources while `act` changes the maildirs.
 fn watch(home: &MailHome, act: impl FnOnce(&Receiver<String>)) {
+    watch_sources(home, SourceSelection::default(), act);
+}
+
+fn watch_sources(home: &MailHome, selection: SourceSelection, act: impl FnOnce(&Receiver<String>)) {
     let mut watch = MailWatch::begin().unwrap();
     let (waker, stop) = (watch.waker(), AtomicBool::new(false));
-    let options = MailWatchOptions { names: Vec::new(), sync: small_batches(64), interval: None };
+    let options = MailWatchOptions { selection, sync: small_batches(64), interval: None };
     let (sender, lines) = channel();
     let mut send = |event: MailWatchEvent<'_>| {
         let line = match event {
@@ -123,6 +128,26 @@ fn a_watch_waits_for_a_maildir_that_is_gone() {
     });
 }
 
+/// The name under which a source was chosen is not its name for ever.
+#[test]
+fn a_watch_of_a_source_follows_its_name() {
+    let home = MailHome::new();
+    home.add("one", &home.create_maildir("one"));
+    home.add("two", &home.create_maildir("two"));
+    let sources = home.stores.list_mail_sources().unwrap();
+    let selection = SourceSelection::from_names(&["one".to_string()], &sources);
+    watch_sources(&home, selection, |lines| {
+        assert_eq!((next(lines), next(lines)), ("one [1, 0, 0, 0]".into(), "ready".into()));
+        home.rename(&[("one", "three")]);
+        fs::write(home.path("one/cur/5:2,"), message("m5", "note", "seal")).unwrap();
+        assert_eq!(next(lines), "three [1, 0, 0, 0]");
+        // The other source is none of this watch.
+        fs::remove_file(home.path("two/cur/1:2,S")).unwrap();
+        fs::remove_file(home.path("one/cur/5:2,")).unwrap();
+        assert_eq!(next(lines), "three [0, 0, 0, 1]");
+    });
+}
+
 #[test]
 fn a_watch_follows_the_registrations() {
     let home = MailHome::new();
@@ -133,7 +158,7 @@ fn a_watch_follows_the_registrations() {
         assert_eq!(next(lines), "two [1, 0, 0, 0]");
         fs::remove_file(home.path("two/cur/1:2,S")).unwrap();
         assert_eq!(next(lines), "two [0, 0, 0, 1]");
-        home.change_data(|store| remove_mail_source(store, "one", 0).unwrap());
+        home.change_data(|store| remove_source(store, "one", 0).unwrap());
         assert_eq!(next(lines), "-one");
     });
     assert_eq!(find_rows(&home.index(), "").len(), 0);

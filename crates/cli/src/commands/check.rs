@@ -106,7 +106,7 @@ fn remake_stores(
         let file = store.file_name();
         context.print_note(format!("{file} was deleted, and is made again from its sources"));
     }
-    SyncArgs::of_all_sources().run(context)
+    SyncArgs::default().run(context)
 }
 
 /// Adds hints on what to do: indexes can be rebuilt from the items, the items cannot.

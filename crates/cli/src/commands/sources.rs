@@ -8,7 +8,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
-use crate::output::{format_count, sanitize_line};
+use crate::output::{format_count, format_grouped, sanitize_line};
 use crate::table::format_columns;
 use larder_sync::git_repository::is_repository_folder;
 use larder_sync::maildir::{DirectoryContents, MaildirScan, detect_mail_source};
@@ -63,7 +63,7 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
     let repositories = list_repositories(context)?;
     let (mail, commits) = (open_mail_reader(context)?, open_commit_reader(context)?);
     let mut rows = Vec::new();
-    let all = maildirs.iter().map(|source| (SourceType::Maildir, source, &mail));
+    let all = maildirs.iter().map(|source| (SourceType::Mail, source, &mail));
     let all =
         all.chain(repositories.iter().map(|source| (SourceType::Repository, source, &commits)));
     let is_empty = maildirs.is_empty() && repositories.is_empty();
@@ -215,17 +215,16 @@ fn type_name(source_type: SourceType, format: MailSourceFormat) -> &'static str 
 /// Returns the numbers of directories of a maildir, of mbox files, and of folders with .eml files.
 fn count_directories(scan: &MaildirScan) -> String {
     let counts = [
-        (DirectoryContents::Maildir, "directory"),
-        (DirectoryContents::Mbox, "mbox file"),
-        (DirectoryContents::EmlFiles, "folder of .eml files"),
+        (DirectoryContents::Maildir, "directory", "directories"),
+        (DirectoryContents::Mbox, "mbox file", "mbox files"),
+        (DirectoryContents::EmlFiles, "folder of .eml files", "folders of .eml files"),
     ];
-    let counts = counts.into_iter().filter_map(|(contents, name)| {
-        let count = scan.directories.iter().filter(|one| one.contents == contents).count();
-        (count > 0).then(|| format_count(count as u64, name))
+    let counts = counts.into_iter().filter_map(|(contents, one, several)| {
+        let count = scan.directories.iter().filter(|found| found.contents == contents).count();
+        let noun = if count == 1 { one } else { several };
+        (count > 0).then(|| format!("{} {noun}", format_grouped(count as u64)))
     });
-    let text: Vec<String> = counts.collect();
-    let text = text.join(", ").replace("directorys", "directories");
-    text.replace("folder of .eml filess", "folders of .eml files")
+    counts.collect::<Vec<String>>().join(", ")
 }
 
 fn no_mail_failure(path: &Path) -> CommandFailure {
@@ -251,7 +250,7 @@ fn remove_source(
     name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
     let is_repository = list_repositories(context)?.iter().any(|source| source.name == name);
-    let source_type = if is_repository { SourceType::Repository } else { SourceType::Maildir };
+    let source_type = if is_repository { SourceType::Repository } else { SourceType::Mail };
     // A synchronisation may be reading the source.
     let mut index = match (is_repository, open_mail_reader(context)?) {
         (true, _) => open_commit_store(context)?,
@@ -269,7 +268,7 @@ fn remove_source(
             .with_hint("`larder sources` lists them"));
     };
     let at = now_milliseconds();
-    larder_sync::remove_mail_source(&mut context.open_store()?, name, at)?;
+    larder_sync::remove_source(&mut context.open_store()?, name, at)?;
     let rest: Vec<_> = sources.iter().filter(|source| source.name != name).cloned().collect();
     let mut files = 0;
     if let (Some(index), Some(lock)) = (&mut index, &lock) {

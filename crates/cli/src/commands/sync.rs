@@ -1,10 +1,11 @@
 //! `larder sync`.
 
+mod commit_report;
+
 use crate::args::OutputFormat;
-use crate::commit_store::{commit_stores, list_repositories, open_commit_reader};
+use crate::commit_store::{list_repositories, open_commit_reader};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::git_program::start_git;
 use crate::interrupt::{install_interrupt_flag, install_interrupt_wake};
 use crate::machine_time::now_milliseconds;
 use crate::mail_rules::{format_rule_problem, print_rule_effects, run_rules};
@@ -14,10 +15,9 @@ use crate::mail_store::{
 use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
 use larder_store::SyncMode;
 use larder_sync::{
-    CommitRoundEvent, CommitSyncOptions, CommitSyncReport, ConversionFailure, MailRuleReport,
-    MailSource, MailStores, MailSyncOptions, MailSyncProblem, MailSyncReport, MailWatch,
-    MailWatchEvent, MailWatchOptions, RuleScope, SyncRound, SyncRoundEvent, sync_mail_sources,
-    sync_repositories,
+    ConversionFailure, MailRuleReport, MailSyncOptions, MailSyncReport, MailWatch, MailWatchEvent,
+    MailWatchOptions, RegisteredSource, RuleScope, SourceSelection, SourceStores, SyncProblem,
+    SyncRound, SyncRoundEvent, sync_mail_sources,
 };
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -93,9 +93,9 @@ const MAX_PRINTED_PROBLEMS: usize = 100;
 /// The number of damaged messages that are named for a source.
 const MAX_PRINTED_DAMAGED: usize = 5;
 
-impl SyncArgs {
+impl Default for SyncArgs {
     /// Returns the arguments of a plain `larder sync`.
-    pub(super) fn of_all_sources() -> SyncArgs {
+    fn default() -> SyncArgs {
         SyncArgs {
             names: Vec::new(),
             full: false,
@@ -108,11 +108,13 @@ impl SyncArgs {
             tune_synchronous: SyncModeName::Normal,
         }
     }
+}
 
+impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let (sources, repositories) = (list_sources(context)?, list_repositories(context)?);
         for name in &self.names {
-            let is_named = |source: &MailSource| source.name == *name;
+            let is_named = |source: &RegisteredSource| source.name == *name;
             if !sources.iter().chain(&repositories).any(is_named) {
                 let message = format!("no source is named {:?}", sanitize_line(name));
                 return Err(CommandFailure::new(FailureKind::NotFound, message)
@@ -127,23 +129,32 @@ impl SyncArgs {
         if has_mail {
             follow_labels(context, &mut open_mail_store(context)?)?;
         }
-        if self.watch { self.watch_sources(context) } else { self.sync_once(context) }
+        let sources = sources.iter().chain(&repositories);
+        let selection = SourceSelection::from_names(&self.names, sources);
+        match self.watch {
+            true => self.watch_sources(context, selection),
+            false => self.sync_once(context, &selection),
+        }
     }
 
-    fn sync_once(&self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+    fn sync_once(
+        &self,
+        context: &mut CommandContext,
+        selection: &SourceSelection,
+    ) -> Result<CommandStatus, CommandFailure> {
         let options = self.to_options(context);
         let stop = install_interrupt_flag();
-        let round = SyncRound { names: &self.names, options: &options, at: now_milliseconds() };
+        let round = SyncRound { selection, options: &options, at: now_milliseconds() };
         let mut printer = RoundPrinter::new(context);
         let (stores, is_stopped) =
             (self.mail_stores(printer.context), || stop.load(Ordering::Relaxed));
-        let completed = match stores.index.has_store() || !stores.list_sources()?.is_empty() {
+        let completed = match stores.index.has_store() || !stores.list_mail_sources()?.is_empty() {
             true => {
                 sync_mail_sources(&stores, &round, &mut |event| printer.print(&event), &is_stopped)?
             }
             false => Vec::new(),
         };
-        printer.sync_commits(&self.names, self.full, &is_stopped);
+        printer.sync_commits(selection, self.full, &is_stopped);
         let scope = if self.rules { RuleScope::All } else { RuleScope::New };
         printer.run_rules(&completed, scope);
         if printer.sources == 0 {
@@ -152,10 +163,14 @@ impl SyncArgs {
         printer.finish()
     }
 
-    fn watch_sources(&self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+    fn watch_sources(
+        &self,
+        context: &mut CommandContext,
+        selection: SourceSelection,
+    ) -> Result<CommandStatus, CommandFailure> {
         let interval = Duration::from_secs(u64::from(self.interval) * 60);
         let options = MailWatchOptions {
-            names: self.names.clone(),
+            selection,
             sync: self.to_options(context),
             interval: (self.interval > 0).then_some(interval),
         };
@@ -172,7 +187,7 @@ impl SyncArgs {
         let mut print = |event: MailWatchEvent<'_>| match event {
             MailWatchEvent::Round(event) => printer.print(&event),
             MailWatchEvent::RoundEnded(completed) => {
-                printer.sync_commits(&self.names, false, &is_stopped);
+                printer.sync_commits(&options.selection, false, &is_stopped);
                 printer.run_rules(completed, mem::replace(&mut scope, RuleScope::New));
                 is_ended.set(!printer.flush());
             }
@@ -196,7 +211,7 @@ impl SyncArgs {
         Ok(if is_ended.get() { CommandStatus::Done } else { CommandStatus::Interrupted })
     }
 
-    fn mail_stores(&self, context: &CommandContext) -> MailStores {
+    fn mail_stores(&self, context: &CommandContext) -> SourceStores {
         let mut stores = mail_stores(context);
         stores.options.sync_mode = self.tune_synchronous.to_sync_mode();
         stores
@@ -280,7 +295,7 @@ impl<'c> RoundPrinter<'c> {
     }
 
     fn print_result(&mut self, name: &str, report: &MailSyncReport) {
-        let mut problems: Vec<&MailSyncProblem> = report.problems.iter().collect();
+        let mut problems: Vec<&SyncProblem> = report.problems.iter().collect();
         if self.is_watch {
             problems.retain(|one| self.printed.insert((one.path.clone(), one.reason.clone())));
         }
@@ -301,68 +316,13 @@ impl<'c> RoundPrinter<'c> {
         self.note_result(report.is_interrupted, &problems);
     }
 
-    /// Brings the commits of the repositories up to date, and prints the result of each.
-    fn sync_commits(&mut self, names: &[String], is_full: bool, is_stopped: &dyn Fn() -> bool) {
-        if self.status == CommandStatus::Interrupted {
-            return;
-        }
-        let stores = commit_stores(self.context);
-        let options = CommitSyncOptions { is_full, ..CommitSyncOptions::default() };
-        let at = now_milliseconds();
-        let mut print = |event: CommitRoundEvent<'_>| self.print_commits(&event);
-        let synced =
-            sync_repositories(&stores, names, options, at, &start_git, &mut print, is_stopped);
-        if let Err(error) = synced {
-            self.note_failure(error.into());
-        }
-    }
-
-    fn print_commits(&mut self, event: &CommitRoundEvent<'_>) {
-        match event {
-            CommitRoundEvent::Forgotten(forgotten) => {
-                let name = sanitize_line(&forgotten.name);
-                let commits = format_count(forgotten.files as u64, "commit");
-                let note = format!("{name} is no source any more; {commits} left the index");
-                self.context.print_note(note);
-            }
-            CommitRoundEvent::Progress(progress) => {
-                self.print(&SyncRoundEvent::Progress(*progress));
-            }
-            CommitRoundEvent::Finished(source, result) => {
-                if let Some(bar) = self.bar.take() {
-                    bar.finish_and_clear();
-                }
-                self.sources += 1;
-                match result {
-                    Ok(report) => self.print_commit_result(&source.name, report),
-                    Err(error) => self.print_source_error(&source.name, error),
-                }
-            }
-        }
-    }
-
     /// Keeps the exit code that a source gives.
-    fn note_result(&mut self, is_interrupted: bool, problems: &[&MailSyncProblem]) {
+    fn note_result(&mut self, is_interrupted: bool, problems: &[&SyncProblem]) {
         if is_interrupted {
             self.status = CommandStatus::Interrupted;
         } else if self.status == CommandStatus::Done && problems.iter().any(|one| one.is_left_out) {
             self.status = CommandStatus::Rejected;
         }
-    }
-
-    fn print_commit_result(&mut self, name: &str, report: &CommitSyncReport) {
-        let mut problems: Vec<&MailSyncProblem> = report.problems.iter().collect();
-        if self.is_watch {
-            problems.retain(|one| self.printed.insert((one.path.clone(), one.reason.clone())));
-        }
-        let changes = [report.added, report.reread, report.removed, problems.len()];
-        if self.is_watch && (self.context.quiet || changes.iter().all(|count| *count == 0)) {
-            return;
-        }
-        if let Err(failure) = print_commit_report(self.context, name, report, &problems) {
-            self.note_failure(failure);
-        }
-        self.note_result(report.is_interrupted, &problems);
     }
 
     /// Prints that a source cannot be read.
@@ -431,8 +391,8 @@ impl<'c> RoundPrinter<'c> {
     }
 }
 
-fn problems_json(problems: &[&MailSyncProblem]) -> Vec<Value> {
-    let problem = |one: &&MailSyncProblem| {
+fn problems_json(problems: &[&SyncProblem]) -> Vec<Value> {
+    let problem = |one: &&SyncProblem| {
         json!({
             "path": one.path.to_string_lossy(), "reason": one.reason,
             "is_left_out": one.is_left_out,
@@ -441,52 +401,11 @@ fn problems_json(problems: &[&MailSyncProblem]) -> Vec<Value> {
     problems.iter().map(problem).collect()
 }
 
-fn print_commit_report(
-    context: &mut CommandContext,
-    name: &str,
-    report: &CommitSyncReport,
-    problems: &[&MailSyncProblem],
-) -> Result<(), CommandFailure> {
-    for problem in problems.iter().take(MAX_PRINTED_PROBLEMS) {
-        let path = sanitize_line(&problem.path.display().to_string());
-        let text = format!("{path}: {}", sanitize_line(&problem.reason));
-        print_message(if problem.is_left_out { "error" } else { "warning" }, text);
-    }
-    if context.format == OutputFormat::Json {
-        context.out.print_json(&json!({
-            "name": name,
-            "added_commits": report.added, "reread_commits": report.reread,
-            "removed_commits": report.removed, "refs": report.refs,
-            "is_interrupted": report.is_interrupted,
-            "problems": problems_json(problems),
-        }))?;
-        return Ok(());
-    }
-    if context.quiet {
-        return Ok(());
-    }
-    let counts =
-        [(report.added, "added"), (report.reread, "read again"), (report.removed, "removed")];
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let mut parts: Vec<String> =
-        counts.map(|(count, verb)| format!("{} {verb}", format_grouped(*count as u64))).collect();
-    if parts.is_empty() {
-        parts.push("nothing changed".into());
-    }
-    let refs = format_count(report.refs as u64, "ref");
-    let name = sanitize_line(name);
-    context.out.print_line(format!("{name}: {} ({refs})", parts.join(", ")))?;
-    if report.is_interrupted {
-        context.out.print_line("interrupted: run the command again to continue")?;
-    }
-    Ok(())
-}
-
 fn print_report(
     context: &mut CommandContext,
     name: &str,
     report: &MailSyncReport,
-    problems: &[&MailSyncProblem],
+    problems: &[&SyncProblem],
 ) -> Result<(), CommandFailure> {
     let left_out = problems.iter().filter(|problem| problem.is_left_out);
     for problem in left_out.clone().take(MAX_PRINTED_PROBLEMS) {

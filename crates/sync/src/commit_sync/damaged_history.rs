@@ -13,7 +13,7 @@ use super::known_tips::{KnownTips, ObjectHash, parse_hash};
 use super::{CommitSync, LogEnd};
 use crate::error::Error;
 use crate::git_repository::{GitError, LogReader, LoggedCommit, RepositoryRefs};
-use crate::mail_sync::MailSyncProblem;
+use crate::mail_sync::SyncProblem;
 use std::collections::HashSet;
 
 /// The most commits of a run that cannot be read, or whose trees are missing, that are tried one by
@@ -320,12 +320,12 @@ impl CommitSync<'_> {
     }
 
     fn warn(&mut self, reason: &str) {
-        let problem = MailSyncProblem { is_left_out: false, ..self.problem(reason) };
+        let problem = SyncProblem { is_left_out: false, ..self.problem(reason) };
         self.report.problems.push(problem);
     }
 
-    fn problem(&self, reason: &str) -> MailSyncProblem {
-        MailSyncProblem {
+    fn problem(&self, reason: &str) -> SyncProblem {
+        SyncProblem {
             path: self.repository.path().to_path_buf(),
             reason: reason.to_string(),
             is_left_out: true,

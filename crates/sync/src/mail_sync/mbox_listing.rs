@@ -3,7 +3,7 @@
 //! Separate from its parent, because a file is read to list it, and only its new part if it grew.
 
 use super::file_changes::{DirectoryListing, KnownDirectory};
-use super::{MailSync, MailSyncProblem};
+use super::{MailSync, SyncProblem};
 use crate::error::Error;
 use crate::maildir::MaildirDirectory;
 use crate::mbox_file::{MboxFile, MessageHashes};
@@ -87,13 +87,13 @@ impl MailSync<'_> {
             }
             let reason = format!("larger than {} MiB", most >> 20);
             let path = directory.path.join(name);
-            self.report.problems.push(MailSyncProblem { path, reason, is_left_out: true });
+            self.report.problems.push(SyncProblem { path, reason, is_left_out: true });
         }
         files
     }
 
     fn report_unreadable(&mut self, path: &Path, error: &io::Error) {
         let (path, reason) = (path.to_path_buf(), error.to_string());
-        self.report.problems.push(MailSyncProblem { path, reason, is_left_out: true });
+        self.report.problems.push(SyncProblem { path, reason, is_left_out: true });
     }
 }

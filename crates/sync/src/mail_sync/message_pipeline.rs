@@ -8,7 +8,7 @@
 //! Separate from `mail_sync` so that all code about threads is in one place.
 
 use super::file_changes::{delivery_time, file_path, file_state, read_order};
-use super::{MailSyncOptions, MailSyncProblem};
+use super::{MailSyncOptions, SyncProblem};
 use crate::attachment_conversion::ConversionRun;
 use crate::error::Error;
 use crate::mbox_file::read_indexed_section;
@@ -56,7 +56,7 @@ pub(super) struct PreparedBatch {
     pub(super) words: WordBatch,
     /// The row after the last one of the batch.
     pub(super) end_row: u32,
-    pub(super) problems: Vec<MailSyncProblem>,
+    pub(super) problems: Vec<SyncProblem>,
     /// The directories with files that could not be read.
     pub(super) unread_directories: Vec<Vec<u8>>,
     /// The files, as directory and name, that the next synchronisation reads again.
@@ -328,7 +328,7 @@ impl ReadWorker {
                 }
                 Err(error) => {
                     let reason = error.to_string();
-                    problems.push(MailSyncProblem { path, reason, is_left_out: true });
+                    problems.push(SyncProblem { path, reason, is_left_out: true });
                     unread_directories.push(file.directory);
                     continue;
                 }
@@ -358,7 +358,7 @@ impl ReadWorker {
             };
             for problem in document.problems().iter().filter(|problem| !is_guess(problem)) {
                 let reason = problem.to_string();
-                problems.push(MailSyncProblem { path: path.clone(), reason, is_left_out: false });
+                problems.push(SyncProblem { path: path.clone(), reason, is_left_out: false });
             }
             let (directory, name) = (file.directory.clone(), file.name.clone());
             changes.push(MailChange::AddFile { file, message: Box::new(message) });

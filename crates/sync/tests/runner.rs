@@ -26,6 +26,7 @@ mod item_folders;
 mod limits;
 mod mail_copies;
 mod mail_erasure;
+mod mail_file_systems;
 mod mail_headers;
 mod mail_labels;
 mod mail_rules;

@@ -11,6 +11,7 @@ import contextlib
 import pathlib
 import re
 import sqlite3
+import subprocess
 import zlib
 
 from harness.program import Program
@@ -18,6 +19,9 @@ from harness.sandbox import Start, copy_store, split_words
 
 # Texts of the item that the verb `purge` erases; they occur in no other item. Each is indexed in a way of its own.
 SECRETS = [b"zqxjkvnam", b"wvyqxmail", b"qqzztitl", b"xkcdnote77", b"jjwwnick", b"431998877665", b"pphhoottoo"]
+
+# A word of the message that `purge` erases; no other one has it.
+MESSAGE_SECRET = b"zzqymailword"
 
 # The size of a page of the store.
 PAGE = 4096
@@ -108,6 +112,8 @@ MAIL_FILES = {
     "Lists/cur/202.host:2,F": b"Subject: nameless\n\nno message id\n",
     "Lists/cur/203.host:2,": message("m7", "another text"),
     "Archive/2025/cur/204.host:2,S": message("old", "seal", year=2025),
+    # The message that `purge` erases, whose file is removed before.
+    "cur/205.host:2,S": message("secret", MESSAGE_SECRET.decode(), year=2024),
 }
 
 
@@ -128,9 +134,39 @@ def change_maildir(root: pathlib.Path) -> None:
     (root / "cur/103.host:2,S").unlink()
     (root / "Lists/cur/202.host:2,F").unlink()
     (root / "cur/105.host:2,S").write_bytes(message("m5", "edited in place"))
+    (root / "cur/205.host:2,S").unlink()
     (root / "Archive").rename(root / "Former")
     for number in range(8):
         (root / f"cur/{300 + number}.host:2,").write_bytes(message(f"late{number}", f"otter {number}"))
+
+
+def mbox_message(uid: str, words: str, status: str) -> bytes:
+    """Returns a message of an mbox file."""
+    return b"From a Mon Mar  2 10:00:00 2026\n" + f"X-Mozilla-Status: {status}\n".encode() + message(uid, words) + b"\n"
+
+
+def write_mbox(path: pathlib.Path, is_changed: bool) -> None:
+    """Writes an mbox file; later, with another flag, without a message, and with new ones."""
+    states = {2: "0005", 4: "0009"} if is_changed else {}
+    messages = [mbox_message(f"box{number}", f"otter {number}", states.get(number, "0000"))
+                for number in range(14 if is_changed else 8)]
+    path.write_bytes(b"".join(messages))
+
+
+def extend_history(root: pathlib.Path, numbers: range) -> None:
+    """Adds commits to a repository, each with a file; the first call makes the repository."""
+    commits = []
+    for number in numbers:
+        subject = f"walrus commit {number}\n"
+        # Without its parent, git begins a branch anew.
+        parent = "from refs/heads/main^0\n" if number == numbers[0] and number else ""
+        commits.append(f"commit refs/heads/main\ncommitter Anna <anna@x.example> {1_772_000_000 + number * 60} +0000\n"
+                       f"data {len(subject)}\n{subject}{parent}M 644 inline src/file{number}\ndata 2\nx\n\n")
+    git = ["git", "-C", str(root)]
+    if not root.exists():
+        root.mkdir()
+        subprocess.run([*git, "init", "-q", "--bare", "-b", "main"], check=True)
+    subprocess.run([*git, "fast-import", "--quiet"], input="".join(commits).encode(), check=True)
 
 
 class Fixtures:
@@ -148,6 +184,8 @@ class Fixtures:
         self.unfinished_purge = root / "unfinished-purge"
         self.mail_registered = root / "mail-registered"
         self.mail_changed = root / "mail-changed"
+        self.sources_registered = root / "sources-registered"
+        self.sources_changed = root / "sources-changed"
         self.program = Program(program_path, root / "home")
 
     def make(self) -> None:
@@ -181,6 +219,20 @@ class Fixtures:
         # A label of a message that changes, and of one whose file is removed.
         self.run("edit mid:m5@x.example mid:m3@x.example --label +tax", self.mail_changed)
         change_maildir(self.inputs / "changing-mail")
+        self.make_sources()
+
+    def make_sources(self) -> None:
+        """Makes stores with an mbox file and a repository: not indexed yet, and indexed before both changed."""
+        for store, name in [(self.sources_registered, "fixed"), (self.sources_changed, "changing")]:
+            write_mbox(self.inputs / f"{name}.mbox", is_changed=False)
+            extend_history(self.inputs / f"{name}-code", range(12))
+            copy_store(self.standard, store)
+            self.run(f"sources add {{inputs}}/{name}.mbox --into box", store)
+            self.run(f"sources add {{inputs}}/{name}-code --into code", store)
+        self.run("sync", self.sources_changed)
+        self.run("edit mid:box2@x.example mid:box4@x.example --label +tax", self.sources_changed)
+        write_mbox(self.inputs / "changing.mbox", is_changed=True)
+        extend_history(self.inputs / "changing-code", range(12, 20))
 
     def make_damaged_item(self) -> None:
         """Makes a store in which a letter of an item has changed."""
@@ -227,5 +279,6 @@ class Fixtures:
         """Returns a start by its name in the table of verbs."""
         stores = {"standard": self.standard, "damaged": self.damaged, "damaged-index": self.damaged_index,
                   "damaged-item": self.damaged_item, "unfinished-purge": self.unfinished_purge,
-                  "mail-registered": self.mail_registered, "mail-changed": self.mail_changed, "nothing": None}
+                  "mail-registered": self.mail_registered, "mail-changed": self.mail_changed,
+                  "sources-registered": self.sources_registered, "sources-changed": self.sources_changed, "nothing": None}
         return Start(stores[name], self.out)

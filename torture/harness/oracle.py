@@ -225,7 +225,10 @@ def read_mail(sandbox: Sandbox) -> list[str]:
             raise RuntimeError(f"find {command}: exit code {run.code}: {run.text}")
         found = run.out.decode().splitlines()
         lines += sorted(without_order(found) if "json" in command else found)
-    return lines
+    commits = sandbox.larder("find", "--kind", "commit", "-n", "1000", "--format", "json")
+    if commits.code not in UNCHANGED_CODES and "no commits are indexed" not in commits.text:
+        raise RuntimeError(f"find commits: exit code {commits.code}: {commits.text}")
+    return lines + sorted(commits.out.decode().splitlines())
 
 
 def without_order(lines: list[str]) -> list[str]:
@@ -250,7 +253,7 @@ def make_mail_afresh(sandbox: Sandbox) -> list[str]:
     The rules run on new messages before, because they do not run on those of an index that is made again.
     """
     sandbox.larder("sync")
-    for path in sandbox.store.glob("index.*"):
+    for path in [*sandbox.store.glob("index.*"), *sandbox.store.glob("commits.*")]:
         path.unlink()
     sandbox.larder("sync")
     return read_mail(sandbox)
@@ -309,7 +312,7 @@ def judge_repetition(sandbox: Sandbox, expectation: Expectation, stdin: bytes) -
     """Runs the command again, without a fault: it must end with the result of one that was not disturbed."""
     verb = expectation.verb
     before = read_contents(sandbox.store / "data.db")
-    run = sandbox.larder(*sandbox.expand(verb.command), stdin=stdin)
+    run = sandbox.larder(*sandbox.expand(verb.command), stdin=stdin, until=verb.until)
     is_done = before is not None and expectation.after is not None and before.same_items(expectation.after)
     allowed = (*UNCHANGED_CODES, verb.code) if is_done else (verb.code,)
     if run.code not in allowed:

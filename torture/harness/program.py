@@ -8,6 +8,9 @@ import os
 import pathlib
 import signal
 import subprocess
+import tempfile
+import time
+import typing
 
 # A command that takes longer hangs.
 PATIENCE_SECONDS = 120
@@ -71,8 +74,10 @@ class Program:
         return subprocess.Popen([str(self.path), *arguments], env=environment, **options)
 
     def run(self, arguments: list[str], store: pathlib.Path, extra: dict[str, str] | None = None,
-            stdin: bytes = b"") -> Run:
-        """Runs a command to its end."""
+            stdin: bytes = b"", until: str = "") -> Run:
+        """Runs a command to its end; one that goes on for ever gets Control-C when it prints `until`."""
+        if until:
+            return self.run_until(arguments, store, extra, until.encode())
         process = self.start(arguments, store, extra, stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
@@ -82,3 +87,25 @@ class Program:
             out, err = process.communicate()
             return Run(-PATIENCE_SECONDS, out, err)
         return Run(process.returncode, out, err)
+
+    def run_until(self, arguments: list[str], store: pathlib.Path, extra: dict[str, str] | None, until: bytes) -> Run:
+        """Runs a command until it prints a text, or ends before."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = self.start(arguments, store, extra, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            deadline, is_interrupted = time.monotonic() + PATIENCE_SECONDS, False
+            while process.poll() is None and time.monotonic() < deadline:
+                if not is_interrupted and until in read_all(err):
+                    process.send_signal(signal.SIGINT)
+                    is_interrupted = True
+                time.sleep(0.01)
+            code = process.returncode
+            if code is None:
+                process.kill()
+                process.wait()
+                code = -PATIENCE_SECONDS
+            return Run(code, read_all(out), read_all(err))
+
+
+def read_all(file: typing.BinaryIO) -> bytes:
+    """Reads a file from its beginning, and leaves the place of others in it as it is."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)

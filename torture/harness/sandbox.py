@@ -42,9 +42,9 @@ class Sandbox:
         """Removes the store and the outputs; a file system that is mounted there stays."""
         shutil.rmtree(self.case, ignore_errors=True)
 
-    def larder(self, *arguments: str, extra: dict[str, str] | None = None, stdin: bytes = b"") -> Run:
+    def larder(self, *arguments: str, extra: dict[str, str] | None = None, stdin: bytes = b"", until: str = "") -> Run:
         """Runs a command on the store."""
-        return self.program.run(list(arguments), self.store, extra, stdin)
+        return self.program.run(list(arguments), self.store, extra, stdin, until)
 
     def expand(self, command: str) -> list[str]:
         """Splits a command of the table of verbs, and puts the folders of this sandbox in."""

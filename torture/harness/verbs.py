@@ -6,7 +6,7 @@ A row is all that a step knows of a verb. A new command of the program gets a ro
 import dataclasses
 import enum
 
-from harness.fixtures import SECRETS
+from harness.fixtures import MESSAGE_SECRET, SECRETS
 from harness.program import Run
 
 
@@ -36,6 +36,8 @@ class Verb:
     says: str = ""
     # With Effect.STEPS: the number of items in each batch but the last; 1 if batches differ in size.
     batch: int = 1
+    # The command goes on for ever, and gets Control-C when it prints this.
+    until: str = ""
     # The file that the command writes, below {out}; a backup is compared by its contents.
     output: str | None = None
     output_is_store: bool = False
@@ -99,10 +101,15 @@ VERBS = [
     # A rule labels the new messages in one batch.
     Verb("sync", "sync --tune-batch 4", Effect.WHOLE, start="mail-changed", indexes_mail=True),
     Verb("sync-full", "sync --full", Effect.WHOLE, start="mail-changed", indexes_mail=True),
+    Verb("sync-watch", "sync --watch", Effect.WHOLE, start="mail-changed", code=130, until="Control-C ends", indexes_mail=True),
+    # An mbox file and a repository, whose commits have a store of their own
+    Verb("sync-sources-new", "sync --tune-batch 4", start="sources-registered", indexes_mail=True),
+    Verb("sync-sources", "sync --tune-batch 4", start="sources-changed", indexes_mail=True),
     Verb("edit-labels", "edit mid:m0@x.example mid:m5@x.example --label +work -tax", Effect.WHOLE, start="mail-changed",
          indexes_mail=True),
     # The store as a whole
     Verb("purge", "purge -y uid:secret", Effect.WHOLE, erased=tuple(SECRETS)),
+    Verb("purge-message", "purge -y mid:secret@x.example", start="mail-changed", erased=(MESSAGE_SECRET,), indexes_mail=True),
     Verb("purge-unfinished", "purge", Effect.WHOLE, start="unfinished-purge", erased=tuple(SECRETS)),
     Verb("check", "check"),
     Verb("check-rebuild", "check --rebuild"),

@@ -34,6 +34,8 @@ __attribute__((constructor)) static void read_environment(void)
 {
 	if (!watched_folder())
 		return;
+	/* Programs that the program starts, such as git, are none of its calls. */
+	unsetenv("LD_PRELOAD");
 	const char *value;
 	if ((value = getenv("TORTURE_CALLS")))
 		counted = value;

@@ -35,6 +35,8 @@ __attribute__((constructor)) static void open_record(void)
 	const char *path = getenv("TORTURE_RECORD");
 	if (!watched_folder() || !path)
 		return;
+	/* Programs that the program starts, such as git, are none of its changes. */
+	unsetenv("LD_PRELOAD");
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	/* A high number, so that the program gets the numbers that it would get without the recorder. */
 	record = fcntl(fd, F_DUPFD_CLOEXEC, 900);

@@ -21,7 +21,7 @@ def stdin_of(sandbox: Sandbox, verb: Verb) -> bytes:
 
 def run_verb(sandbox: Sandbox, verb: Verb, extra: dict[str, str] | None = None) -> Run:
     """Runs a verb on the store of the sandbox."""
-    return sandbox.larder(*sandbox.expand(verb.command), extra=extra, stdin=stdin_of(sandbox, verb))
+    return sandbox.larder(*sandbox.expand(verb.command), extra=extra, stdin=stdin_of(sandbox, verb), until=verb.until)
 
 
 def expect(lab: Lab, sandbox: Sandbox, verb: Verb, calls: dict[str, str]) -> Expectation:

@@ -6,10 +6,11 @@
 //! many positions, are read one by one. Separate from `word_cursor`, which reads one term, and from
 //! `position_list`, which compares positions in one row.
 
+use crate::block::CorruptBlock;
 use crate::position_list::{PositionStream, count_phrase, has_phrase};
 use crate::segment_storage::ReadSegments;
 use crate::word_block::MIN_CONTINUED_BYTES;
-use crate::word_cursor::{END_OF_ROWS, WordCursor};
+use crate::word_cursor::{END_OF_ROWS, SegmentCursor, WordCursor};
 use crate::word_index::WordIndex;
 use std::ops::Range;
 
@@ -29,6 +30,25 @@ struct PhraseWord {
     /// The number of rows that it was looked up in, and of those that have it.
     asked: u64,
     found: u64,
+    /// The rows of the last call that have it, for each segment.
+    places: Vec<RowPlaces>,
+}
+
+/// The rows of a range that have a word, as bits, and their places among the rows of its cursor.
+#[derive(Debug, Default)]
+struct RowPlaces {
+    bits: Vec<u64>,
+    /// The place of the first row of each word of bits.
+    first_places: Vec<usize>,
+    /// The place behind the last row.
+    end: usize,
+}
+
+/// A word of a phrase in one segment.
+struct SegmentWord<'c> {
+    cursor: &'c SegmentCursor,
+    places: &'c RowPlaces,
+    distance: u32,
 }
 
 impl PhraseCursor {
@@ -36,8 +56,13 @@ impl PhraseCursor {
     #[must_use]
     pub fn new(words: impl IntoIterator<Item = (WordCursor, u32)>) -> PhraseCursor {
         let words = words.into_iter();
-        let words =
-            words.map(|(cursor, distance)| PhraseWord { cursor, distance, asked: 0, found: 0 });
+        let words = words.map(|(cursor, distance)| PhraseWord {
+            cursor,
+            distance,
+            asked: 0,
+            found: 0,
+            places: Vec::new(),
+        });
         PhraseCursor { words: words.collect(), steps: 0 }
     }
 
@@ -74,39 +99,32 @@ impl PhraseCursor {
         }
         // They are mostly in order, so this is one pass.
         self.words.sort_by_key(PhraseWord::frequency);
-        let mut found = vec![0; rows.len()];
         for word in &mut self.words {
             let Some(wanted) = row_range(first_row, rows) else { return Ok(true) };
             word.cursor.read_range(index, &wanted)?;
-            found.fill(0);
-            let mut bits = RowBits { first_row, bits: &mut found };
-            for segment in &word.cursor.segments {
-                let rows = segment.rows_within(&wanted);
-                rows.iter().for_each(|row| bits.set(*row, true));
-                word.found += rows.len() as u64;
+            word.places.resize_with(word.cursor.segments.len(), RowPlaces::default);
+            for (segment, places) in word.cursor.segments.iter().zip(&mut word.places) {
+                let within = segment.places_within(&wanted);
+                word.found += within.len() as u64;
+                places.read(&segment.rows, within, first_row, rows.len());
             }
             word.asked += wanted.end - wanted.start;
-            rows.iter_mut().zip(&found).for_each(|(word, found)| *word &= found);
+            for (at, row) in rows.iter_mut().enumerate() {
+                *row &= word.places.iter().fold(0, |any, places| any | places.bits_at(at));
+            }
         }
-        let Some(wanted) = row_range(first_row, rows) else { return Ok(true) };
         let mut compared = vec![0; rows.len()];
         for segment in 0..index.segment_count() {
-            self.retain_in_segment::<P>(
-                segment,
-                &wanted,
-                range,
-                &mut RowBits { first_row, bits: rows },
-                &mut RowBits { first_row, bits: &mut compared },
-                max_steps,
-            )?;
+            self.retain_in_segment::<P>(segment, range, rows, &mut compared, max_steps)?;
         }
         for (place, compared) in compared.iter().enumerate() {
             let mut open = rows.get(place).map_or(0, |word| word & !compared);
             while open != 0 && self.steps <= max_steps {
-                let at = place * 64 + open.trailing_zeros() as usize;
-                let row = first_row.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
+                let bit = open.trailing_zeros();
+                let before = u32::try_from(place * 64).unwrap_or(u32::MAX);
+                let row = first_row.saturating_add(before).saturating_add(bit);
                 let is_match = self.is_match(index, row, range, max_steps)?;
-                RowBits { first_row, bits: rows }.set(row, is_match);
+                set_bit(rows, place, bit, is_match);
                 open &= open - 1;
             }
         }
@@ -118,65 +136,48 @@ impl PhraseCursor {
     fn retain_in_segment<P: ReadSegments>(
         &mut self,
         segment: usize,
-        wanted: &Range<u64>,
         range: &Range<u32>,
-        rows: &mut RowBits<'_>,
-        compared: &mut RowBits<'_>,
+        rows: &mut [u64],
+        compared: &mut [u64],
         max_steps: u64,
     ) -> Result<(), P::Error> {
-        let mut places = Vec::with_capacity(self.words.len());
-        for word in &mut self.words {
-            let Some(segment) = word.cursor.segments.get_mut(segment) else { return Ok(()) };
-            let within = segment.places_within(wanted);
-            segment.find_lists(within.end).map_err(P::corruption)?;
-            if within.is_empty() {
-                return Ok(());
-            }
-            places.push(within.start);
+        let has_candidate = (0..rows.len()).any(|at| {
+            let bits = rows.get(at).copied().unwrap_or_default();
+            self.words.iter().fold(bits, |bits, word| bits & word.bits_at(segment, at)) != 0
+        });
+        if !has_candidate {
+            return Ok(());
         }
-        let segments: Vec<_> = self
-            .words
-            .iter()
-            .filter_map(|word| Some((word.cursor.segments.get(segment)?, word.distance)))
-            .collect();
-        let Some(((rarest, _), others)) = segments.split_first() else { return Ok(()) };
-        let mut streams = Vec::with_capacity(segments.len());
-        let first = places.first().copied().unwrap_or_default();
-        let within = rarest.places_within(wanted).end;
-        'rows: for number in first..within {
-            let Some(row) = rarest.rows.get(number).copied().filter(|row| rows.has(*row)) else {
-                continue;
-            };
-            if let Some(place) = places.first_mut() {
-                *place = number;
+        for word in &mut self.words {
+            if let (Some(cursor), Some(places)) =
+                (word.cursor.segments.get_mut(segment), word.places.get(segment))
+            {
+                cursor.find_lists(places.end).map_err(P::corruption)?;
             }
-            for ((other, _), place) in others.iter().zip(places.iter_mut().skip(1)) {
-                let rest = other.rows.get(*place..).unwrap_or_default();
-                *place += rest.iter().take_while(|other| **other < row).count();
-                if other.rows.get(*place) != Some(&row) {
-                    continue 'rows;
-                }
-            }
-            streams.clear();
-            let mut is_long = false;
-            for ((segment, distance), place) in segments.iter().zip(&places) {
-                let Some(list) = segment.list(*place) else {
-                    // The term has no positions.
-                    rows.set(row, false);
-                    compared.set(row, true);
-                    continue 'rows;
+        }
+        let words = self.words.iter().filter_map(|word| word.in_segment(segment));
+        let words: Vec<SegmentWord<'_>> = words.collect();
+        let mut streams = Vec::with_capacity(words.len());
+        for at in 0..rows.len() {
+            let bits = rows.get(at).copied().unwrap_or_default();
+            let mut open = words.iter().fold(bits, |bits, word| bits & word.places.bits_at(at));
+            while open != 0 {
+                let bit = open.trailing_zeros();
+                open &= open - 1;
+                streams.clear();
+                let list_kind =
+                    open_streams(&words, at, bit, &mut streams).map_err(P::corruption)?;
+                let is_match = match list_kind {
+                    ListKind::Continued => continue,
+                    ListKind::Missing => false,
+                    ListKind::Whole => has_phrase(&mut streams, range, &mut self.steps, max_steps)
+                        .map_err(P::corruption)?,
                 };
-                is_long |= list.len() >= MIN_CONTINUED_BYTES;
-                streams.push((PositionStream::open(list).map_err(P::corruption)?, *distance));
-            }
-            if is_long {
-                continue;
-            }
-            compared.set(row, true);
-            let is_match = has_phrase(&mut streams, range, &mut self.steps, max_steps);
-            rows.set(row, is_match.map_err(P::corruption)?);
-            if self.steps > max_steps {
-                break;
+                set_bit(compared, at, bit, true);
+                set_bit(rows, at, bit, is_match);
+                if self.steps > max_steps {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -214,26 +215,90 @@ impl PhraseWord {
     fn frequency(&self) -> u64 {
         self.found.saturating_mul(1_000_000) / self.asked.max(1)
     }
-}
 
-/// The rows of a range as bits.
-struct RowBits<'b> {
-    first_row: u32,
-    bits: &'b mut [u64],
-}
-
-impl RowBits<'_> {
-    fn has(&self, row: u32) -> bool {
-        let place = row.wrapping_sub(self.first_row);
-        self.bits.get(place as usize / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    /// Returns the bits of the rows in a segment.
+    fn bits_at(&self, segment: usize, at: usize) -> u64 {
+        self.places.get(segment).map_or(0, |places| places.bits_at(at))
     }
 
-    fn set(&mut self, row: u32, is_set: bool) {
-        let place = row.wrapping_sub(self.first_row);
-        if let Some(word) = self.bits.get_mut(place as usize / 64) {
-            let bit = 1 << (place % 64);
-            *word = if is_set { *word | bit } else { *word & !bit };
+    fn in_segment(&self, segment: usize) -> Option<SegmentWord<'_>> {
+        let (cursor, places) = (self.cursor.segments.get(segment)?, self.places.get(segment)?);
+        Some(SegmentWord { cursor, places, distance: self.distance })
+    }
+}
+
+impl RowPlaces {
+    /// Reads the rows at these places, which ascend from `first_row` on, as so many words of bits.
+    fn read(&mut self, rows: &[u32], within: Range<usize>, first_row: u32, words: usize) {
+        self.bits.clear();
+        self.bits.resize(words, 0);
+        for row in rows.get(within.clone()).unwrap_or_default() {
+            let place = row.wrapping_sub(first_row);
+            if let Some(word) = self.bits.get_mut(place as usize / 64) {
+                *word |= 1 << (place % 64);
+            }
         }
+        self.first_places.clear();
+        self.end = within.start;
+        for word in &self.bits {
+            self.first_places.push(self.end);
+            self.end += word.count_ones() as usize;
+        }
+    }
+
+    #[inline]
+    fn bits_at(&self, at: usize) -> u64 {
+        self.bits.get(at).copied().unwrap_or_default()
+    }
+
+    /// Returns the place of a row.
+    #[inline]
+    fn place(&self, at: usize, bit: u32) -> usize {
+        let before = self.bits_at(at) & ((1 << bit) - 1);
+        let first = self.first_places.get(at).copied().unwrap_or_default();
+        first + before.count_ones() as usize
+    }
+}
+
+impl<'c> SegmentWord<'c> {
+    /// Returns the position list of a row.
+    fn list(&self, at: usize, bit: u32) -> Option<&'c [u8]> {
+        self.cursor.list(self.places.place(at, bit))
+    }
+}
+
+/// The lists of positions of the words in a row.
+enum ListKind {
+    /// All positions are in the lists.
+    Whole,
+    /// Some may continue in other entries.
+    Continued,
+    /// A term has no positions.
+    Missing,
+}
+
+/// Begins to read the positions of the words in a row.
+fn open_streams<'c>(
+    words: &[SegmentWord<'c>],
+    at: usize,
+    bit: u32,
+    streams: &mut Vec<(PositionStream<'c>, u32)>,
+) -> Result<ListKind, CorruptBlock> {
+    let mut kind = ListKind::Whole;
+    for word in words {
+        let Some(list) = word.list(at, bit) else { return Ok(ListKind::Missing) };
+        if list.len() >= MIN_CONTINUED_BYTES {
+            kind = ListKind::Continued;
+        }
+        streams.push((PositionStream::open(list)?, word.distance));
+    }
+    Ok(kind)
+}
+
+/// Sets or clears a bit.
+fn set_bit(bits: &mut [u64], at: usize, bit: u32, is_set: bool) {
+    if let Some(word) = bits.get_mut(at) {
+        *word = *word & !(1 << bit) | u64::from(is_set) << bit;
     }
 }
 

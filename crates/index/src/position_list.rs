@@ -15,6 +15,7 @@
 
 use crate::block::CorruptBlock;
 use crate::varint::{read_varint, write_varint};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Appends the positions of one posting, in ascending order and at least one.
@@ -124,14 +125,23 @@ impl<'a> PositionStream<'a> {
     #[inline]
     fn seek(&mut self, target: u64, steps: &mut u64) -> Result<Option<u64>, CorruptBlock> {
         while self.position < target {
-            if self.rest.is_empty() {
+            if !self.advance()? {
                 return Ok(None);
             }
-            let gap = read_varint(&mut self.rest).filter(|gap| *gap > 0).ok_or(CorruptBlock)?;
-            self.position = self.position.checked_add(gap).ok_or(CorruptBlock)?;
             *steps += 1;
         }
         Ok(Some(self.position))
+    }
+
+    /// Goes to the next position. Returns false if there is none.
+    #[inline]
+    fn advance(&mut self) -> Result<bool, CorruptBlock> {
+        if self.rest.is_empty() {
+            return Ok(false);
+        }
+        let gap = read_varint(&mut self.rest).filter(|gap| *gap > 0).ok_or(CorruptBlock)?;
+        self.position = self.position.checked_add(gap).ok_or(CorruptBlock)?;
+        Ok(true)
     }
 }
 
@@ -147,6 +157,9 @@ pub(crate) fn has_phrase(
     steps: &mut u64,
     max_steps: u64,
 ) -> Result<bool, CorruptBlock> {
+    if let [first, second] = words {
+        return has_pair(*first, *second, range, steps);
+    }
     let (mut start, mut agreed, mut turn) = (0, 0, 0);
     while agreed < words.len() {
         let Some((positions, distance)) = words.get_mut(turn) else { return Ok(false) };
@@ -165,6 +178,40 @@ pub(crate) fn has_phrase(
         turn = if turn + 1 == words.len() { 0 } else { turn + 1 };
     }
     Ok(!words.is_empty())
+}
+
+/// Returns whether two words of a phrase follow each other, as [`has_phrase`]: it merges the two
+/// lists, which takes two thirds of the time of turns.
+fn has_pair(
+    (mut first, first_distance): (PositionStream<'_>, u32),
+    (mut second, second_distance): (PositionStream<'_>, u32),
+    range: &Range<u32>,
+    steps: &mut u64,
+) -> Result<bool, CorruptBlock> {
+    let range = u64::from(range.start)..u64::from(range.end);
+    loop {
+        *steps += 1;
+        // The beginnings of the phrase plus both distances.
+        let beginnings = [
+            first.position.saturating_add(second_distance.into()),
+            second.position.saturating_add(first_distance.into()),
+        ];
+        let has_more = match beginnings[0].cmp(&beginnings[1]) {
+            Ordering::Less => first.advance()?,
+            Ordering::Greater => second.advance()?,
+            Ordering::Equal => {
+                let is_in_item = first.position >= first_distance.into();
+                if is_in_item && range.contains(&first.position) && range.contains(&second.position)
+                {
+                    return Ok(true);
+                }
+                first.advance()?
+            }
+        };
+        if !has_more {
+            return Ok(false);
+        }
+    }
 }
 
 /// Returns the number of places of a phrase in one item. `terms` has the positions of each word,

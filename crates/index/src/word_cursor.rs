@@ -347,6 +347,7 @@ impl SegmentCursor {
         }
         let start = self.list_ends.last().copied().unwrap_or(0);
         let mut lists = PositionLists::new(self.lists.get(start..).ok_or(CorruptBlock)?);
+        self.list_ends.reserve(count - self.list_ends.len());
         for _ in self.list_ends.len()..count {
             lists.skip(1)?;
             self.list_ends.push(self.lists.len() - lists.remaining_bytes().len());
@@ -356,6 +357,7 @@ impl SegmentCursor {
 
     /// Returns the list of positions of the row with this number, which
     /// [`SegmentCursor::find_lists`] has found; `None`: the term has no positions.
+    #[inline]
     pub(crate) fn list(&self, number: usize) -> Option<&[u8]> {
         let start = match number.checked_sub(1) {
             Some(before) => *self.list_ends.get(before)?,

@@ -35,8 +35,8 @@ struct WalLimits {
     /// A writer checkpoints, after it has released the lock, if the log has this many pages that
     /// are not in the database yet.
     checkpoint_pages: i64,
-    /// The same after a small commit: a checkpoint that is as long as a commit of thousands of
-    /// pages would delay one of a single message.
+    /// The same if the log has small commits only: a checkpoint that is as long as a commit of
+    /// thousands of pages would delay one of a single message.
     small_checkpoint_pages: i64,
     /// SQLite begins the log anew when no reader uses it. If readers or writers follow each other
     /// so fast that this never happens, the log grows; from this size on, a writer waits under the
@@ -64,9 +64,9 @@ impl WalLimits {
         }
     }
 
-    /// Returns the number of pages to checkpoint at after a commit of so many pages.
-    fn checkpoint_pages_after(self, commit_pages: i64) -> i64 {
-        match commit_pages <= SMALL_COMMIT_PAGES {
+    /// Returns the number of pages to checkpoint at if the largest commit has so many pages.
+    fn checkpoint_pages_after(self, largest_commit: i64) -> i64 {
+        match largest_commit <= SMALL_COMMIT_PAGES {
             true => self.small_checkpoint_pages,
             false => self.checkpoint_pages,
         }
@@ -137,6 +137,8 @@ pub struct Store {
     wal_restart_pages: Cell<i64>,
     /// The pages of the log after the last write of this store.
     wal_pages: Cell<i64>,
+    /// The pages of the largest commit in the log.
+    largest_commit: Cell<i64>,
     wal_limits: WalLimits,
     pub(crate) sync_mode: SyncMode,
     pub(crate) last_commit: LastCommit,
@@ -225,6 +227,7 @@ impl Store {
             file_id,
             wal_restart_pages: Cell::new(wal_limits.restart_pages),
             wal_pages: Cell::new(0),
+            largest_commit: Cell::new(0),
             wal_limits,
             sync_mode: options.sync_mode,
             last_commit: options.last_commit.clone(),
@@ -279,6 +282,7 @@ impl Store {
             recovered_copy: None,
             wal_restart_pages: Cell::new(wal_limits.restart_pages),
             wal_pages: Cell::new(0),
+            largest_commit: Cell::new(0),
             wal_limits,
             sync_mode: options.sync_mode,
             last_commit: options.last_commit.clone(),
@@ -412,8 +416,12 @@ impl Store {
         }
         let restart_pages = self.wal_limits.restart_pages;
         // A log that became shorter was begun anew.
-        let commit_pages = if log.all < former_pages { log.all } else { log.all - former_pages };
-        let checkpoint_pages = self.wal_limits.checkpoint_pages_after(commit_pages);
+        let largest_commit = match log.all < former_pages {
+            true => log.all,
+            false => self.largest_commit.get().max(log.all - former_pages),
+        };
+        self.largest_commit.set(largest_commit);
+        let checkpoint_pages = self.wal_limits.checkpoint_pages_after(largest_commit);
         if log.backlog() >= restart_pages {
             self.conn.checkpoint();
         }

@@ -33,9 +33,9 @@ pub use crate::message::part::{MessagePart, PartContent, PartRole};
 use mail_parser::{HeaderName, MessageParser};
 use std::sync::LazyLock;
 
-/// Reads the fields that the parts of this module use, and leaves others as they are. A Date is read
-/// by [`MessageDate`]: the parser takes the next field for a part of one that ends with a word of
-/// one or two letters, such as `UT` or `PM`.
+/// Reads the fields that the parts of this module use, and leaves others as they are. A Date is
+/// read by [`MessageDate`]: the parser takes the next field for a part of one that ends with a word
+/// of one or two letters, such as `UT` or `PM`.
 static PARSER: LazyLock<MessageParser> = LazyLock::new(|| {
     MessageParser::new()
         .with_mime_headers()

@@ -31,6 +31,7 @@ from steps.full_disk import FullDiskStep, FullExt4Step
 from steps.io_error import IoErrorStep
 from steps.kill import KillStep
 from steps.log_file import LogFileStep
+from steps.mail_answers import MailAnswersStep
 from steps.model import ModelStep
 from steps.power_cut import PowerCutStep
 from steps.restore import RestoreStep
@@ -40,7 +41,8 @@ from steps.zeroed_page import ZeroedPageStep
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS: list[type[Step]] = [
     PowerCutStep, KillStep, RestoreStep, IoErrorStep, FullDiskStep, FullExt4Step, BitFlipStep, ZeroedPageStep,
-    LogFileStep, ClockStep, ModelStep, ConcurrencyStep, WaitingStep, ImportStep, ViewStep, FuzzStep,
+    LogFileStep, ClockStep, ModelStep, ConcurrencyStep, WaitingStep, MailAnswersStep, ImportStep, ViewStep,
+    FuzzStep,
 ]
 
 

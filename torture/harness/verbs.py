@@ -105,6 +105,8 @@ VERBS = [
     # An mbox file and a repository, whose commits have a store of their own
     Verb("sync-sources-new", "sync --tune-batch 4", start="sources-registered", indexes_mail=True),
     Verb("sync-sources", "sync --tune-batch 4", start="sources-changed", indexes_mail=True),
+    Verb("check-full", "check --full", start="mail-changed", indexes_mail=True),
+    Verb("check-rebuild-mail", "check --rebuild", start="mail-changed", indexes_mail=True),
     Verb("edit-labels", "edit mid:m0@x.example mid:m5@x.example --label +work -tax", Effect.WHOLE, start="mail-changed",
          indexes_mail=True),
     # The store as a whole

@@ -23,6 +23,10 @@ pub(crate) fn open_commit_reader(
     context: &CommandContext,
 ) -> Result<Option<Reader>, CommandFailure> {
     let directory = commit_directory(context);
+    if directory.has_pending_replacement() {
+        // It was interrupted, and is finished by opening the store.
+        drop(Store::open(directory.clone(), &context.store_options(true))?);
+    }
     if !directory.has_store() {
         return Ok(None);
     }

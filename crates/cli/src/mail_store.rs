@@ -23,6 +23,10 @@ pub(crate) fn mail_directory(context: &CommandContext) -> DataDirectory {
 /// Opens the index of mail for reading; `None`: there is none, or its creation was interrupted.
 pub(crate) fn open_mail_reader(context: &CommandContext) -> Result<Option<Reader>, CommandFailure> {
     let directory = mail_directory(context);
+    if directory.has_pending_replacement() {
+        // It was interrupted, and is finished by opening the store.
+        drop(open_mail_store(context)?);
+    }
     if !directory.has_store() {
         return Ok(None);
     }

@@ -365,3 +365,21 @@ fn labels_of_notmuch_are_found_as_notmuch_finds_them() {
     };
     assert_eq!(sorted(&after), sorted(&exported));
 }
+
+#[test]
+fn changes_of_labels_are_logged_by_message() {
+    let home = home_with_mail();
+    assert_eq!(home.run(&["log", "m0@example.org"]).code, 1);
+    let path = format!("path:{}/**", home.work("Mail").display());
+    home.ok(&["edit", "--query", &format!("{path} and id:m0@example.org"), "--label", "+tax"]);
+    home.ok(&["edit", "mid:m0@example.org", "--label", "+todo", "-tax"]);
+    let log = |id: &str| crate::test_home::mask(&home.ok(&["log", id]), home.path());
+    let text = log("m0@example.org");
+    let changes: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
+    assert_eq!(changes, ["  + tax", "  - tax", "  + todo"], "{text}");
+    assert_eq!(log("mid:m0@example.org"), text);
+    let id = home.json(&["find", "--kind", "message", "id:m0@example.org"]);
+    assert_eq!(log(id[0]["id"].as_str().unwrap()), text);
+    let missing = home.run(&["log", "nobody@example.org"]);
+    assert_eq!(missing.code, 1, "{}", missing.masked_output());
+}

@@ -320,7 +320,7 @@ fn a_damaged_index_is_made_again() {
         let check = home.code(&["check"], 4);
         assert!(check.stderr().contains("larder check --rebuild"), "{}", check.stderr());
         let rebuilt = home.code(&["check", "--rebuild"], 0);
-        assert!(rebuilt.stderr().contains("index.db was deleted"), "{}", rebuilt.stderr());
+        assert!(rebuilt.stderr().contains("index.db was made anew"), "{}", rebuilt.stderr());
         assert_eq!(lines(&home, &["walrus"]), before);
         assert_eq!(lines(&home, &["label:tax"]).len(), before.len());
         assert_eq!(home.code(&["check"], 0).stderr(), "");

@@ -1,8 +1,9 @@
 //! `larder check` of all stores of a data directory, and searches while one of them is damaged.
 
 use crate::commits::home_with_repository;
-use crate::test_home::{ANNA, Home};
+use crate::test_home::{ANNA, Home, left_out};
 use std::fs;
+use std::process::Command;
 
 /// The stores of a data directory.
 const FILES: [&str; 3] = ["data.db", "index.db", "commits.db"];
@@ -80,4 +81,138 @@ fn the_other_groups_answer_beside_a_damaged_store() {
     assert_eq!(home.code(&["find", "anna", "--count"], 4).stdout(), "1\n");
     home.code(&["check", "--rebuild"], 0);
     assert_eq!(found_kinds(&home, 0).0, ["contact", "message", "commit", "commit"]);
+}
+
+/// Files are compared with the index, and what is not damage is told apart.
+#[test]
+fn files_of_messages_are_compared_with_the_index() {
+    let home = home_with_three_stores();
+    let path = home.work("Mail/cur/1:2,S");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+    home.ok(&["sync", "--full"]);
+    let sound = home.code(&["check", "--full"], 0);
+    assert!(sound.stdout().contains("1 file read and compared"), "{}", sound.stdout());
+    assert_eq!(sound.stderr(), "");
+    // Another text with the same state: the index or the disk is wrong.
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("Text.", "Next.")).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+    let damaged = home.code(&["check", "--full"], 4);
+    assert!(
+        damaged.stderr().contains("the index has another content of the file"),
+        "{}",
+        damaged.stderr()
+    );
+    home.code(&["check"], 0);
+    // A file that was edited, and one that is gone.
+    fs::write(&path, text.replace("Text.", "Something else.")).unwrap();
+    let changed = home.code(&["check", "--full"], 0);
+    assert!(changed.stderr().contains("was changed since it was indexed"), "{}", changed.stderr());
+    fs::remove_file(&path).unwrap();
+    let missing = home.code(&["check", "--full"], 0);
+    assert!(missing.stderr().contains("is missing, or was renamed"), "{}", missing.stderr());
+    let object = &home.json(&["check", "--full"])[2];
+    assert_eq!(object["not_compared_files"], 1, "{object}");
+    fs::rename(home.work("Mail"), home.work("Away")).unwrap();
+    let missing = home.code(&["check", "--full"], 0);
+    assert!(missing.stderr().contains("the source is missing"), "{}", missing.stderr());
+}
+
+#[test]
+fn labels_are_compared_with_those_of_the_other_store() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        left_out("labels_are_compared_with_those_of_the_other_store", "python3 is not installed");
+        return;
+    }
+    let home = home_with_three_stores();
+    home.ok(&["edit", "mid:m1@example.org", "--label", "+tax"]);
+    home.ok(&["edit", "mid:m1@example.org", "--label", "+todo"]);
+    home.ok(&["check"]);
+    // Labels that another program changed in the index: the name of a label.
+    let python =
+        "import sqlite3,sys\nc = sqlite3.connect(sys.argv[1])\nc.execute(sys.argv[2])\nc.commit()";
+    let change = |sql: &str| {
+        let mut program = home.program("python3");
+        let status =
+            program.args(["-c", python]).arg(home.data().join("index.db")).arg(sql).status();
+        assert!(status.unwrap().success(), "{sql}");
+    };
+    for sql in [
+        "UPDATE mail_label SET name = 'tux' WHERE name = 'tax'",
+        "DELETE FROM mail_set WHERE id >= (1 << 62)",
+        "INSERT INTO mail_waiting_label VALUES('x', CAST('tax' AS BLOB), 0)",
+    ] {
+        change(sql);
+        let check = home.code(&["check"], 4);
+        assert!(
+            check.stderr().contains("other labels than in data.db: 1 message"),
+            "{sql}: {}",
+            check.stderr()
+        );
+        home.code(&["check", "--rebuild"], 0);
+        home.ok(&["check"]);
+    }
+}
+
+#[test]
+fn derived_stores_are_made_anew_and_old_ones_stay_without_their_sources() {
+    let home = home_with_three_stores();
+    home.ok(&["edit", "mid:m1@example.org", "--label", "+tax"]);
+    let answer = home.ok(&["find", "anna"]);
+    let identity = |file: &str| {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(home.data().join(file)).unwrap().ino()
+    };
+    let before = ["index.db", "commits.db"].map(identity);
+    let rebuilt = home.code(&["check", "--rebuild"], 0);
+    for (file, former) in ["index.db", "commits.db"].into_iter().zip(before) {
+        assert!(
+            rebuilt.stderr().contains(&format!("{file} was made anew")),
+            "{}",
+            rebuilt.stderr()
+        );
+        assert_ne!(identity(file), former);
+    }
+    assert_eq!(home.ok(&["find", "anna"]), answer);
+    assert_eq!(home.ok(&["find", "--kind", "message", "label:tax", "--count"]), "1\n");
+    let names = |home: &Home| -> Vec<String> {
+        let entries = fs::read_dir(home.data()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> =
+            names.filter(|name| name.contains("new-") || name.contains("before")).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&home), [""; 0]);
+    // A disk that is not mounted.
+    fs::rename(home.work("Mail"), home.work("Away")).unwrap();
+    let kept = home.code(&["check", "--rebuild"], 5);
+    assert!(kept.stderr().contains("index.db stays as it was"), "{}", kept.stderr());
+    assert_eq!(home.ok(&["find", "anna"]), answer);
+    assert_eq!(names(&home), [""; 0]);
+}
+
+/// A process that was killed while it replaced a store.
+#[test]
+fn interrupted_replacements_are_finished() {
+    for file in ["index.db", "commits.db"] {
+        let home = home_with_three_stores();
+        let answer = home.ok(&["find", "anna"]);
+        let path = |end: &str| home.data().join(format!("{file}{end}"));
+        for has_old in [true, false] {
+            fs::copy(path(""), path(".restoring")).unwrap();
+            if has_old {
+                damage(&home, file);
+            } else {
+                fs::rename(path(""), path(".before-damaged")).unwrap();
+            }
+            fs::create_dir_all(home.data().join(format!("new-{file}"))).unwrap();
+            assert_eq!(home.ok(&["find", "anna"]), answer, "{file} {has_old}");
+            home.ok(&["sync"]);
+            assert!(!home.data().join(format!("new-{file}")).exists());
+            assert!(!path(".restoring").exists() && !path(".before-damaged").exists());
+            home.ok(&["check"]);
+        }
+    }
 }

@@ -16,6 +16,7 @@
 //! | `event` | new events, tasks and memos, and changes by recurrence scope |
 //! | `item_edits` | adding, replacing and removing items in batches |
 //! | `item_text` | items of any kind that a person typed or edited |
+//! | `label_comparison` | comparing the labels in the index of mail with the stored ones |
 //! | `labels` | labels of messages, and their copy in the index of mail |
 //! | `saved_search` | definitions of saved searches |
 
@@ -25,6 +26,7 @@ pub mod contact_edit;
 pub mod event;
 mod item_edits;
 pub mod item_text;
+mod label_comparison;
 pub mod labels;
 mod saved_search;
 
@@ -33,6 +35,7 @@ pub use crate::item_edits::{
     AddedItem, CollectionListing, CollectionRemovalOutcome, RemovalOutcome, add_items,
     list_collection, remove_collection, remove_items, replace_item,
 };
+pub use crate::label_comparison::{LabelDifferences, compare_labels};
 pub use crate::saved_search::{
     SavedSearchError, SearchDefinition, put_saved_searches, remove_saved_search,
 };

@@ -120,6 +120,12 @@ impl MessageSummary {
         copy_rank(self.date, self.file_hash)
     }
 
+    /// Returns the date in a rank.
+    #[must_use]
+    pub fn date_of_rank(rank: i64) -> i64 {
+        rank >> 31
+    }
+
     /// Reads the rank of the file from packed values, as [`MessageSummary::copy_rank`].
     #[must_use]
     pub fn copy_rank_of(bytes: &[u8]) -> Option<i64> {

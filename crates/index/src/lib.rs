@@ -123,6 +123,7 @@
 //! | `word_index` | terms, and all rows of a term or a prefix |
 //! | `word_cursor` | the rows of a term by ranges, and its positions in a row |
 //! | `phrase_cursor` | the rows in which words follow each other |
+//! | `word_verification` | decoding all postings, to find damage |
 //! | `word_merge`, `word_merge_input` | merging in steps, reading the inputs of a merge |
 //! | `word_merge_policy` | the choice of the segments to merge |
 //! | `row_lists` | rows with their positions, out of their blocks |
@@ -163,6 +164,7 @@ mod word_index;
 mod word_merge;
 mod word_merge_input;
 mod word_merge_policy;
+mod word_verification;
 
 pub use crate::block::CorruptBlock;
 pub use crate::level_zero::LevelZero;
@@ -191,3 +193,4 @@ pub use crate::word_cursor::WordCursor;
 pub use crate::word_index::{TermChoice, WordIndex};
 pub use crate::word_merge::{FullWordMerge, merge_words_step};
 pub use crate::word_merge_policy::MAX_RESTING_SEGMENTS;
+pub use crate::word_verification::{WordIndexFaults, WordPosting, verify_words};

@@ -3,7 +3,7 @@
 use crate::memory_pages::MemoryPages;
 use larder_index::{
     CorruptBlock, FullWordMerge, IndexId, PhraseCursor, ReadSegments as _, SegmentWords,
-    WordBuffer, WordIndex, delete_all, merge_words_step,
+    WordBuffer, WordIndex, WordIndexFaults, delete_all, merge_words_step, verify_words,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,7 +231,21 @@ impl Tester {
         }
     }
 
+    /// Compares all postings with the model.
+    fn verify(&self) {
+        let mut found = Model::new();
+        let faults = verify_words(&self.pages, WORDS, &mut |posting| {
+            let rows = found.entry(posting.term.to_vec()).or_default();
+            rows.entry(posting.row).or_default().extend_from_slice(posting.positions);
+        });
+        assert_eq!(faults, Ok(WordIndexFaults::default()));
+        let mut expected = self.model.clone();
+        expected.retain(|_, rows| !rows.is_empty());
+        assert_eq!(found, expected);
+    }
+
     fn check(&self) {
+        self.verify();
         self.check_terms();
         self.check_cursors(1, 1);
         self.check_cursors(16, 0);
@@ -476,6 +490,7 @@ fn damaged_blocks_are_errors_and_never_panic() {
         let index = tester.index();
         index.for_each_term(b"", &mut |_, _| true)?;
         index.rows_with_prefix(b"", &mut Vec::new())?;
+        let _read = verify_words(&tester.pages, WORDS, &mut |_| {});
         for (term, rows) in &tester.model {
             let (mut cursor, mut positions) = (index.cursor(term), Vec::new());
             cursor.rows_in_range(&index, 0, &mut [0; 40])?;

@@ -179,8 +179,11 @@ impl MailView {
         if self.directory.has_store() {
             let zones = Arc::clone(&self.options.zones);
             self.reader = match Reader::open_with_zones(&self.directory, zones) {
-                // The store is being made.
-                Err(larder_store::Error::NoStore { .. }) => None,
+                // The store is being made, or made anew.
+                Err(
+                    larder_store::Error::NoStore { .. }
+                    | larder_store::Error::RestorePending { .. },
+                ) => None,
                 reader => Some(reader?),
             };
         }

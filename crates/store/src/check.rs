@@ -7,6 +7,7 @@ use crate::database_copy::TempCopy;
 use crate::derived_index::DerivedIndex;
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::index_digest;
+use crate::mail_check::find_mail_faults;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::pending_work::PendingWork;
 use crate::read_access::is_unwritable;
@@ -246,6 +247,13 @@ impl Store {
             Err(error) => return Err(sqlite_error_at(path)(error)),
         }
         self.compare_indexes(&tx, &damage.affected_items, &mut report)?;
+        if self.directory.store_file().is_disposable() && !report.has_damaged_pages() {
+            let mail = find_mail_faults(&tx).map_err(sqlite_error_at(path))?;
+            let rows = mail.counts.into_iter();
+            report.faults.extend(rows.map(|(what, count)| Fault::Inconsistent { what, count }));
+            let malformed = mail.has_malformed_words.then_some(Fault::Malformed { index: "word" });
+            report.faults.extend(malformed);
+        }
         // A stale index, or one whose rebuild was interrupted, is a fault already.
         let is_other =
             |work: &PendingWork| !matches!(work, PendingWork::Rebuild | PendingWork::StaleIndex);

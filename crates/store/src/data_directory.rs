@@ -14,6 +14,7 @@
 //! | `data.notify` | the record of the last commit, see `commit_record`; other processes watch it |
 //! | `data.db.before-*` | copies made before a migration or a restore |
 //! | `data.db.restoring` | a backup that is about to replace a damaged store, see `interrupted_restore` |
+//! | `new-index.db` | a folder in which `index.db` is made anew, see `derived_store` |
 //! | `data.db.*.partial` | files that are being written, or that a killed process left, see `staging_file` |
 
 use crate::error::{Error, Result, file_error_at};

@@ -18,6 +18,7 @@ use crate::staging_file::{
     COMPANION_SUFFIXES, ignore_missing, remove_with_companions, rename_durably, sync_folder_of,
     with_suffix,
 };
+use crate::unsynced_mark::{delete_mark, has_mark};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,9 +58,17 @@ pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -
         sync_folder_of(&data)?;
         // Before the rename: a replacement that was interrupted is repeated in any case.
         locks.announce_restore(&[&state])?;
-        rename_durably(&pending, &data)
+        rename_durably(&pending, &data)?;
+        // Nothing is lost with a store that can be made again.
+        match directory.store_file().is_disposable() {
+            true => remove_with_companions(&before),
+            false => Ok(()),
+        }
     };
     run().map_err(file_error_at(&data))?;
+    if has_mark(directory) {
+        delete_mark(directory)?;
+    }
     Ok(before)
 }
 

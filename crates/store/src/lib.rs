@@ -56,7 +56,6 @@
 //! | `store` | opening a store for writing |
 //! | `mail_reader` | reading mail: files, rows of messages, states, words |
 //! | `mail_sync_lock` | the lock of a synchronisation of mail |
-//! | `index_deletion` | deleting `index.db`, which is made again |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `mail` | the tables of mail |
 //! | `batch`, `apply` | changes, and the one function that writes them |
@@ -64,7 +63,10 @@
 //! | `undo` | undoing an operation |
 //! | `page_layout`, `page_eraser`, `purge` | the layout of pages, overwriting their unused bytes, erasing items |
 //! | `damage_scan` | comparing a store with its checksums |
+//! | `mail_check` | comparing the tables of mail with each other |
+//! | `mail_verification` | comparing files of messages with the index |
 //! | `check`, `backup` | verifying a store, backup and restore |
+//! | `derived_store` | making a store anew that can be made again |
 //! | `salvage` | copying the readable rows of a damaged store |
 
 mod apply;
@@ -90,6 +92,7 @@ mod damaged_reads;
 mod data_directory;
 mod database_copy;
 mod derived_index;
+mod derived_store;
 mod directory_watch;
 mod disk_state;
 mod error;
@@ -97,7 +100,6 @@ mod extractor_cache;
 mod failure_cause;
 mod handle;
 mod history;
-mod index_deletion;
 mod index_digest;
 mod index_maintenance;
 mod index_query;
@@ -114,9 +116,11 @@ mod label_feed;
 mod lock;
 mod lock_holder;
 mod mail;
+mod mail_check;
 mod mail_reader;
 mod mail_schema;
 mod mail_sync_lock;
+mod mail_verification;
 mod meta;
 mod operation_log;
 mod output_file;
@@ -164,6 +168,7 @@ pub use crate::damaged_object::DamagedObject;
 pub use crate::damaged_reads::{ReadableItems, UnreadableItem};
 pub use crate::data_directory::{DataDirectory, StoreFile};
 pub use crate::derived_index::DerivedIndex;
+pub use crate::derived_store::StoreReplacement;
 pub use crate::directory_watch::{DirectoryChange, DirectoryWatcher, WatchOutcome};
 pub use crate::error::{Error, OutputError, Result};
 pub use crate::handle::{Handle, HandlePrefix};
@@ -189,6 +194,7 @@ pub use crate::mail_reader::{
     ReadingRules, RemovedMessage,
 };
 pub use crate::mail_sync_lock::MailSyncLock;
+pub use crate::mail_verification::{FileComparison, IndexedFile, WordDigests};
 pub use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::pending_work::PendingWork;

@@ -2,11 +2,12 @@
 //!
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
 //! rows, and their bytes are in files. Separate from `mail`, which has the tables and their
-//! writers. The module `message_rows` reads the rows that lists show,
-//! `mail_words` the words.
+//! writers. The modules `message_rows` and `mail_words` read the rows that lists show and the
+//! words, `waiting_labels` the labels of messages that are not there.
 
 mod mail_words;
 mod message_rows;
+mod waiting_labels;
 
 pub use self::mail_words::{MailWords, OpenMailWords};
 pub use self::message_rows::MessageRow;
@@ -107,7 +108,10 @@ impl Reader {
 }
 
 impl<'r> MailReader<'r> {
-    fn run<T>(&self, read: impl FnOnce(&ReadTransaction<'r>) -> DatabaseResult<T>) -> Result<T> {
+    pub(crate) fn run<T>(
+        &self,
+        read: impl FnOnce(&ReadTransaction<'r>) -> DatabaseResult<T>,
+    ) -> Result<T> {
         read(&self.tx).map_err(sqlite_error_at(&self.reader.path))
     }
 
@@ -208,14 +212,6 @@ impl<'r> MailReader<'r> {
                 Ok(LabelledText { uid: row.get(0)?, text_hash })
             };
             Ok(select.query_row([row], read).optional()?)
-        })
-    }
-
-    /// Returns the number of messages that have labels and are not in the index.
-    pub fn count_waiting_labels(&self) -> Result<u64> {
-        self.run(|tx| {
-            let sql = "SELECT count(*) FROM mail_waiting_label WHERE is_given = 0";
-            Ok(tx.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
         })
     }
 

@@ -25,6 +25,8 @@ impl Store {
     /// The lock file or the mark of unsynced writes cannot be used.
     pub fn lock_mail_sync(&self) -> Result<MailSyncLock> {
         let lock = MailSyncLock { _work: self.lock_files.acquire_work_lock()? };
+        // It has words of messages, which may have been purged since.
+        self.directory.delete_unfinished_replacement()?;
         // A killed process left it.
         self.sync_marked_writes()?;
         if self.directory.store_file() != StoreFile::Data && self.is_writable() {

@@ -76,6 +76,7 @@ impl Store {
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
         let _work = self.lock_files.acquire_work_lock()?;
+        self.directory.delete_unfinished_replacement()?;
         let before = self.read_pending_purge()?;
         let mut purged = PurgeReport { completed: before.is_some(), ..PurgeReport::default() };
         if before.is_none() && handles.is_empty() {

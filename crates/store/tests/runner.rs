@@ -18,6 +18,7 @@ mod index_configs;
 mod index_rebuild;
 mod interrupted_restore;
 mod locks;
+mod mail_check;
 mod memory_map;
 mod model;
 mod output_file;

@@ -167,9 +167,12 @@ fn unsynced_writes_have_a_mark() {
     }
     let opened = Reader::open(index_of(dir)).err().unwrap();
     assert!(opened.to_string().contains("without waiting for the disk"), "{opened}");
-    index_of(dir).delete_derived_store(&create_options()).unwrap();
+    let replacement = index_of(dir).begin_replacement(&create_options()).unwrap();
+    let new = replacement.new_directory().clone();
+    add(&mut Store::open(new, &create_options()).unwrap(), "mail again");
+    replacement.commit(&create_options()).unwrap();
     assert!(!mark.exists());
-    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail again");
+    assert_eq!(uids(index_of(dir)), ["mail again"]);
 
     // A user deletes the file alone.
     fs::write(&mark, "").unwrap();

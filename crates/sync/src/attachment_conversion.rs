@@ -144,6 +144,17 @@ impl ConverterSettings {
         of_ending().or_else(|| self.find_type(&part.media_type))
     }
 
+    /// Returns the text that the index has of an attachment. No converter is run.
+    pub(crate) fn find_known(
+        &self,
+        index: &Reader,
+        part: &MessagePart,
+    ) -> Option<MessageConversion> {
+        let key = ConversionKey::new(&self.find(part)?.command, part.bytes()?);
+        let converted = index.mail().ok()?.find_conversion(&key).ok()??;
+        Some(MessageConversion { key, converted, is_new: false })
+    }
+
     /// Returns the converter of a media type: one of exactly this type before one with a star.
     fn find_type(&self, media_type: &str) -> Option<&AttachmentConverter> {
         let first_half = media_type.split_once('/').map(|(first, _)| first);

@@ -74,8 +74,9 @@ pub use crate::mail_rules::{
     MailRuleRun, RuleScope, run_mail_rules,
 };
 pub use crate::mail_sync::{
-    DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncReport, SyncProblem, SyncProgress,
-    is_mail_outdated, sync_locked_mail, sync_maildir,
+    DEFAULT_MAIL_BATCH, MailDisagreement, MailFinding, MailSyncOptions, MailSyncReport,
+    MailVerificationReport, SyncProblem, SyncProgress, is_mail_outdated, sync_locked_mail,
+    sync_maildir, verify_mail,
 };
 pub use crate::mail_watch::{MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker};
 pub use crate::maildir::MailSourceFormat;

@@ -17,6 +17,9 @@ mod file_changes;
 mod mbox_listing;
 mod message_pipeline;
 mod message_writer;
+mod verification;
+
+pub use self::verification::{MailDisagreement, MailFinding, MailVerificationReport, verify_mail};
 
 use crate::attachment_conversion::{ConversionFailure, ConversionRun, ConverterSettings};
 use crate::error::Error;

@@ -30,6 +30,7 @@ fn a_file_that_was_edited_in_place_is_read_again() {
     assert_eq!((mailbox.find("otter").len(), mailbox.find("otters").len()), (0, 1));
     assert_same_as_fresh(&mailbox);
     check(&mailbox.store);
+    mailbox.verify(&MailSyncOptions::default());
 }
 
 /// A message has the values of the copy with the earliest date, in whatever order copies come and
@@ -57,6 +58,7 @@ fn a_message_has_the_values_of_the_copy_with_the_earliest_date() {
         assert_eq!(mailbox.sync().reread_files, 0);
         assert_same_as_fresh(&mailbox);
         check(&mailbox.store);
+        mailbox.verify(&MailSyncOptions::default());
     }
 }
 
@@ -127,6 +129,7 @@ fn other_rules_read_all_files_again() {
     assert_eq!(mailbox.sync().reread_files, 7);
     assert_same_as_fresh(&mailbox);
     check(&mailbox.store);
+    mailbox.verify(&MailSyncOptions::default());
 }
 
 /// A file that cannot be read keeps its old values; the index is not out of date because of it.
@@ -162,6 +165,7 @@ fn an_unreadable_file_does_not_keep_the_index_out_of_date() {
     assert_eq!(mailbox.sync_with(&own()).reread_files, 1);
     assert_eq!(mailbox.sync_with(&own()).reread_files, 0);
     check(&mailbox.store);
+    mailbox.verify(&MailSyncOptions::default());
 }
 
 #[test]
@@ -194,6 +198,7 @@ fn a_thread_that_a_removed_message_joined_is_divided() {
     assert_eq!(mailbox.find("thread:e"), ["e"]);
     assert_same_as_fresh(&mailbox);
     check(&mailbox.store);
+    mailbox.verify(&MailSyncOptions::default());
 }
 
 #[test]

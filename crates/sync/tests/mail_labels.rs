@@ -5,6 +5,7 @@ use crate::mailbox::{Mailbox, create_index, find_rows, message};
 use larder_edit::labels::{
     are_labels_outdated, change_labels, follow_labels, for_each_labelled, read_labels, unique_names,
 };
+use larder_edit::{LabelDifferences, compare_labels};
 use larder_format::label::{LabelChange, LabelList};
 use larder_store::{DataDirectory, Operation, OperationId, Store, StoreOptions};
 use larder_sync::{MailSyncOptions, sync_maildir};
@@ -83,6 +84,8 @@ impl LabelledMail {
         let data = self.data.open_reader().unwrap();
         let reader = self.mailbox.store.open_reader().unwrap();
         let mail = reader.mail().unwrap();
+        let differences = compare_labels(&data, &reader).unwrap();
+        assert_eq!(differences, Some(LabelDifferences::default()));
         let mut listed = mail.listed_labels().unwrap();
         let mut expected: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for row in 0..mail.end_row().unwrap() {

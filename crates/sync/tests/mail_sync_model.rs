@@ -451,5 +451,6 @@ proptest! {
         maildir.mailbox.sync_with(&MailSyncOptions { is_full, ..small_batches(64) });
         assert_same_as_fresh(&maildir.mailbox);
         check(&maildir.mailbox.store);
+        maildir.mailbox.verify(&MailSyncOptions::default());
     }
 }

@@ -2,7 +2,10 @@
 
 use larder_query::{MailQuery, MailQueryContext, MailSearch, UserLocale};
 use larder_store::{DataDirectory, MailColumn, Reader, Store, StoreFile, StoreOptions};
-use larder_sync::{MailSyncOptions, MailSyncReport, sync_maildir};
+use larder_sync::{
+    MailFinding, MailSourceFormat, MailSyncOptions, MailSyncReport, MailVerificationReport,
+    RegisteredSource, sync_maildir, verify_mail,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,6 +75,27 @@ impl Mailbox {
     pub(crate) fn sync_with(&mut self, options: &MailSyncOptions) -> MailSyncReport {
         let root = self.root();
         sync_maildir(&mut self.store, &root, COLLECTION, options, &mut |_| {}, &|| false).unwrap()
+    }
+
+    /// Compares all files with the index, which has what is in them.
+    pub(crate) fn verify(&self, options: &MailSyncOptions) -> MailVerificationReport {
+        let source = RegisteredSource {
+            name: COLLECTION.into(),
+            path: self.root(),
+            format: MailSourceFormat::Maildir,
+            handle_key: Vec::new(),
+        };
+        let reader = self.store.open_reader().unwrap();
+        let mut damaged = Vec::new();
+        let mut find = |finding: MailFinding<'_>| {
+            if finding.disagreement.is_damage() {
+                damaged.push(format!("{:?}: {}", finding.path, finding.disagreement));
+            }
+        };
+        let report =
+            verify_mail(&reader, &[source], options, &mut find, &mut |_| {}, &|| false).unwrap();
+        assert_eq!(damaged, [""; 0]);
+        report
     }
 
     /// Gives all directories an old time, so that the next synchronisation takes their state as

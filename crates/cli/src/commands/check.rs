@@ -1,28 +1,36 @@
 //! `larder check`.
 
 mod derived_store;
+mod file_comparison;
 
 use self::derived_store::DerivedStore;
-use super::sync::SyncArgs;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{
     CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
 };
+use crate::interrupt::install_interrupt_flag;
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_store::{CheckReport, DataDirectory, Error, Fault};
 use serde_json::json;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// Check the store for damage
 ///
 /// Checks the database pages and the references between tables, compares all items and former
-/// versions with their checksums, and compares the indexes with the items.
+/// versions with their checksums, and compares the indexes with the items. Of mail and commits, the
+/// tables of files, folders, threads, labels and words are compared with each other, and the labels
+/// with those in data.db.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
+    /// Read the files of all messages, too, and compare their texts, words and header values with
+    /// the index of mail. Files that are missing or were changed are named, and are no damage
+    #[arg(long, conflicts_with = "rebuild")]
+    full: bool,
     /// Rebuild all indexes from the items and compare; if pages of indexes are damaged, the store
-    /// is written anew, and the damaged file is kept. A damaged index of mail is made again from
-    /// the mail
+    /// is written anew, and the damaged file is kept. The indexes of mail and of commits are made
+    /// anew from their sources, while searches use the old ones
     #[arg(long)]
     rebuild: bool,
 }
@@ -34,16 +42,25 @@ impl CheckArgs {
         // Each store is checked, whatever the others have.
         let mut failures = Vec::new();
         keep_failure(&mut failures, self.check_data(context))?;
-        let mut damaged = Vec::new();
-        for store in DerivedStore::ALL {
-            match store.check(context) {
-                Err(failure) if self.rebuild && failure.is_of_store() => damaged.push(store),
-                result => keep_failure(&mut failures, result)?,
-            }
-        }
+        let stop = (self.full || self.rebuild).then(install_interrupt_flag);
+        let is_stopped = || stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let reads_files: Option<&dyn Fn() -> bool> =
+            if self.full { Some(&is_stopped) } else { None };
         let mut status = CommandStatus::Done;
-        if !damaged.is_empty() {
-            let result = remake_stores(context, &damaged).map(|synced| status = synced);
+        for store in DerivedStore::ALL {
+            let has_store = store.directory(context).has_store();
+            let result = store.check(context, reads_files);
+            let is_damaged = result.as_ref().is_err_and(CommandFailure::is_of_store);
+            if !(self.rebuild && has_store) || result.is_err() && !is_damaged {
+                keep_failure(&mut failures, result)?;
+                continue;
+            }
+            let remade = store.remake(context, is_damaged, &is_stopped);
+            let result = remade.map(|one| {
+                if status == CommandStatus::Done {
+                    status = one;
+                }
+            });
             keep_failure(&mut failures, result)?;
         }
         if failures.len() > 1 {
@@ -94,19 +111,6 @@ fn keep_failure(
             Ok(())
         }
     }
-}
-
-/// Deletes damaged stores, and makes them again from their sources.
-fn remake_stores(
-    context: &mut CommandContext,
-    damaged: &[DerivedStore],
-) -> Result<CommandStatus, CommandFailure> {
-    for store in damaged {
-        store.directory(context).delete_derived_store(&context.store_options(false))?;
-        let file = store.file_name();
-        context.print_note(format!("{file} was deleted, and is made again from its sources"));
-    }
-    SyncArgs::default().run(context)
 }
 
 /// Adds hints on what to do: indexes can be rebuilt from the items, the items cannot.

@@ -4,12 +4,14 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, name_from_bytes, resolve_item};
+use crate::mail_store::{find_message_rows, open_mail_reader};
 use crate::output::{
     ADDED_STYLE, FAINT_STYLE, OutputStream, REMOVED_STYLE, STRONG_STYLE, format_count,
     format_local_time, sanitize_line,
 };
 use crate::table::shorten_to_width;
 use larder_format::binary_description::display_lines;
+use larder_format::label::MessageLabels;
 use larder_store::{Handle, HandlePrefix, OperationId, OperationRecord, Reader, Version};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -18,7 +20,8 @@ use std::io;
 /// List operations, newest first, or the versions of one item
 ///
 /// ID is the ID of an item, which may have been removed, or the number of an operation (fewer than
-/// eight digits), which shows only that operation. Previous versions are kept for 90 days, up to
+/// eight digits), which shows only that operation. Of a message, by its ID or Message-ID, the
+/// versions are those of its labels. Previous versions are kept for 90 days, up to
 /// 64 MB. `larder log ID --format raw` prints the bytes of each version, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
@@ -41,7 +44,13 @@ impl LogArgs {
         let reader = context.open_reader()?;
         let operations = match &self.id {
             Some(id) if self.is_about_item() => {
-                let handle = resolve_handle(&reader, id)?;
+                let handle = match resolve_handle(&reader, id) {
+                    Err(failure) if failure.is_not_found() => {
+                        let versions = list_label_versions(context, &reader, id)?;
+                        return print_versions(context, &versions.ok_or(failure)?);
+                    }
+                    handle => handle?,
+                };
                 return print_versions(context, &reader.changes().list_versions(handle)?);
             }
             Some(number) => find_operation(&reader, number)?,
@@ -76,6 +85,40 @@ fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
         Some([handle]) => Ok(*handle),
         _ => Err(missing),
     }
+}
+
+/// Returns the versions of the labels of the message with an ID; `None`: there is no such message.
+fn list_label_versions(
+    context: &CommandContext,
+    reader: &Reader,
+    id: &str,
+) -> Result<Option<Vec<Version>>, CommandFailure> {
+    // A message that went has labels still.
+    let mut names = vec![id.strip_prefix("mid:").unwrap_or(id).to_string()];
+    let mut is_message = false;
+    if let Some(index) = open_mail_reader(context)? {
+        let rows = find_message_rows(&index, id)?;
+        let mail = index.mail()?;
+        for row in rows {
+            names.extend(mail.uid(row)?);
+            is_message = true;
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    let mut versions = Vec::new();
+    for name in names {
+        for handle in reader.label_handles(&name)? {
+            is_message = true;
+            versions.extend(reader.changes().list_versions(handle)?);
+        }
+    }
+    for version in &mut versions {
+        // Without the hash of the text that has the labels.
+        let bytes = version.bytes.take();
+        version.bytes = bytes.map(|bytes| MessageLabels::parse(&bytes).labels.to_bytes());
+    }
+    Ok(is_message.then_some(versions))
 }
 
 /// Returns the operation with this number.

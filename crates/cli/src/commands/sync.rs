@@ -3,7 +3,7 @@
 mod commit_report;
 
 use crate::args::OutputFormat;
-use crate::commit_store::{list_repositories, open_commit_reader};
+use crate::commit_store::{commit_stores, list_repositories, open_commit_reader};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::interrupt::{install_interrupt_flag, install_interrupt_wake};
@@ -13,7 +13,7 @@ use crate::mail_store::{
     follow_labels, list_sources, mail_stores, open_mail_reader, open_mail_store,
 };
 use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
-use larder_store::SyncMode;
+use larder_store::{DataDirectory, Store, StoreFile, SyncMode};
 use larder_sync::{
     ConversionFailure, MailRuleReport, MailSyncOptions, MailSyncReport, MailWatch, MailWatchEvent,
     MailWatchOptions, RegisteredSource, RuleScope, SourceSelection, SourceStores, SyncProblem,
@@ -154,7 +154,8 @@ impl SyncArgs {
             }
             false => Vec::new(),
         };
-        printer.sync_commits(selection, self.full, &is_stopped);
+        let commits = commit_stores(printer.context);
+        printer.sync_commits(&commits, selection, self.full, &is_stopped);
         let scope = if self.rules { RuleScope::All } else { RuleScope::New };
         printer.run_rules(&completed, scope);
         if printer.sources == 0 {
@@ -187,7 +188,8 @@ impl SyncArgs {
         let mut print = |event: MailWatchEvent<'_>| match event {
             MailWatchEvent::Round(event) => printer.print(&event),
             MailWatchEvent::RoundEnded(completed) => {
-                printer.sync_commits(&options.selection, false, &is_stopped);
+                let commits = commit_stores(printer.context);
+                printer.sync_commits(&commits, &options.selection, false, &is_stopped);
                 printer.run_rules(completed, mem::replace(&mut scope, RuleScope::New));
                 is_ended.set(!printer.flush());
             }
@@ -229,6 +231,36 @@ impl SyncArgs {
             ..defaults
         }
     }
+}
+
+/// Fills a new index from all sources: that of mail in a directory, or that of commits. Prints the
+/// result for each source. `Done` or `Rejected`: all sources were read.
+pub(super) fn fill_new_index(
+    context: &mut CommandContext,
+    directory: &DataDirectory,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<CommandStatus, CommandFailure> {
+    let stores = SourceStores { index: directory.clone(), ..mail_stores(context) };
+    let mut store = Store::open(directory.clone(), &stores.options)?;
+    if directory.store_file() == StoreFile::Commits {
+        drop(store);
+        let mut printer = RoundPrinter::new(context);
+        printer.sync_commits(&stores, &SourceSelection::default(), false, is_stopped);
+        let is_interrupted = is_stopped();
+        let status = printer.finish()?;
+        return Ok(if is_interrupted { CommandStatus::Interrupted } else { status });
+    }
+    follow_labels(context, &mut store)?;
+    let options = SyncArgs::default().to_options(context);
+    let selection = SourceSelection::default();
+    let round = SyncRound { selection: &selection, options: &options, at: now_milliseconds() };
+    let mut printer = RoundPrinter::new(context);
+    let synced =
+        sync_mail_sources(&stores, &round, &mut |event| printer.print(&event), is_stopped)?;
+    let status = printer.finish()?;
+    // Notes that rules are for mail that comes from now on, and follows labels that changed.
+    run_rules(context, &mut store, &synced, RuleScope::New)?;
+    Ok(status)
 }
 
 fn no_sources_failure() -> CommandFailure {

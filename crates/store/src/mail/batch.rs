@@ -195,6 +195,22 @@ impl MailBatchBuilder {
         fallback_date: i64,
         convert: &mut dyn FnMut(&MessagePart) -> Option<MessageConversion>,
     ) -> (PreparedMessage, MessageDocument) {
+        let (document, conversions) = self.extract_converted(bytes, fallback_date, convert);
+        let words = &mut self.words;
+        self.extractor.for_each_term(&document, |field, word, position| {
+            words.add(row, field, word, position);
+        });
+        let message = to_prepared_message(row, bytes, &document, conversions);
+        (message, document)
+    }
+
+    /// Parses a file, and converts its attachments.
+    pub(crate) fn extract_converted(
+        &mut self,
+        bytes: &[u8],
+        fallback_date: i64,
+        convert: &mut dyn FnMut(&MessagePart) -> Option<MessageConversion>,
+    ) -> (MessageDocument, Vec<MessageConversion>) {
         let mut document = self.extractor.extract(bytes, fallback_date);
         let mut conversions = Vec::new();
         document.convert_attachments(&mut |part| {
@@ -203,27 +219,16 @@ impl MailBatchBuilder {
             conversions.push(conversion);
             Some(text)
         });
-        let words = &mut self.words;
-        self.extractor.for_each_term(&document, |field, word, position| {
-            words.add(row, field, word, position);
-        });
-        let message_id = document.message_id.clone().filter(|id| !is_derived_name(id));
-        let has_message_id = message_id.is_some();
-        let uid = message_id.unwrap_or_else(|| derive_message_id(bytes));
-        let message = PreparedMessage {
-            row,
-            thread_ids: document.thread_ids(&uid),
-            uid,
-            has_message_id,
-            text_hash: document.summary.text_hash,
-            rank: document.summary.copy_rank(),
-            date: document.summary.date,
-            size: document.summary.size,
-            flags: document.flags,
-            summary: document.summary.to_bytes(),
-            conversions,
-        };
-        (message, document)
+        (document, conversions)
+    }
+
+    /// Passes each term of a message to `visit`, see [`MessageExtractor::for_each_term`].
+    pub(crate) fn for_each_term(
+        &mut self,
+        document: &MessageDocument,
+        visit: impl FnMut(u8, &[u8], Option<u32>),
+    ) {
+        self.extractor.for_each_term(document, visit);
     }
 
     /// Prepares a commit as [`MailBatchBuilder::prepare`] does a message.
@@ -270,6 +275,31 @@ impl MailBatchBuilder {
         let mut words = new_segment_words();
         words.add(self.take_words());
         words.encode()
+    }
+}
+
+/// Returns a message that was parsed, ready to be written.
+pub(crate) fn to_prepared_message(
+    row: u32,
+    bytes: &[u8],
+    document: &MessageDocument,
+    conversions: Vec<MessageConversion>,
+) -> PreparedMessage {
+    let message_id = document.message_id.clone().filter(|id| !is_derived_name(id));
+    let has_message_id = message_id.is_some();
+    let uid = message_id.unwrap_or_else(|| derive_message_id(bytes));
+    PreparedMessage {
+        row,
+        thread_ids: document.thread_ids(&uid),
+        uid,
+        has_message_id,
+        text_hash: document.summary.text_hash,
+        rank: document.summary.copy_rank(),
+        date: document.summary.date,
+        size: document.summary.size,
+        flags: document.flags,
+        summary: document.summary.to_bytes(),
+        conversions,
     }
 }
 

@@ -54,7 +54,7 @@ impl MailSet {
 }
 
 /// The first page of the sets of labels.
-const FIRST_LABEL_PAGE: i64 = 1 << 62;
+pub(crate) const FIRST_LABEL_PAGE: i64 = 1 << 62;
 /// The end of the numbers of labels.
 const LABEL_END: u32 = 1 << 24;
 
@@ -207,7 +207,7 @@ pub(crate) fn read_set(
     }
 }
 
-fn unpack_set(bytes: &[u8]) -> DatabaseResult<BlockRows> {
+pub(crate) fn unpack_set(bytes: &[u8]) -> DatabaseResult<BlockRows> {
     let mut bitmap = [0; BLOCK_WORDS];
     let (words, rest) = bytes.as_chunks::<8>();
     if words.len() != BLOCK_WORDS || !rest.is_empty() {

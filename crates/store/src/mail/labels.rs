@@ -1,10 +1,10 @@
 //! The labels of messages, as `index.db` has them: a set of rows for each label.
 //!
-//! Labels are items of `data.db`; these sets follow them (`label_feed`). The labels of messages
-//! that are not in the index wait in a table of their own, so that a message has its labels in the
-//! batch that adds it. If another text with the Message-ID comes first, it gets them, and they wait
-//! on for the text that they were given to. Separate from `columns`, because labels have names, and
-//! the labels of one message are read together.
+//! Labels are items of `data.db`; these sets follow them (`label_feed`). A table of its own keeps
+//! the labels of messages that are not in the index, and the batch that adds such a message gives
+//! it its labels. A text with the Message-ID of another one may be added first: it gets the labels,
+//! too, until the text comes that the labels were given to. Separate from `columns`, because labels
+//! have names, and the labels of one message are read together.
 
 use super::before_image::BeforeImageWriter;
 use super::columns::{

@@ -379,34 +379,9 @@ impl ReadWorker {
         }
     }
 
-    /// Reads a file into the buffer. Returns its state, and the time of its last change in seconds
-    /// since 1970.
+    /// Reads a file into the buffer, see [`read_message`].
     fn read(&mut self, path: &Path) -> io::Result<(MailFileState, i64)> {
-        self.bytes.clear();
-        self.bytes.shrink_to(MAX_KEPT_BUFFER_BYTES);
-        let file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                let section = read_indexed_section(path, self.max_message_bytes);
-                let (bytes, metadata) = section.unwrap_or(Err(error))?;
-                self.bytes = bytes;
-                let size = self.bytes.len() as u64;
-                let changed = file_state(&metadata).changed;
-                let state = MailFileState { size, modified: 0, changed };
-                return Ok((state, metadata.mtime().max(0)));
-            }
-            file => file?,
-        };
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::other("not a file"));
-        }
-        if metadata.len() > self.max_message_bytes {
-            let most = self.max_message_bytes >> 20;
-            return Err(io::Error::other(format!("larger than {most} MiB")));
-        }
-        let state = file_state(&metadata);
-        file.take(self.max_message_bytes).read_to_end(&mut self.bytes)?;
-        Ok((state, metadata.mtime().max(0)))
+        read_message(path, self.max_message_bytes, &mut self.bytes)
     }
 
     /// Reads a file that was renamed since its directory was listed: a mail reader changed its
@@ -432,6 +407,38 @@ impl ReadWorker {
             is_listed = true;
         }
     }
+}
+
+/// Reads a file for the index into a buffer. Returns its state, and the time of its last change in
+/// seconds since 1970. A file of more than `limit` bytes is no mail.
+pub(super) fn read_message(
+    path: &Path,
+    limit: u64,
+    bytes: &mut Vec<u8>,
+) -> io::Result<(MailFileState, i64)> {
+    bytes.clear();
+    bytes.shrink_to(MAX_KEPT_BUFFER_BYTES);
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            let section = read_indexed_section(path, limit);
+            let (read, metadata) = section.unwrap_or(Err(error))?;
+            *bytes = read;
+            let changed = file_state(&metadata).changed;
+            let state = MailFileState { size: bytes.len() as u64, modified: 0, changed };
+            return Ok((state, metadata.mtime().max(0)));
+        }
+        file => file?,
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("not a file"));
+    }
+    if metadata.len() > limit {
+        return Err(io::Error::other(format!("larger than {} MiB", limit >> 20)));
+    }
+    let state = file_state(&metadata);
+    file.take(limit).read_to_end(bytes)?;
+    Ok((state, metadata.mtime().max(0)))
 }
 
 /// The names that files of a batch have now. Mail readers rename many files at once, and a

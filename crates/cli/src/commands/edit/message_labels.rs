@@ -3,7 +3,9 @@
 use crate::commands::labels::{change_and_print, label_failure};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::mail_store::{find_thread_rows, parse_mail_query, require_mail_reader, resolve_message};
+use crate::mail_store::{
+    find_thread_rows, parse_mail_query, query_roots, require_mail_reader, resolve_message,
+};
 use crate::output::sanitize_line;
 use larder_edit::labels::unique_names;
 use larder_format::label::LabelChange;
@@ -38,9 +40,10 @@ pub(super) fn edit_labels(
     }
     if let Some(line) = query {
         let query = parse_mail_query(context, line)?;
+        let roots = query_roots(context, &query)?;
         let mail = reader.mail()?;
         let words = mail.words();
-        let search = MailSearch::open(&mail, &words)?;
+        let search = MailSearch::open(&mail, &words)?.with_roots(&roots);
         search.for_each_match(&query, &mut |row| rows.push(row))?;
     }
     let mut messages = Vec::with_capacity(rows.len());

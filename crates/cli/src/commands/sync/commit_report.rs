@@ -4,15 +4,14 @@
 
 use super::{MAX_PRINTED_PROBLEMS, RoundPrinter, problems_json};
 use crate::args::OutputFormat;
-use crate::commit_store::commit_stores;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::git_program::start_git;
 use crate::machine_time::now_milliseconds;
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use larder_sync::{
-    CommitRoundEvent, CommitSyncOptions, CommitSyncReport, SourceSelection, SyncProblem,
-    SyncRoundEvent, sync_repositories,
+    CommitRoundEvent, CommitSyncOptions, CommitSyncReport, SourceSelection, SourceStores,
+    SyncProblem, SyncRoundEvent, sync_repositories,
 };
 use serde_json::json;
 
@@ -20,6 +19,7 @@ impl RoundPrinter<'_> {
     /// Brings the commits of the repositories up to date, and prints the result of each.
     pub(super) fn sync_commits(
         &mut self,
+        stores: &SourceStores,
         selection: &SourceSelection,
         is_full: bool,
         is_stopped: &dyn Fn() -> bool,
@@ -27,12 +27,11 @@ impl RoundPrinter<'_> {
         if self.status == CommandStatus::Interrupted {
             return;
         }
-        let stores = commit_stores(self.context);
         let options = CommitSyncOptions { is_full, ..CommitSyncOptions::default() };
         let at = now_milliseconds();
         let mut print = |event: CommitRoundEvent<'_>| self.print_commits(&event);
         let synced =
-            sync_repositories(&stores, selection, options, at, &start_git, &mut print, is_stopped);
+            sync_repositories(stores, selection, options, at, &start_git, &mut print, is_stopped);
         if let Err(error) = synced {
             self.note_failure(error.into());
         }

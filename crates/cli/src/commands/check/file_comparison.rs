@@ -1,0 +1,87 @@
+//! `larder check --full`: the files of messages are compared with the index.
+//!
+//! Separate from `derived_store`, which reads no file outside of the data directory.
+
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, FailureKind};
+use crate::mail_store::{list_sources, mail_directory, open_mail_reader};
+use crate::output::{format_count, print_message, sanitize_line};
+use crate::progress::count_progress;
+use larder_store::Store;
+use larder_sync::{MailFinding, MailSyncOptions, verify_mail};
+use serde_json::json;
+
+/// The files of each kind that are named.
+const MAX_PRINTED_FINDINGS: usize = 1000;
+
+/// Compares all files with the index and prints the result. Returns whether the index has what is
+/// in the files.
+pub(super) fn compare_files(
+    context: &mut CommandContext,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<bool, CommandFailure> {
+    let Some(reader) = open_mail_reader(context)? else { return Ok(true) };
+    let sources = list_sources(context)?;
+    // No synchronisation writes meanwhile, unless the disk cannot be written at all.
+    let store = Store::open_to_copy(mail_directory(context), &context.store_options(false))?;
+    let _lock = match store.is_writable() {
+        true => Some(store.lock_mail_sync()?),
+        false => None,
+    };
+    let options = MailSyncOptions {
+        personal_addresses: context.mail_addresses.clone(),
+        converters: context.converters.clone(),
+        ..MailSyncOptions::default()
+    };
+    let bar = count_progress(context.quiet);
+    let total: u64 = reader.collections().list()?.iter().map(|one| one.item_count).sum();
+    bar.set_length(total);
+    let (mut damaged, mut others) = (0_usize, 0_usize);
+    let mut print = |finding: MailFinding<'_>| {
+        let is_damage = finding.disagreement.is_damage();
+        let count = if is_damage { &mut damaged } else { &mut others };
+        *count += 1;
+        if *count <= MAX_PRINTED_FINDINGS {
+            let path = sanitize_line(&finding.path.display().to_string());
+            let text = format!("{path}: {}", sanitize_line(&finding.disagreement.to_string()));
+            bar.suspend(|| match is_damage {
+                true => print_message("error", text),
+                false => context.print_warning(text),
+            });
+        }
+    };
+    let mut progress = |files: u64| bar.set_position(files);
+    let report = verify_mail(&reader, &sources, &options, &mut print, &mut progress, is_stopped)?;
+    bar.finish_and_clear();
+    if report.is_interrupted {
+        return Err(CommandFailure::new(FailureKind::Source, "interrupted"));
+    }
+    for (count, what) in [(damaged, "damaged"), (others, "missing, changed or unreadable")] {
+        if count > MAX_PRINTED_FINDINGS {
+            let further = format_count((count - MAX_PRINTED_FINDINGS) as u64, "further file");
+            context.print_note(format!("{further} {what}"));
+        }
+    }
+    if others > 0 {
+        context.print_note("to bring the index up to date: larder sync --full");
+    }
+    if report.is_outdated || report.expired > 0 {
+        let which = match report.is_outdated {
+            true => "no file was compared".to_string(),
+            false => format!("{} not compared", format_count(report.expired, "file")),
+        };
+        context.print_note(format!("the index of mail is out of date ({which}); run: larder sync"));
+    }
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({
+            "store": "index.db", "files": report.files, "damaged_files": report.damaged,
+            "not_compared_files": report.not_compared + report.expired,
+        }))?;
+    } else {
+        let files = format_count(report.files, "file");
+        context.out.print_line(format!("files of messages  {files} read and compared"))?;
+    }
+    context.out.flush()?;
+    Ok(report.damaged == 0)
+}

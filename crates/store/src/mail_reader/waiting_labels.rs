@@ -1,0 +1,44 @@
+//! The labels that wait for messages which are not in the index.
+//!
+//! Separate from `mail_reader`, which reads what is there.
+
+use super::MailReader;
+use crate::error::Result;
+use larder_format::label::MessageLabels;
+use rusqlite::OptionalExtension as _;
+
+impl MailReader<'_> {
+    /// Returns the number of messages that have labels and are not in the index.
+    pub fn count_waiting_labels(&self) -> Result<u64> {
+        self.run(|tx| {
+            let sql = "SELECT count(*) FROM mail_waiting_label WHERE is_given = 0";
+            Ok(tx.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
+        })
+    }
+
+    /// Returns the number of messages whose labels wait for them, or for the text that they were
+    /// given to.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn count_all_waiting_labels(&self) -> Result<u64> {
+        self.run(|tx| {
+            let sql = "SELECT count(*) FROM mail_waiting_label";
+            Ok(tx.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
+        })
+    }
+
+    /// Returns the labels that wait for a message; `None`: none wait.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn waiting_labels(&self, uid: &str) -> Result<Option<MessageLabels>> {
+        self.run(|tx| {
+            let sql = "SELECT labels FROM mail_waiting_label WHERE uid = ?1";
+            let read = |row: &rusqlite::Row<'_>| {
+                Ok(MessageLabels::parse(row.get_ref(0)?.as_blob().unwrap_or_default()))
+            };
+            Ok(tx.prepare_cached(sql)?.query_row([uid], read).optional()?)
+        })
+    }
+}

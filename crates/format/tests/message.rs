@@ -58,7 +58,7 @@ fn the_date_of_a_message_without_one_is_that_of_the_last_server() {
     assert_eq!(parse("Subject: x\n\nx\n").headers.date, None);
 }
 
-/// The parser of the parts once lost the field behind such a date.
+/// The parser of the parts reads a zone as three bytes, the end of the line among them.
 #[test]
 fn a_date_that_ends_with_a_short_word_leaves_the_next_field() {
     for zone in ["UT", "Z", "PM", "GMT", "+0000", "(x)"] {

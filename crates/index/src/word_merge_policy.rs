@@ -19,7 +19,7 @@ use std::ops::Range;
 /// The number of neighbouring segments of a tier that are merged into one.
 const MERGE_FACTOR: usize = 10;
 /// The most segments of an index at rest. With 8, two of which a first index leaves, the words of
-/// messages that come one by one were rewritten ten times; with 14, five times.
+/// messages that come one by one are rewritten ten times; with 14, five times.
 pub const MAX_RESTING_SEGMENTS: usize = 14;
 /// Neighbours of a tier with more bytes are merged only when there are too many segments.
 const MAX_TIER_MERGE_BYTES: i64 = 1 << 20;

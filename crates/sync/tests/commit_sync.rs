@@ -111,8 +111,7 @@ fn a_second_run_reads_new_commits_only() {
     home.git(&["reset", "-q", "--hard", "HEAD~2"]);
     let report = home.sync();
     assert_eq!((report.added, report.removed), (0, 3));
-    let report = home.try_sync(CommitSyncOptions { is_full: true, batch_commits: 1 }, &|| false);
-    let report = report.unwrap();
+    let report = home.sync_fully();
     assert_eq!((report.added, report.reread, report.removed), (0, 0, 0));
 }
 
@@ -250,6 +249,9 @@ fn a_clone_without_trees_is_read_without_paths() {
     let again = home.sync();
     assert!(again.is_unchanged);
     assert_eq!((again.reread, &again.problems), (0, &report.problems));
+    let full = home.sync_fully();
+    assert_eq!((full.added, full.reread, full.removed), (0, 110, 0));
+    assert_eq!((&full.problems, home.find("").len()), (&report.problems, 110));
     // New commits come without trees, too.
     fs::rename(home.root(), home.path("clone")).unwrap();
     fs::rename(home.path("origin"), home.root()).unwrap();
@@ -308,6 +310,10 @@ fn the_paths_of_a_commit_have_a_bound() {
         assert_eq!(home.find("path:src/main.rs").len(), 1);
         // It is not tried again.
         assert!(home.sync().is_unchanged);
+        // The commits behind it stay, though the log of a comparison ends at it.
+        let report = home.sync_fully();
+        assert_eq!((report.added, report.removed, home.find("").len()), (0, 0, 3));
+        assert_eq!(home.find("path:src/main.rs").len(), 1);
         home.check();
     }
 }

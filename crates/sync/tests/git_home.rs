@@ -148,6 +148,12 @@ impl GitHome {
         self.try_sync(CommitSyncOptions::default(), &|| false).unwrap()
     }
 
+    /// Synchronises, and compares all commits.
+    pub(crate) fn sync_fully(&self) -> CommitSyncReport {
+        let options = CommitSyncOptions { is_full: true, ..CommitSyncOptions::default() };
+        self.try_sync(options, &|| false).unwrap()
+    }
+
     pub(crate) fn try_sync(
         &self,
         options: CommitSyncOptions,

@@ -131,7 +131,7 @@ impl CommitSync<'_> {
         // What was read before the failure is known, too.
         self.flush()?;
         self.read_known(&[], &[])?;
-        let hashes = self.list_unread(refs, old_tips)?;
+        let hashes = self.list_unread(refs, old_tips, unseen)?;
         let mut rest = hashes.as_slice();
         while !rest.is_empty() && !self.report.is_interrupted {
             if self.damage.broken > MAX_BROKEN_OBJECTS {
@@ -165,11 +165,13 @@ impl CommitSync<'_> {
         Ok(())
     }
 
-    /// Lists the commits of the refs that the store does not have.
+    /// Lists the commits of the refs that the store does not have. All of the refs are removed from
+    /// `unseen`: the log ended before it named those that the store has.
     fn list_unread(
         &mut self,
         refs: &RepositoryRefs,
         old_tips: &[String],
+        unseen: &mut HashSet<ObjectHash>,
     ) -> Result<Vec<String>, Error> {
         let (mut hashes, mut listed) = (Vec::new(), HashSet::new());
         let (mut reasons, mut missing) = (Vec::new(), Vec::new());
@@ -179,9 +181,9 @@ impl CommitSync<'_> {
                     missing.push(format!("the commit {hash} is missing"));
                     return;
                 }
-                let parsed = parse_hash(hash.as_bytes());
-                let is_new = |parsed| listed.insert(parsed) && !self.has_current(&parsed);
-                if parsed.is_some_and(is_new) {
+                let Some(parsed) = parse_hash(hash.as_bytes()) else { return };
+                unseen.remove(&parsed);
+                if listed.insert(parsed) && !self.has_current(&parsed) {
                     hashes.push(hash.to_string());
                 }
             };

@@ -76,13 +76,16 @@ pub struct RegisteredSource {
     pub handle_key: Vec<u8>,
 }
 
-/// The sources that are read. One that was chosen stays so when it gets another name.
+/// The sources that are read. One that was chosen stays so when it gets another name, and one that
+/// gets its former name is not chosen by that.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceSelection {
-    /// The names that were given; empty: all sources.
-    names: BTreeSet<String>,
-    /// The keys of the sources that had these names.
+    /// Whether only the sources of `keys` and `names` are read.
+    is_limited: bool,
+    /// The keys of the sources that had a name that was given.
     keys: BTreeSet<Vec<u8>>,
+    /// The names that no source had.
+    names: BTreeSet<String>,
 }
 
 impl SourceSelection {
@@ -91,18 +94,22 @@ impl SourceSelection {
         names: impl IntoIterator<Item = &'s String>,
         sources: impl IntoIterator<Item = &'s RegisteredSource>,
     ) -> SourceSelection {
-        let names: BTreeSet<String> = names.into_iter().cloned().collect();
-        let sources = sources.into_iter().filter(|source| names.contains(&source.name));
-        let keys = sources.map(|source| source.handle_key.clone()).collect();
-        SourceSelection { names, keys }
+        let mut names: BTreeSet<String> = names.into_iter().cloned().collect();
+        let (is_limited, mut keys) = (!names.is_empty(), BTreeSet::new());
+        for source in sources {
+            if names.remove(&source.name) {
+                keys.insert(source.handle_key.clone());
+            }
+        }
+        SourceSelection { is_limited, keys, names }
     }
 
     /// Returns whether a source is selected.
     #[must_use]
     pub fn contains(&self, source: &RegisteredSource) -> bool {
-        self.names.is_empty()
-            || self.names.contains(&source.name)
+        !self.is_limited
             || self.keys.contains(&source.handle_key)
+            || self.names.contains(&source.name)
     }
 }
 

@@ -145,6 +145,13 @@ fn a_watch_of_a_source_follows_its_name() {
         fs::remove_file(home.path("two/cur/1:2,S")).unwrap();
         fs::remove_file(home.path("one/cur/5:2,")).unwrap();
         assert_eq!(next(lines), "three [0, 0, 0, 1]");
+        // Nor is it when it gets the name.
+        home.rename(&[("two", "one")]);
+        fs::write(home.path("two/cur/6:2,"), message("m6", "note", "seal")).unwrap();
+        fs::write(home.path("one/cur/7:2,"), message("m7", "note", "seal")).unwrap();
+        assert_eq!(next(lines), "three [1, 0, 0, 0]");
+        fs::remove_file(home.path("one/cur/7:2,")).unwrap();
+        assert_eq!(next(lines), "three [0, 0, 0, 1]");
     });
 }
 

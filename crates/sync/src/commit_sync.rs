@@ -15,7 +15,7 @@ mod known_tips;
 
 use crate::error::Error;
 use crate::git_repository::{GitError, GitRepository, LogReader, LoggedCommit, RepositoryRefs};
-use crate::mail_sync::{SyncProblem, SyncProgress, now_milliseconds};
+use crate::mail_sync::{SyncProblem, SyncProgress, merge_written_words, now_milliseconds};
 use damaged_history::{CommitPaths, HistoryDamage};
 use known_tips::{KnownTips, ObjectHash, format_hash, parse_hash};
 use larder_format::commit::Commit;
@@ -202,10 +202,8 @@ impl CommitSync<'_> {
         self.put_state(&KnownTips { complete, partial: Vec::new(), shallow, pathless });
         self.changes.push(MailChange::FinishReadingRules);
         self.flush()?;
-        while !(self.is_cancelled)()
-            && self.store.merge_words(MAX_RESTING_SEGMENTS, MERGED_BYTES_PER_STEP)?
-        {}
-        Ok(())
+        let is_small = self.report.added + self.report.reread <= self.max_batch_commits;
+        merge_written_words(self.store, is_small, self.is_cancelled)
     }
 
     /// Reads the state of the last synchronisation; `None`: there was none.

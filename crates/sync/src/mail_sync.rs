@@ -19,6 +19,7 @@ mod message_pipeline;
 mod message_writer;
 mod verification;
 
+pub(crate) use self::message_writer::merge_written_words;
 pub use self::verification::{MailDisagreement, MailFinding, MailVerificationReport, verify_mail};
 
 use crate::attachment_conversion::{ConversionFailure, ConversionRun, ConverterSettings};

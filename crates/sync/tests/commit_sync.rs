@@ -2,6 +2,7 @@
 
 use crate::git_home::{GitHome, object_path};
 use larder_query::{Kind, MailQueryContext, MailView, MailViewEvent, MailViewOptions, UserLocale};
+use larder_store::{Store, StoreOptions};
 use larder_sync::CommitSyncOptions;
 use larder_time::civil::Instant;
 use larder_time::zone::ZoneDatabase;
@@ -209,8 +210,8 @@ fn a_shallow_clone_is_completed() {
     home.check();
 }
 
-/// Makes a repository a clone without the trees of a history of so many commits.
-fn clone_without_trees(commits: u32) -> GitHome {
+/// Makes a repository with a history of so many commits.
+fn home_with_history(commits: u32) -> GitHome {
     let home = GitHome::new(&[]);
     let mut history = String::new();
     for number in 0..commits {
@@ -222,6 +223,21 @@ fn clone_without_trees(commits: u32) -> GitHome {
     }
     home.git_with_input(&["fast-import", "--quiet"], &history);
     home.git(&["reset", "-q", "--hard"]);
+    home
+}
+
+#[test]
+fn many_commits_leave_few_segments() {
+    let home = home_with_history(40);
+    let options = CommitSyncOptions { batch_commits: 1, ..CommitSyncOptions::default() };
+    assert_eq!(home.try_sync(options, &|| false).unwrap().added, 40);
+    let mut index = Store::open(home.index(), &StoreOptions::default()).unwrap();
+    assert!(!index.merge_words(8, 1).unwrap());
+}
+
+/// Makes a repository a clone without the trees of a history of so many commits.
+fn clone_without_trees(commits: u32) -> GitHome {
+    let home = home_with_history(commits);
     home.git(&["config", "uploadpack.allowFilter", "true"]);
     fs::rename(home.root(), home.path("origin")).unwrap();
     fs::create_dir(home.root()).unwrap();

@@ -16,7 +16,7 @@ use super::MailSync;
 use super::message_pipeline::PreparedBatch;
 use crate::error::Error;
 use larder_store::{
-    BegunWordSegments, MAX_RESTING_SEGMENTS, MailChange, SegmentWords, new_segment_words,
+    BegunWordSegments, MAX_RESTING_SEGMENTS, MailChange, SegmentWords, Store, new_segment_words,
 };
 use std::collections::VecDeque;
 use std::mem;
@@ -120,11 +120,7 @@ impl MessageWriter {
     /// Merges the words until few segments are left, or the user interrupts it.
     pub(super) fn merge_segments(&self, sync: &mut MailSync<'_>) -> Result<(), Error> {
         let is_small = self.done <= self.batch_messages;
-        let mut most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_INDEXED_SEGMENTS };
-        while !(sync.is_cancelled)() && sync.store.merge_words(most, MERGED_BYTES_PER_STEP)? {
-            most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_FINAL_SEGMENTS };
-        }
-        Ok(())
+        merge_written_words(sync.store, is_small, sync.is_cancelled)
     }
 
     /// Writes the messages whose words are written.
@@ -180,4 +176,17 @@ impl MessageWriter {
         }
         Ok(())
     }
+}
+
+/// Merges the words after few items were written, or many, until few segments are left.
+pub(crate) fn merge_written_words(
+    store: &mut Store,
+    is_small: bool,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(), Error> {
+    let mut most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_INDEXED_SEGMENTS };
+    while !is_cancelled() && store.merge_words(most, MERGED_BYTES_PER_STEP)? {
+        most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_FINAL_SEGMENTS };
+    }
+    Ok(())
 }

@@ -4,8 +4,8 @@
 //! in the index is not converted again; one of which a conversion failed is tried again on request.
 //! All attachments of a message together have the time limit once, and a converter that takes too
 //! long several times in a row is not run any more, so that mail from others cannot stop a
-//! synchronisation. An attachment that has no text for the fault of others is tried again by the
-//! next one: its file is marked.
+//! synchronisation. An attachment that has no text because of others is tried again by the next one:
+//! its file is marked.
 //!
 //! Separate from `converter_process`, which runs one converter, and from `mail_sync`, which knows
 //! no contents.
@@ -97,6 +97,8 @@ pub struct ConversionFailure {
 pub struct IndexedConversion {
     /// The program, and its arguments.
     pub command: Vec<String>,
+    /// The key of the text.
+    pub(crate) key: ConversionKey,
     /// The text; `None`: the attachment was not converted yet.
     pub converted: Option<ConvertedText>,
 }
@@ -116,7 +118,7 @@ impl ConverterSettings {
         let command = converter.command.clone();
         let key = ConversionKey::new(&command, content);
         let converted = index.mail()?.find_conversion(&key)?;
-        Ok(Some(IndexedConversion { command, converted }))
+        Ok(Some(IndexedConversion { command, key, converted }))
     }
 
     /// Returns the text that identifies the converters. The limits are not part of it: they change
@@ -150,9 +152,9 @@ impl ConverterSettings {
         index: &Reader,
         part: &MessagePart,
     ) -> Option<MessageConversion> {
-        let key = ConversionKey::new(&self.find(part)?.command, part.bytes()?);
-        let converted = index.mail().ok()?.find_conversion(&key).ok()??;
-        Some(MessageConversion { key, converted, is_new: false })
+        let IndexedConversion { key, converted, .. } =
+            self.find_indexed_text(index, part).ok().flatten()?;
+        Some(MessageConversion { key, converted: converted?, is_new: false })
     }
 
     /// Returns the converter of a media type: one of exactly this type before one with a star.
@@ -196,7 +198,7 @@ pub(crate) struct MessageConversions<'r> {
     is_cancelled: &'r AtomicBool,
     /// The time that converters have taken.
     pub(crate) spent: Duration,
-    /// Whether an attachment has no text for the fault of others: the message must be read again.
+    /// Whether an attachment has no text because of others: the message must be read again.
     pub(crate) is_postponed: bool,
     /// The attachments for which there is a converter.
     attachments: usize,
@@ -210,8 +212,7 @@ pub(crate) struct MessageConversions<'r> {
 enum ConversionResult {
     /// The text of the content, which may not be complete.
     Text(ConvertedText),
-    /// There is no text of the content for the fault of others; the next synchronisation may make
-    /// it.
+    /// There is no text of the content because of others; the next synchronisation may make it.
     Postponed,
     /// There is no text of the content in this message.
     LeftOut(ConvertedText),

@@ -99,7 +99,7 @@ for program in $programs; do
 	fi
 	index "$program" "1 % changed"
 	if ! grep -q "^$program	one message	" "$figures"; then
-		file=$(find "$one" -type f | sort | head -1)
+		file=$(find "$one" -type f | sort | sed -n 1p)
 		sed 's/^Message-I[dD]:.*/Message-ID: <one-more@example.org>/' "$file" >"$here/$program/INBOX/new/1999999999.one.host"
 	fi
 	index "$program" "one message"

@@ -39,6 +39,23 @@ pub fn compare_labels(data: &Reader, index: &Reader) -> Result<Option<LabelDiffe
     if data.has_label_changes(mail.label_cursor()?.as_ref())? {
         return Ok(None);
     }
+    compare_current(data, &mail)
+}
+
+/// Compares the labels of each message, as [`compare_labels`], after both stores were found to be
+/// at the same change.
+fn compare_current(
+    data: &Reader,
+    mail: &MailReader<'_>,
+) -> Result<Option<LabelDifferences>, Error> {
+    let found = compare_all(data, mail)?;
+    // Each page of labels is read in a transaction of its own, so changes made meanwhile look like
+    // damage.
+    let is_changed = found.count > 0 && data.has_label_changes(mail.label_cursor()?.as_ref())?;
+    Ok((!is_changed).then_some(found))
+}
+
+fn compare_all(data: &Reader, mail: &MailReader<'_>) -> Result<LabelDifferences, Error> {
     let mut found = LabelDifferences::default();
     // The rows whose labels were compared, as bits.
     let mut compared = BTreeMap::<u32, [u64; BLOCK_ROWS as usize / 64]>::new();
@@ -47,7 +64,7 @@ pub fn compare_labels(data: &Reader, index: &Reader) -> Result<Option<LabelDiffe
     let mut page = data.label_changes(None, MESSAGES_PER_PAGE)?;
     loop {
         for (uid, one) in &page.messages {
-            let holders = find_holders(&mail, uid, one.text_hash)?;
+            let holders = find_holders(mail, uid, one.text_hash)?;
             let has_text = holders.iter().any(|(_, is_text)| *is_text);
             let mut is_same = true;
             for (row, is_text) in holders {
@@ -80,9 +97,9 @@ pub fn compare_labels(data: &Reader, index: &Reader) -> Result<Option<LabelDiffe
         }
         page = data.label_changes(Some(&page.cursor), MESSAGES_PER_PAGE)?;
     }
-    add_labelled_elsewhere(&mail, &compared, &mut found)?;
+    add_labelled_elsewhere(mail, &compared, &mut found)?;
     found.count += mail.count_all_waiting_labels()?.saturating_sub(waiting_count);
-    Ok(Some(found))
+    Ok(found)
 }
 
 /// Returns the rows of the messages with a name, and whether each has the text that was labelled.
@@ -124,4 +141,36 @@ fn add_labelled_elsewhere(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::labels::{change_labels, follow_labels};
+    use larder_format::label::LabelChange;
+    use larder_store::{DataDirectory, LabelledText, Operation, Store, StoreFile, StoreOptions};
+
+    /// The index is read in one transaction, the labels in one for each page.
+    #[test]
+    fn changes_during_the_comparison_are_no_differences() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = StoreOptions { create: true, ..StoreOptions::default() };
+        let directory = DataDirectory::new(folder.path());
+        let mut data = Store::open(directory.clone(), &options).unwrap();
+        let mut index = Store::open(directory.with_store_file(StoreFile::Index), &options).unwrap();
+        let add = |data: &mut Store, uid: &str| {
+            let change = LabelChange::parse(["+tax"]).unwrap();
+            let names = [LabelledText::from(uid.to_string())];
+            change_labels(data, &mut Operation::new("edit", "", 0), &names, &change).unwrap();
+        };
+        add(&mut data, "m1");
+        let labels = data.open_reader().unwrap();
+        follow_labels(&labels, &mut index, 0).unwrap();
+        let reader = index.open_reader().unwrap();
+        let mail = reader.mail().unwrap();
+        let none = Some(LabelDifferences::default());
+        assert_eq!(compare_current(&labels, &mail).unwrap(), none);
+        add(&mut data, "m2");
+        assert_eq!(compare_current(&labels, &mail).unwrap(), None);
+    }
 }

@@ -32,7 +32,7 @@ pub(crate) enum CommandStatus {
     Done,
     NothingFound,
     Rejected,
-    /// Failures of several stores were printed.
+    /// Faults of stores were printed.
     Damaged,
     SourceMissing,
     Interrupted,

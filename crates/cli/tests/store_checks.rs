@@ -115,8 +115,26 @@ fn files_of_messages_are_compared_with_the_index() {
     let object = &home.json(&["check", "--full"])[2];
     assert_eq!(object["not_compared_files"], 1, "{object}");
     fs::rename(home.work("Mail"), home.work("Away")).unwrap();
-    let missing = home.code(&["check", "--full"], 0);
+    let missing = home.code(&["check", "--full"], 5);
     assert!(missing.stderr().contains("the source is missing"), "{}", missing.stderr());
+}
+
+/// A check that compared nothing does not end as one that found nothing.
+#[test]
+fn files_that_are_not_compared_give_an_exit_code() {
+    let home = home_with_three_stores();
+    let path = home.work("Mail/cur/1:2,S");
+    fs::rename(&path, home.work("Away")).unwrap();
+    // A link that leads to itself cannot be read, whoever reads it.
+    std::os::unix::fs::symlink("1:2,S", &path).unwrap();
+    let unreadable = home.code(&["check", "--full"], 3);
+    assert!(unreadable.stderr().contains("1:2,S: cannot be read"), "{}", unreadable.stderr());
+    fs::remove_file(&path).unwrap();
+    fs::rename(home.work("Away"), &path).unwrap();
+    home.ok(&["check", "--full"]);
+    home.configure("[mail]\naddresses = [\"anna@example.org\"]\n");
+    let outdated = home.code(&["check", "--full"], 3);
+    assert!(outdated.stderr().contains("no file was compared"), "{}", outdated.stderr());
 }
 
 #[test]
@@ -130,14 +148,7 @@ fn labels_are_compared_with_those_of_the_other_store() {
     home.ok(&["edit", "mid:m1@example.org", "--label", "+todo"]);
     home.ok(&["check"]);
     // Labels that another program changed in the index: the name of a label.
-    let python =
-        "import sqlite3,sys\nc = sqlite3.connect(sys.argv[1])\nc.execute(sys.argv[2])\nc.commit()";
-    let change = |sql: &str| {
-        let mut program = home.program("python3");
-        let status =
-            program.args(["-c", python]).arg(home.data().join("index.db")).arg(sql).status();
-        assert!(status.unwrap().success(), "{sql}");
-    };
+    let change = |sql: &str| assert!(run_sql(&home, "index.db", sql));
     for sql in [
         "UPDATE mail_label SET name = 'tux' WHERE name = 'tax'",
         "DELETE FROM mail_set WHERE id >= (1 << 62)",
@@ -191,6 +202,94 @@ fn derived_stores_are_made_anew_and_old_ones_stay_without_their_sources() {
     assert!(kept.stderr().contains("index.db stays as it was"), "{}", kept.stderr());
     assert_eq!(home.ok(&["find", "anna"]), answer);
     assert_eq!(names(&home), [""; 0]);
+}
+
+/// Runs a statement of another program on a store. Returns false if there is no such program.
+fn run_sql(home: &Home, file: &str, sql: &str) -> bool {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return false;
+    }
+    let python =
+        "import sqlite3,sys\nc = sqlite3.connect(sys.argv[1])\nc.execute(sys.argv[2])\nc.commit()";
+    let mut program = home.program("python3");
+    let status = program.args(["-c", python]).arg(home.data().join(file)).arg(sql).status();
+    assert!(status.unwrap().success(), "{sql}");
+    true
+}
+
+/// A new index knows no folders, so an empty one looks like one that was always empty.
+#[test]
+fn an_index_stays_while_the_disk_of_its_mail_is_not_mounted() {
+    let home = home_with_three_stores();
+    let message = |id: &str| format!("Message-ID: <{id}@example.org>\nSubject: walrus\n\nText.\n");
+    home.write("Mail/.Sub/cur/1:2,S", message("m2"));
+    home.write("box.mbox", format!("From anna Thu Jan  1 10:00:00 2026\n{}", message("m3")));
+    home.ok(&["sources", "add", "box.mbox", "--into", "box"]);
+    home.ok(&["sync"]);
+    let count = |home: &Home| home.ok(&["find", "walrus", "--kind", "message", "--count"]);
+    assert_eq!(count(&home), "3\n");
+    for (path, reason) in [
+        ("Mail", "Mail: has no folders with messages: is its disk mounted?"),
+        ("Mail/.Sub", "Mail/.Sub: its messages are gone, and stay in the index"),
+        ("box.mbox", "box.mbox: is empty, as while a mail program writes it anew"),
+    ] {
+        let (path, away) = (home.work(path), home.work("Away"));
+        fs::rename(&path, &away).unwrap();
+        if away.is_dir() {
+            fs::create_dir(&path).unwrap();
+        } else {
+            fs::write(&path, "").unwrap();
+        }
+        let kept = home.code(&["check", "--rebuild"], 5);
+        assert!(kept.stderr().contains(reason), "{}", kept.stderr());
+        assert!(kept.stderr().contains("index.db stays as it was"), "{}", kept.stderr());
+        assert_eq!(count(&home), "3\n", "{reason}");
+        if path.is_dir() {
+            fs::remove_dir(&path).unwrap();
+        }
+        fs::rename(&away, &path).unwrap();
+    }
+    // A folder that was removed is no such folder.
+    fs::remove_dir_all(home.work("Mail/.Sub")).unwrap();
+    home.code(&["check", "--rebuild"], 0);
+    assert_eq!(count(&home), "2\n");
+}
+
+/// An index that can be read is better than one without the items of a source.
+#[test]
+fn a_faulty_index_stays_while_a_source_is_missing() {
+    let home = home_with_three_stores();
+    home.ok(&["edit", "mid:m1@example.org", "--label", "+tax"]);
+    let faults = [
+        ("index.db", "Mail", "UPDATE mail_label SET name = 'tux' WHERE name = 'tax'"),
+        (
+            "commits.db",
+            "project",
+            "DELETE FROM mail_file WHERE item = (SELECT min(item) FROM mail_file)",
+        ),
+    ];
+    let count = |home: &Home| home.ok(&["find", "anna", "--count"]);
+    let before = count(&home);
+    for (file, source, sql) in faults {
+        if !run_sql(&home, file, sql) {
+            left_out("a_faulty_index_stays_while_a_source_is_missing", "python3 is not installed");
+            return;
+        }
+        let (path, away) = (home.work(source), home.work("Away"));
+        fs::rename(&path, &away).unwrap();
+        let kept = home.code(&["check", "--rebuild"], 4);
+        assert!(kept.stderr().contains(&format!("{file} stays as it was")), "{}", kept.stderr());
+        assert_eq!(count(&home), before, "{file}");
+        // One that cannot be read is replaced by one with less.
+        damage(&home, file);
+        let replaced = home.code(&["check", "--rebuild"], 5);
+        let is_replaced = replaced.stderr().contains(&format!("{file} was made anew"));
+        assert!(is_replaced, "{}", replaced.stderr());
+        assert_ne!(count(&home), before, "{file}");
+        fs::rename(&away, &path).unwrap();
+        home.ok(&["sync"]);
+        assert_eq!(count(&home), before, "{file}");
+    }
 }
 
 /// A process that was killed while it replaced a store.

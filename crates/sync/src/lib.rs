@@ -75,8 +75,8 @@ pub use crate::mail_rules::{
 };
 pub use crate::mail_sync::{
     DEFAULT_MAIL_BATCH, MailDisagreement, MailFinding, MailSyncOptions, MailSyncReport,
-    MailVerificationReport, SyncProblem, SyncProgress, is_mail_outdated, sync_locked_mail,
-    sync_maildir, verify_mail,
+    MailVerificationReport, SyncProblem, SyncProgress, find_absent_mail, is_mail_outdated,
+    sync_locked_mail, sync_maildir, verify_mail,
 };
 pub use crate::mail_watch::{MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker};
 pub use crate::maildir::MailSourceFormat;

@@ -13,12 +13,14 @@
 //!
 //! Nothing in the maildir is changed. Separate from `import`, which copies items into the store.
 
+mod absent_mail;
 mod file_changes;
 mod mbox_listing;
 mod message_pipeline;
 mod message_writer;
 mod verification;
 
+pub use self::absent_mail::find_absent_mail;
 pub(crate) use self::message_writer::merge_written_words;
 pub use self::verification::{MailDisagreement, MailFinding, MailVerificationReport, verify_mail};
 

@@ -5,8 +5,11 @@ use crate::mailbox::{
     COLLECTION, Mailbox, column_value, create_index, find_rows, indexed_messages, message,
 };
 use larder_store::message_flags::{MessageFlag, MessageFlags};
-use larder_store::{MailColumn, Store};
-use larder_sync::{Error, MailSyncOptions, MailSyncReport, remove_indexed_mail, sync_maildir};
+use larder_store::{Kind, MailColumn, Reader, Store};
+use larder_sync::{
+    Error, MailSourceFormat, MailSyncOptions, MailSyncReport, RegisteredSource, SyncProblem,
+    find_absent_mail, remove_indexed_mail, sync_maildir,
+};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -328,6 +331,51 @@ fn a_folder_of_an_unmounted_disk_keeps_its_messages() {
         assert_eq!(mailbox.find("").len(), 3);
         assert_same_as_fresh(&mailbox);
     }
+}
+
+/// A new index knows no folders: those of the one that it replaces are looked at.
+#[test]
+fn a_new_index_lacks_the_folders_that_cannot_be_read() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("cur/a:2,", message("a", "note", "a"));
+    mailbox.write("Sub/cur/b:2,", message("b", "note", "b"));
+    mailbox.sync();
+    let fill = |name: &str| {
+        let mut new = create_index(mailbox.outside_path(name));
+        let (root, options) = (mailbox.root(), MailSyncOptions::default());
+        sync_maildir(&mut new, &root, COLLECTION, &options, &mut |_| {}, &|| false).unwrap();
+        new.open_reader().unwrap()
+    };
+    let old = mailbox.store.open_reader().unwrap();
+    let properties = old.collections().list_properties(Kind::Message.collection_type()).unwrap();
+    let source = RegisteredSource {
+        name: COLLECTION.into(),
+        path: mailbox.root(),
+        format: MailSourceFormat::Maildir,
+        handle_key: properties[0].handle_key.clone(),
+    };
+    let find = |new: &Reader, problems: &[SyncProblem]| -> Vec<String> {
+        let absent = find_absent_mail(&old, new, std::slice::from_ref(&source), problems).unwrap();
+        let root = mailbox.root();
+        let relative = |path: &Path| path.strip_prefix(&root).unwrap().display().to_string();
+        absent.iter().map(|one| relative(&one.path)).collect()
+    };
+    let sub = mailbox.root().join("Sub");
+    let reader = fill("new1");
+    assert_eq!(find(&reader, &[]), [""; 0]);
+    let problem = |path: &Path, is_left_out| {
+        [SyncProblem { path: path.into(), reason: "permission denied".into(), is_left_out }]
+    };
+    // A folder, a directory of messages, a message, and one that is in the index.
+    assert_eq!(find(&reader, &problem(&sub, true)), ["Sub"]);
+    assert_eq!(find(&reader, &problem(&sub.join("cur"), true)), ["Sub/cur"]);
+    assert_eq!(find(&reader, &problem(&sub.join("cur/b:2,"), true)), [""; 0]);
+    assert_eq!(find(&reader, &problem(&sub, false)), [""; 0]);
+    fs::remove_dir_all(sub.join("cur")).unwrap();
+    let reader = fill("new2");
+    assert_eq!(find(&reader, &[]), ["Sub"]);
+    fs::remove_dir(&sub).unwrap();
+    assert_eq!(find(&reader, &[]), [""; 0]);
 }
 
 /// A folder whose messages were moved elsewhere is no folder of an unmounted disk.

@@ -48,25 +48,34 @@ impl CheckArgs {
             if self.full { Some(&is_stopped) } else { None };
         let mut status = CommandStatus::Done;
         for store in DerivedStore::ALL {
-            let has_store = store.directory(context).has_store();
-            let result = store.check(context, reads_files);
-            let is_damaged = result.as_ref().is_err_and(CommandFailure::is_of_store);
-            if !(self.rebuild && has_store) || result.is_err() && !is_damaged {
-                keep_failure(&mut failures, result)?;
-                continue;
+            if is_stopped() {
+                status = CommandStatus::Interrupted;
+                break;
             }
-            let remade = store.remake(context, is_damaged, &is_stopped);
-            let result = remade.map(|one| {
-                if status == CommandStatus::Done {
-                    status = one;
+            let has_store = store.directory(context).has_store();
+            let Some(check) = keep_failure(&mut failures, store.check(context, reads_files))?
+            else {
+                continue;
+            };
+            let mut next = check.status;
+            let mut is_replaced = false;
+            if self.rebuild && has_store {
+                let remade = store.remake(context, check.is_readable, &is_stopped);
+                if let Some(remade) = keep_failure(&mut failures, remade)? {
+                    (next, is_replaced) = remade;
                 }
-            });
-            keep_failure(&mut failures, result)?;
+            }
+            // The faults of a store that was replaced are gone.
+            failures.extend(check.failure.filter(|_| !is_replaced));
+            if status == CommandStatus::Done || next == CommandStatus::Interrupted {
+                status = next;
+            }
         }
-        if failures.len() > 1 {
+        if failures.len() > 1 || status == CommandStatus::Interrupted {
             context.out.flush()?;
             failures.iter().for_each(CommandFailure::print);
-            return Ok(CommandStatus::Damaged);
+            let is_interrupted = status == CommandStatus::Interrupted;
+            return Ok(if is_interrupted { status } else { CommandStatus::Damaged });
         }
         failures.pop().map_or(Ok(status), Err)
     }
@@ -99,16 +108,17 @@ impl CheckArgs {
     }
 }
 
-/// Keeps a failure for the end, except one to print.
-fn keep_failure(
+/// Keeps a failure for the end, except one to print. `None`: it was one.
+fn keep_failure<T>(
     failures: &mut Vec<CommandFailure>,
-    result: Result<(), CommandFailure>,
-) -> Result<(), CommandFailure> {
+    result: Result<T, CommandFailure>,
+) -> Result<Option<T>, CommandFailure> {
     match result {
+        Ok(value) => Ok(Some(value)),
         Err(failure) if failure.is_of_output() => Err(failure),
-        result => {
-            failures.extend(result.err());
-            Ok(())
+        Err(failure) => {
+            failures.push(failure);
+            Ok(None)
         }
     }
 }

@@ -234,12 +234,13 @@ impl SyncArgs {
 }
 
 /// Fills a new index from all sources: that of mail in a directory, or that of commits. Prints the
-/// result for each source. `Done` or `Rejected`: all sources were read.
+/// result for each source. `Done` or `Rejected`: all sources were read, except the returned folders
+/// and files.
 pub(super) fn fill_new_index(
     context: &mut CommandContext,
     directory: &DataDirectory,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<CommandStatus, CommandFailure> {
+) -> Result<(CommandStatus, Vec<SyncProblem>), CommandFailure> {
     let stores = SourceStores { index: directory.clone(), ..mail_stores(context) };
     let mut store = Store::open(directory.clone(), &stores.options)?;
     if directory.store_file() == StoreFile::Commits {
@@ -248,19 +249,26 @@ pub(super) fn fill_new_index(
         printer.sync_commits(&stores, &SourceSelection::default(), false, is_stopped);
         let is_interrupted = is_stopped();
         let status = printer.finish()?;
-        return Ok(if is_interrupted { CommandStatus::Interrupted } else { status });
+        let status = if is_interrupted { CommandStatus::Interrupted } else { status };
+        return Ok((status, Vec::new()));
     }
     follow_labels(context, &mut store)?;
     let options = SyncArgs::default().to_options(context);
     let selection = SourceSelection::default();
     let round = SyncRound { selection: &selection, options: &options, at: now_milliseconds() };
     let mut printer = RoundPrinter::new(context);
-    let synced =
-        sync_mail_sources(&stores, &round, &mut |event| printer.print(&event), is_stopped)?;
+    let mut left_out = Vec::new();
+    let mut print = |event: SyncRoundEvent<'_>| {
+        if let SyncRoundEvent::Finished(_, Ok(report)) = &event {
+            left_out.extend(report.problems.iter().filter(|one| one.is_left_out).cloned());
+        }
+        printer.print(&event);
+    };
+    let synced = sync_mail_sources(&stores, &round, &mut print, is_stopped)?;
     let status = printer.finish()?;
     // Notes that rules are for mail that comes from now on, and follows labels that changed.
     run_rules(context, &mut store, &synced, RuleScope::New)?;
-    Ok(status)
+    Ok((status, left_out))
 }
 
 fn no_sources_failure() -> CommandFailure {

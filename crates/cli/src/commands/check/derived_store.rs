@@ -8,17 +8,30 @@ use crate::commands::sync::fill_new_index;
 use crate::commit_store::commit_directory;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::mail_store::{follow_labels, mail_directory, open_mail_reader, open_mail_store};
+use crate::mail_store::{
+    follow_labels, list_sources, mail_directory, open_mail_reader, open_mail_store,
+};
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_edit::{LabelDifferences, compare_labels};
-use larder_store::{CheckReport, DataDirectory, Error, Fault, Store};
+use larder_store::{CheckReport, DataDirectory, Error, Fault, Reader, Store};
+use larder_sync::{SyncProblem, find_absent_mail};
 use serde_json::json;
+use std::sync::Arc;
 
 /// A store that can be made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DerivedStore {
     Mail,
     Commits,
+}
+
+/// The result of the check of a store.
+pub(super) struct DerivedCheck {
+    /// Whether the store can be opened, and no page of it is known to be damaged.
+    pub(super) is_readable: bool,
+    pub(super) status: CommandStatus,
+    /// The faults, with the next step.
+    pub(super) failure: Option<CommandFailure>,
 }
 
 impl DerivedStore {
@@ -39,7 +52,7 @@ impl DerivedStore {
         }
     }
 
-    /// The name of one item, what the store is an index of, and what is not lost with it.
+    /// The name of one item, that of all items, and the reassurance that none is lost.
     fn item_names(self) -> (&'static str, &'static str, &'static str) {
         match self {
             DerivedStore::Mail => ("message", "mail", "no mail is lost"),
@@ -50,12 +63,26 @@ impl DerivedStore {
     /// Checks the store and prints the result. With `reads_files`, which returns whether the user
     /// interrupted it, messages are compared with their files. Faults are a failure that says what
     /// to do.
+    ///
+    /// # Errors
+    /// The result cannot be printed, or a source cannot be listed.
     pub(super) fn check(
         self,
         context: &mut CommandContext,
         reads_files: Option<&dyn Fn() -> bool>,
-    ) -> Result<(), CommandFailure> {
-        let Some(report) = self.read_report(context)? else { return Ok(()) };
+    ) -> Result<DerivedCheck, CommandFailure> {
+        let report = match self.read_report(context) {
+            Err(failure) if failure.is_of_store() => {
+                let is_readable = self.can_be_opened(context);
+                let status = CommandStatus::Done;
+                return Ok(DerivedCheck { is_readable, status, failure: Some(failure) });
+            }
+            report => report?,
+        };
+        let Some(report) = report else {
+            let (is_readable, status) = (true, CommandStatus::Done);
+            return Ok(DerivedCheck { is_readable, status, failure: None });
+        };
         let is_readable = !report.has_damaged_pages();
         let labels = match self {
             DerivedStore::Mail if is_readable => find_label_faults(context),
@@ -69,49 +96,80 @@ impl DerivedStore {
         if let Some(labels) = &labels {
             print_message("error", format!("{file}: {labels}"));
         }
-        let is_sound = report.faults.is_empty() && labels.is_none();
-        let has_read = match (self, reads_files) {
+        let status = match (self, reads_files) {
             (DerivedStore::Mail, Some(is_stopped)) if is_readable => {
-                compare_files(context, is_stopped)?
+                compare_files(context, is_stopped)
             }
-            _ => true,
+            _ => Ok(CommandStatus::Done),
         };
-        if is_sound && has_read {
-            return Ok(());
-        }
-        let pending = report.faults.iter().map(Fault::pending_work).collect::<Option<Vec<_>>>();
-        if let Some(pending) = pending.filter(|pending| !pending.is_empty() && labels.is_none()) {
-            let message = format!("work on {file} was interrupted");
-            let failure = CommandFailure::new(FailureKind::Store, message);
-            return Err(pending.iter().fold(failure, |failure, work| {
-                failure.with_hint(format!("to finish it: larder {}", work.command()))
-            }));
-        }
-        let (_, items, consolation) = self.item_names();
-        Err(CommandFailure::new(FailureKind::Store, format!("the index of {items} is damaged"))
-            .with_hint(format!("{consolation}; to make the index again: larder check --rebuild")))
+        let status = match status {
+            Err(failure) if failure.is_of_store() => {
+                let status = CommandStatus::Done;
+                return Ok(DerivedCheck { is_readable, status, failure: Some(failure) });
+            }
+            status => status?,
+        };
+        let is_sound =
+            report.faults.is_empty() && labels.is_none() && status != CommandStatus::Damaged;
+        let failure = (!is_sound).then(|| self.describe_faults(&report, labels.is_some()));
+        Ok(DerivedCheck { is_readable, status, failure })
     }
 
-    /// Makes the store anew from its sources. While one of them cannot be read, a sound store stays
-    /// as it is.
+    /// Returns the failure that names the next step after faults were found.
+    fn describe_faults(self, report: &CheckReport, has_other_labels: bool) -> CommandFailure {
+        let pending = report.faults.iter().map(Fault::pending_work).collect::<Option<Vec<_>>>();
+        if let Some(pending) = pending.filter(|pending| !pending.is_empty() && !has_other_labels) {
+            let message = format!("work on {} was interrupted", self.file_name());
+            let failure = CommandFailure::new(FailureKind::Store, message);
+            return pending.iter().fold(failure, |failure, work| {
+                failure.with_hint(format!("to finish it: larder {}", work.command()))
+            });
+        }
+        let (_, items, consolation) = self.item_names();
+        CommandFailure::new(FailureKind::Store, format!("the index of {items} is damaged"))
+            .with_hint(format!("{consolation}; to make the index again: larder check --rebuild"))
+    }
+
+    /// Returns whether a store that could not be checked can be opened for reading.
+    fn can_be_opened(self, context: &CommandContext) -> bool {
+        let zones = Arc::clone(&context.settings.user_locale.zones);
+        Reader::open_with_zones(self.directory(context), zones).is_ok()
+    }
+
+    /// Makes the store anew from its sources. One that is readable stays as it is while a source
+    /// cannot be read: the new one would lack its items. Returns whether it was replaced.
     pub(super) fn remake(
         self,
         context: &mut CommandContext,
-        is_damaged: bool,
+        is_readable: bool,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<CommandStatus, CommandFailure> {
+    ) -> Result<(CommandStatus, bool), CommandFailure> {
         let options = context.store_options(true);
         let replacement = self.directory(context).begin_replacement(&options)?;
-        let status = fill_new_index(context, replacement.new_directory(), is_stopped)?;
+        let new = replacement.new_directory();
+        let (mut status, left_out) = fill_new_index(context, new, is_stopped)?;
         let file = self.file_name();
-        let is_complete = matches!(status, CommandStatus::Done | CommandStatus::Rejected);
-        if is_stopped() || !(is_complete || is_damaged) {
+        let is_complete = |status| matches!(status, CommandStatus::Done | CommandStatus::Rejected);
+        if is_stopped() {
+            status = CommandStatus::Interrupted;
+        } else if is_readable && is_complete(status) && self == DerivedStore::Mail {
+            let absent = find_absent(context, new, &left_out)?;
+            for problem in &absent {
+                let path = sanitize_line(&problem.path.display().to_string());
+                print_message("error", format!("{path}: {}", sanitize_line(&problem.reason)));
+            }
+            if !absent.is_empty() {
+                status = CommandStatus::SourceMissing;
+            }
+        }
+        let is_kept = is_readable && !is_complete(status);
+        if is_kept || status == CommandStatus::Interrupted {
             context.print_note(format!("{file} stays as it was"));
-            return Ok(status);
+            return Ok((status, false));
         }
         replacement.commit(&options)?;
         context.print_note(format!("{file} was made anew"));
-        Ok(status)
+        Ok((status, true))
     }
 
     /// Checks the store; `None`: there is none, or its creation was interrupted. Damage that
@@ -159,6 +217,18 @@ impl DerivedStore {
         }
         Ok(context.out.flush()?)
     }
+}
+
+/// Returns the folders of mail in the index that a new one lacks although they may be there again.
+fn find_absent(
+    context: &CommandContext,
+    new: &DataDirectory,
+    left_out: &[SyncProblem],
+) -> Result<Vec<SyncProblem>, CommandFailure> {
+    let Some(old) = open_mail_reader(context)? else { return Ok(Vec::new()) };
+    let zones = Arc::clone(&context.settings.user_locale.zones);
+    let new = Reader::open_with_zones(new.clone(), zones)?;
+    Ok(find_absent_mail(&old, &new, &list_sources(context)?, left_out)?)
 }
 
 /// Compares the labels in `index.db` with those in `data.db`. Returns the fault; `None`: they are

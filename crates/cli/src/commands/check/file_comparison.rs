@@ -4,24 +4,24 @@
 
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
-use crate::failure::{CommandFailure, FailureKind};
+use crate::failure::{CommandFailure, CommandStatus};
 use crate::mail_store::{list_sources, mail_directory, open_mail_reader};
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::progress::count_progress;
 use larder_store::Store;
-use larder_sync::{MailFinding, MailSyncOptions, verify_mail};
+use larder_sync::{MailDisagreement, MailFinding, MailSyncOptions, verify_mail};
 use serde_json::json;
 
 /// The files of each kind that are named.
 const MAX_PRINTED_FINDINGS: usize = 1000;
 
-/// Compares all files with the index and prints the result. Returns whether the index has what is
-/// in the files.
+/// Compares all files with the index and prints the result. `Damaged`: the index differs from a
+/// file. `SourceMissing` and `Rejected`: sources are missing, or files were not compared.
 pub(super) fn compare_files(
     context: &mut CommandContext,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<bool, CommandFailure> {
-    let Some(reader) = open_mail_reader(context)? else { return Ok(true) };
+) -> Result<CommandStatus, CommandFailure> {
+    let Some(reader) = open_mail_reader(context)? else { return Ok(CommandStatus::Done) };
     let sources = list_sources(context)?;
     // No synchronisation writes meanwhile, unless the disk cannot be written at all.
     let store = Store::open_to_copy(mail_directory(context), &context.store_options(false))?;
@@ -38,7 +38,10 @@ pub(super) fn compare_files(
     let total: u64 = reader.collections().list()?.iter().map(|one| one.item_count).sum();
     bar.set_length(total);
     let (mut damaged, mut others) = (0_usize, 0_usize);
+    let (mut is_source_missing, mut has_unreadable) = (false, false);
     let mut print = |finding: MailFinding<'_>| {
+        is_source_missing |= matches!(finding.disagreement, MailDisagreement::MissingSource);
+        has_unreadable |= matches!(finding.disagreement, MailDisagreement::Unreadable(_));
         let is_damage = finding.disagreement.is_damage();
         let count = if is_damage { &mut damaged } else { &mut others };
         *count += 1;
@@ -55,7 +58,7 @@ pub(super) fn compare_files(
     let report = verify_mail(&reader, &sources, &options, &mut print, &mut progress, is_stopped)?;
     bar.finish_and_clear();
     if report.is_interrupted {
-        return Err(CommandFailure::new(FailureKind::Source, "interrupted"));
+        return Ok(CommandStatus::Interrupted);
     }
     for (count, what) in [(damaged, "damaged"), (others, "missing, changed or unreadable")] {
         if count > MAX_PRINTED_FINDINGS {
@@ -83,5 +86,11 @@ pub(super) fn compare_files(
         context.out.print_line(format!("files of messages  {files} read and compared"))?;
     }
     context.out.flush()?;
-    Ok(report.damaged == 0)
+    let has_left_out = has_unreadable || report.is_outdated || report.expired > 0;
+    Ok(match () {
+        () if report.damaged > 0 => CommandStatus::Damaged,
+        () if is_source_missing => CommandStatus::SourceMissing,
+        () if has_left_out => CommandStatus::Rejected,
+        () => CommandStatus::Done,
+    })
 }

@@ -1,0 +1,66 @@
+//! The mail of an index that another one, made anew, lacks although it may be there again soon.
+//!
+//! A synchronisation keeps the messages of a folder whose disk is not mounted, which it knows from
+//! its index. An index that is made anew knows no folder, so the same tests are run here, with the
+//! folders of the index that it would replace.
+
+use super::{SyncProblem, now_milliseconds, problem_of};
+use crate::error::Error;
+use crate::maildir::{find_absence, is_empty_file};
+use crate::sources::{RegisteredSource, SourceType};
+use larder_store::Reader;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+/// Returns the sources and folders with messages in the old index that the new one lacks, because
+/// they could not be read (`problems` of the synchronisation that filled it), or because they are
+/// empty as the folder of a disk that is not mounted.
+///
+/// # Errors
+/// An index cannot be read.
+pub fn find_absent_mail(
+    old: &Reader,
+    new: &Reader,
+    sources: &[RegisteredSource],
+    problems: &[SyncProblem],
+) -> Result<Vec<SyncProblem>, Error> {
+    let now = now_milliseconds() / 1000;
+    let indexed = old.collections().list_properties(SourceType::Mail.kind().collection_type())?;
+    let (old, new) = (old.mail()?, new.mail()?);
+    let mut absent = Vec::<SyncProblem>::new();
+    for source in sources {
+        // The source may have had another name.
+        let former = indexed.iter().find(|one| one.handle_key == source.handle_key);
+        let Some(former) = former else { continue };
+        let known = old.directories(&former.name)?;
+        let found = new.directories(&source.name)?;
+        let found: HashSet<Vec<u8>> = found.into_iter().map(|one| one.path).collect();
+        if found.is_empty() && !known.is_empty() && !is_empty_file(&source.path) {
+            absent.push(SyncProblem {
+                path: source.path.clone(),
+                reason: "has no folders with messages: is its disk mounted?".into(),
+                is_left_out: true,
+            });
+            continue;
+        }
+        for directory in known {
+            let path = match directory.path.as_slice() {
+                b"" => source.path.clone(),
+                path => source.path.join(OsStr::from_bytes(path)),
+            };
+            let is_of = |one: &&SyncProblem| one.is_left_out && path.starts_with(&one.path);
+            if let Some(problem) = problems.iter().find(is_of) {
+                absent.push(problem.clone());
+            } else if !found.contains(&directory.path)
+                && let Some(problem) = find_absence(&source.path, source.format, &path, now)
+            {
+                absent.push(problem_of(&problem));
+            }
+        }
+    }
+    let mut named = HashSet::<PathBuf>::new();
+    absent.retain(|one| named.insert(one.path.clone()));
+    Ok(absent)
+}

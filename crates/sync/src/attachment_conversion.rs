@@ -4,8 +4,8 @@
 //! in the index is not converted again; one of which a conversion failed is tried again on request.
 //! All attachments of a message together have the time limit once, and a converter that takes too
 //! long several times in a row is not run any more, so that mail from others cannot stop a
-//! synchronisation. An attachment that has no text because of others is tried again by the next one:
-//! its file is marked.
+//! synchronisation. An attachment that has no text because of others is tried again by the next
+//! one: its file is marked.
 //!
 //! Separate from `converter_process`, which runs one converter, and from `mail_sync`, which knows
 //! no contents.

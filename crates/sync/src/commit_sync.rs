@@ -14,7 +14,9 @@ mod damaged_history;
 mod known_tips;
 
 use crate::error::Error;
-use crate::git_repository::{GitError, GitRepository, LogReader, LoggedCommit, RepositoryRefs};
+use crate::git_repository::{
+    GitError, GitRepository, LogReader, LoggedCommit, RepositoryRefs, SilenceLimits,
+};
 use crate::mail_sync::{SyncProblem, SyncProgress, merge_written_words, now_milliseconds};
 use damaged_history::{CommitPaths, HistoryDamage};
 use known_tips::{KnownTips, ObjectHash, format_hash, parse_hash};
@@ -47,6 +49,8 @@ pub struct CommitSyncOptions {
     pub is_full: bool,
     /// The number of commits of a batch; 0: as many as is best.
     pub batch_commits: usize,
+    /// The time that git may print nothing.
+    pub silence: SilenceLimits,
 }
 
 /// The result of a synchronisation.
@@ -91,7 +95,9 @@ struct CommitSync<'s> {
     /// Those of them that must be read again: with other rules, because their paths could not be
     /// read, or because a shallow clone changed, whose first commits have other paths.
     expired: HashSet<ObjectHash>,
-    /// New commits whose paths could not be read.
+    /// Whether commits whose paths were left out, or could not be read, stay without them.
+    skips_expired: bool,
+    /// New commits whose paths could not be read, or were left out.
     without_paths: Vec<String>,
     /// The paths that the log has.
     paths: CommitPaths,
@@ -144,6 +150,7 @@ pub fn sync_locked_commits(
         max_batch_commits,
         known: HashSet::new(),
         expired: HashSet::new(),
+        skips_expired: false,
         without_paths: Vec::new(),
         paths: CommitPaths::Listed,
         damage: HistoryDamage::default(),
@@ -171,6 +178,9 @@ impl CommitSync<'_> {
         let mut removed = Vec::new();
         let needs_comparison =
             is_full || is_outdated || is_shallow_changed || !is_known || retries_paths;
+        let is_retry = is_full || is_outdated || is_shallow_changed || retries_paths;
+        self.skips_expired =
+            !self.damage.pathless.is_empty() || !tips.expensive.is_empty() && !is_retry;
         let is_listed = !needs_comparison && self.list_removed(&tips, &refs, &mut removed)?;
         let (old_tips, mut next) = match is_listed {
             true => (tips.complete.clone(), tips.clone()),
@@ -187,11 +197,20 @@ impl CommitSync<'_> {
         next.partial.dedup();
         next.shallow.clone_from(&tips.shallow);
         next.pathless.clone_from(&tips.pathless);
+        next.expensive.clone_from(&tips.expensive);
         self.put_state(&next);
         let mut unseen = if is_listed { HashSet::new() } else { self.known.clone() };
         let is_complete = self.read_new(&refs, &old_tips, &mut unseen)?;
         self.flush()?;
+        let mut expensive = mem::take(&mut self.damage.left_out);
+        if expensive.is_empty() && (self.skips_expired || !is_complete) {
+            expensive.clone_from(&tips.expensive);
+        }
         if self.report.is_interrupted || !is_complete {
+            if expensive != next.expensive {
+                self.put_state(&KnownTips { expensive, ..next });
+                self.flush()?;
+            }
             return Ok(());
         }
         let digits = refs.tips.first().map_or(40, String::len);
@@ -199,7 +218,7 @@ impl CommitSync<'_> {
         self.remove(removed)?;
         let RepositoryRefs { tips: complete, shallow, .. } = refs;
         let pathless = mem::take(&mut self.damage.pathless);
-        self.put_state(&KnownTips { complete, partial: Vec::new(), shallow, pathless });
+        self.put_state(&KnownTips { complete, partial: Vec::new(), shallow, pathless, expensive });
         self.changes.push(MailChange::FinishReadingRules);
         self.flush()?;
         let is_small = self.report.added + self.report.reread <= self.max_batch_commits;
@@ -251,7 +270,7 @@ impl CommitSync<'_> {
                 self.known.extend(parse_hash(name));
             })?;
         }
-        if self.damage.pathless.is_empty() {
+        if !self.skips_expired {
             let expired = mail.expired_files(self.collection)?;
             self.expired.extend(expired.iter().filter_map(|file| parse_hash(&file.name)));
         }
@@ -313,8 +332,11 @@ impl CommitSync<'_> {
             self.report.added += 1;
         }
         // A merge has no paths.
-        if self.paths == CommitPaths::Missing && commit.parents.len() < 2 {
+        if self.paths != CommitPaths::Listed && commit.parents.len() < 2 {
             self.without_paths.push(commit.hash.clone());
+            if self.paths == CommitPaths::LeftOut && self.damage.left_out.is_empty() {
+                self.damage.left_out.push(commit.hash.clone());
+            }
         }
         self.bytes += commit.message.len() + commit.paths.iter().map(String::len).sum::<usize>();
         self.commits.push(commit);

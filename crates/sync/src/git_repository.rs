@@ -10,23 +10,21 @@ mod commit_log;
 mod git_process;
 
 pub use commit_log::{LogReader, LoggedCommit};
-pub use git_process::{GitOutput, MAX_GIT_MEMORY_BYTES, limit_git_memory};
+pub use git_process::{GitOutput, MAX_GIT_MEMORY_BYTES, SilenceLimits, limit_git_memory};
 
 use commit_log::LOG_FORMAT;
-use git_process::GitProcess;
+use git_process::{GitProcess, SilenceBudget};
 use larder_format::decoding::decode_charset;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::rc::Rc;
 
 /// The longest field of a commit that is read; the rest is left out.
 const MAX_FIELD_BYTES: u64 = 4 << 20;
 /// The bytes of an error of git that are read.
 pub const MAX_GIT_ERROR_BYTES: u64 = 4 << 10;
-/// The time that git may print nothing while it compares the trees of a commit.
-const MAX_SILENCE: Duration = Duration::from_secs(300);
 /// The most bytes of a commit object that are shown.
 const MAX_OBJECT_BYTES: u64 = 64 << 20;
 
@@ -148,8 +146,8 @@ impl GitError {
     pub fn is_of_limits(&self) -> bool {
         match self {
             GitError::Failed { reason, .. } => {
-                // With little memory left, it cannot always say so.
-                let words = ["ut of memory", "annot allocate memory", "signal: "];
+                // A signal is none: the system ends processes, too.
+                let words = ["ut of memory", "annot allocate memory"];
                 words.iter().any(|words| reason.contains(words))
             }
             error => matches!(error, GitError::Silent { .. }),
@@ -163,6 +161,7 @@ pub struct GitRepository<'g> {
     start: StartGit<'g>,
     is_cancelled: &'g dyn Fn() -> bool,
     common_directory: PathBuf,
+    silence: Rc<SilenceBudget>,
 }
 
 /// The refs of a repository.
@@ -207,13 +206,27 @@ impl<'g> GitRepository<'g> {
             return Err(GitError::NotARepository { path: path_buf });
         }
         let common_directory = path.to_path_buf();
+        let silence = Rc::default();
         let mut repository =
-            GitRepository { path: path_buf, start, is_cancelled, common_directory };
+            GitRepository { path: path_buf, start, is_cancelled, common_directory, silence };
         let output = repository.run(&["rev-parse", "--git-common-dir"], Vec::new())?;
         let line = output.strip_suffix(b"\n").unwrap_or(&output);
         let directory = path.join(bytes_to_path(line));
         repository.common_directory = fs::canonicalize(&directory).unwrap_or(directory);
         Ok(repository)
+    }
+
+    /// Sets the time that git may print nothing while it compares trees.
+    #[must_use]
+    pub fn with_silence(mut self, limits: SilenceLimits) -> GitRepository<'g> {
+        self.silence = Rc::new(SilenceBudget::new(limits));
+        self
+    }
+
+    /// Returns whether git has printed nothing for so long that no more trees are compared.
+    #[must_use]
+    pub fn is_out_of_time(&self) -> bool {
+        self.silence.is_spent()
     }
 
     /// Returns the path that it was opened with.
@@ -235,12 +248,12 @@ impl<'g> GitRepository<'g> {
         self.run(&["config", "--get-regexp", names], Vec::new()).is_ok()
     }
 
-    /// Starts a command, which may print nothing for at most `silence`.
+    /// Starts a command, which may print nothing for as long as `silence` has.
     fn start(
         &self,
         arguments: &[&str],
         input: Vec<u8>,
-        silence: Option<Duration>,
+        silence: Option<Rc<SilenceBudget>>,
     ) -> Result<GitProcess<'g>, GitError> {
         let mut all: Vec<OsString> = vec!["-C".into(), self.path.clone().into()];
         all.push("--no-pager".into());
@@ -339,7 +352,8 @@ impl<'g> GitRepository<'g> {
         tips: &[String],
         excluded: &[String],
     ) -> Result<LogReader<'g>, GitError> {
-        self.start_log(&["--name-only"], revision_input(tips, excluded))
+        let silence = Rc::clone(&self.silence);
+        self.start_log(&["--name-only"], revision_input(tips, excluded), silence)
     }
 
     /// Reads these commits in this order; their paths only if `has_paths`.
@@ -352,18 +366,26 @@ impl<'g> GitRepository<'g> {
         has_paths: bool,
     ) -> Result<LogReader<'g>, GitError> {
         let mut options = vec!["--no-walk=unsorted"];
+        // Without trees, no commit is expensive.
+        let mut silence = Rc::default();
         if has_paths {
             options.push("--name-only");
+            silence = Rc::clone(&self.silence);
         }
-        self.start_log(&options, revision_input(hashes, &[]))
+        self.start_log(&options, revision_input(hashes, &[]), silence)
     }
 
-    fn start_log(&self, options: &[&str], input: Vec<u8>) -> Result<LogReader<'g>, GitError> {
+    fn start_log(
+        &self,
+        options: &[&str],
+        input: Vec<u8>,
+        silence: Rc<SilenceBudget>,
+    ) -> Result<LogReader<'g>, GitError> {
         let mut arguments = vec!["log", "--stdin", "-z", LOG_FORMAT, "--encoding=UTF-8"];
         arguments.extend(["--no-renames", "--no-ext-diff", "--no-textconv", "--no-show-signature"]);
         arguments.extend(["--ignore-submodules=none", "--no-color"]);
         arguments.extend(options);
-        Ok(LogReader::new(self.start(&arguments, input, Some(MAX_SILENCE))?))
+        Ok(LogReader::new(self.start(&arguments, input, Some(silence))?))
     }
 
     /// Returns the bytes of a commit object.

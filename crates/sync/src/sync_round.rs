@@ -153,7 +153,8 @@ pub fn sync_repositories(
             continue;
         }
         let mut sync = || {
-            let repository = GitRepository::open_until(&source.path, start_git, is_cancelled)?;
+            let repository = GitRepository::open_until(&source.path, start_git, is_cancelled)?
+                .with_silence(options.silence);
             sync_locked_commits(
                 &mut index,
                 &lock,

@@ -1,9 +1,10 @@
 //! The index of a repository's commits: in comparison with git, and with an index made afresh.
 
-use crate::git_home::{GitHome, object_path};
+use crate::git_home::{GitFault, GitHome, object_path};
 use larder_query::{Kind, MailQueryContext, MailView, MailViewEvent, MailViewOptions, UserLocale};
 use larder_store::{Store, StoreOptions};
 use larder_sync::CommitSyncOptions;
+use larder_sync::git_repository::SilenceLimits;
 use larder_time::civil::Instant;
 use larder_time::zone::ZoneDatabase;
 use proptest::prelude::*;
@@ -11,6 +12,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Returns the hashes that git lists, sorted.
 fn git_hashes(home: &GitHome, arguments: &[&str]) -> BTreeSet<String> {
@@ -330,7 +332,70 @@ fn the_paths_of_a_commit_have_a_bound() {
         let report = home.sync_fully();
         assert_eq!((report.added, report.removed, home.find("").len()), (0, 0, 3));
         assert_eq!(home.find("path:src/main.rs").len(), 1);
+        // It is tried again then.
+        assert_eq!((report.reread, report.problems.len()), (1 - with_paths, 1));
         home.check();
+    }
+}
+
+/// A process of git that the system ended says nothing about the commit.
+#[test]
+fn a_commit_at_which_git_was_killed_is_tried_again() {
+    let mut home = home_with_history(4);
+    let commit = home.git(&["rev-parse", "main~1"]);
+    home.git_fault = Some(GitFault::Killed(commit.clone()));
+    let report = home.sync();
+    let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
+    assert_eq!(reasons, ["git was ended by signal: 9 (SIGKILL)"]);
+    assert!(report.problems[0].is_left_out);
+    assert_eq!((report.added, home.find("path:src").len()), (4, 3));
+    home.git_fault = None;
+    let report = home.sync();
+    assert_eq!((report.reread, report.problems, home.find("path:src").len()), (1, vec![], 4));
+    assert!(home.sync().is_unchanged);
+}
+
+/// The time of a run that git may print nothing has a limit, and a full run tries all again.
+#[test]
+fn a_commit_at_which_git_is_silent_is_left_out() {
+    let tick = Duration::from_millis(1);
+    for (total, with_paths) in [(Duration::MAX, 3), (tick, 1)] {
+        let silence = SilenceLimits { longest: tick, next_longest: tick, total };
+        let options = CommitSyncOptions { silence, ..CommitSyncOptions::default() };
+        let mut home = home_with_history(4);
+        let commit = home.git(&["rev-parse", "main~1"]);
+        home.git_fault = Some(GitFault::Silent(commit.clone()));
+        let report = home.try_sync(options, &|| false).unwrap();
+        let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
+        let is_named = reasons[0].contains(&commit) == (total == Duration::MAX);
+        assert!(reasons.len() == 1 && is_named, "{reasons:?}");
+        assert!(reasons[0].ends_with("larder sync --full"), "{reasons:?}");
+        assert_eq!((report.added, home.find("path:src").len()), (4, with_paths));
+        home.git_fault = None;
+        assert!(home.sync().is_unchanged);
+        let report = home.sync_fully();
+        assert_eq!((report.reread, report.problems), (4 - with_paths, vec![]));
+        assert_eq!(home.find("path:src").len(), 4);
+        home.check();
+    }
+}
+
+/// A commit that is left out is not tried again because another one is broken.
+#[test]
+fn a_broken_repository_tries_no_expensive_commit_again() {
+    let mut home = home_with_history(4);
+    let (commit, broken) = (home.git(&["rev-parse", "main~1"]), home.git(&["rev-parse", "main"]));
+    home.git(&["branch", "broken"]);
+    home.git(&["reset", "-q", "--hard", "main~1"]);
+    fs::remove_file(object_path(&home.root(), &broken)).unwrap();
+    home.git_fault = Some(GitFault::Silent(commit));
+    let tick = Duration::from_millis(1);
+    let silence = SilenceLimits { longest: tick, next_longest: tick, total: Duration::MAX };
+    let options = CommitSyncOptions { silence, ..CommitSyncOptions::default() };
+    for (added, reread) in [(3, 0), (0, 0)] {
+        let report = home.try_sync(options, &|| false).unwrap();
+        assert_eq!((report.added, report.reread), (added, reread), "{:?}", report.problems);
+        assert!(report.problems.iter().any(|problem| problem.is_left_out));
     }
 }
 

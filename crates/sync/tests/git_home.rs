@@ -12,7 +12,7 @@ use larder_sync::{
 };
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read, Write as _};
+use std::io::{self, PipeReader, PipeWriter, Read, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,6 +24,59 @@ pub(crate) struct GitHome {
     stores: SourceStores,
     /// The memory that git may use.
     pub(crate) git_memory: u64,
+    /// The commit whose trees git does not compare.
+    pub(crate) git_fault: Option<GitFault>,
+}
+
+/// A commit in front of which each log with paths ends.
+#[derive(Debug, Clone)]
+pub(crate) enum GitFault {
+    /// By a signal.
+    Killed(String),
+    /// By silence.
+    Silent(String),
+}
+
+/// The output of a log that a fault cut.
+struct CutLog {
+    output: PipeReader,
+    _writer: Option<PipeWriter>,
+}
+
+impl Read for CutLog {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.output.read(buffer)
+    }
+}
+
+impl GitOutput for CutLog {
+    fn finish(self: Box<Self>) -> Result<(), String> {
+        Err("signal: 9 (SIGKILL)".to_string())
+    }
+
+    fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.output.as_fd())
+    }
+}
+
+/// Returns the output of a log up to the commit of a fault; `None`: the log has no such commit.
+fn cut_log(
+    fault: &GitFault,
+    mut log: Box<dyn GitOutput>,
+) -> io::Result<Option<Box<dyn GitOutput>>> {
+    let mut bytes = Vec::new();
+    log.read_to_end(&mut bytes)?;
+    let (GitFault::Killed(hash) | GitFault::Silent(hash)) = fault;
+    // The hash of a parent has no empty field in front of it.
+    let start = format!("\0\0{hash}\0");
+    let padded = [b"\0", bytes.as_slice()].concat();
+    let Some(at) = padded.windows(start.len()).position(|part| part == start.as_bytes()) else {
+        return Ok(None);
+    };
+    let (output, mut writer) = io::pipe()?;
+    writer.write_all(&bytes[..=at])?;
+    let is_silent = matches!(fault, GitFault::Silent(_));
+    Ok(Some(Box::new(CutLog { output, _writer: is_silent.then_some(writer) })))
 }
 
 /// A process of git.
@@ -68,6 +121,11 @@ fn start_git(command: &GitCommand, memory: u64) -> io::Result<Box<dyn GitOutput>
     Ok(Box::new(TestGit(child)))
 }
 
+/// Returns whether a command is a log with paths.
+fn has_paths(command: &GitCommand) -> bool {
+    command.arguments.iter().any(|argument| argument == "--name-only")
+}
+
 /// A commit as the index knows it: subject, author, committer, parents and dates.
 pub(crate) type IndexedCommit = (String, Vec<String>, Vec<String>, [u32; 2]);
 
@@ -83,7 +141,7 @@ impl GitHome {
         let index = data.clone().with_store_file(StoreFile::Commits);
         fs::create_dir(&root).unwrap();
         let stores = SourceStores { data, index, options: options_of_store };
-        let home = GitHome { folder, stores, git_memory: MAX_GIT_MEMORY_BYTES };
+        let home = GitHome { folder, stores, git_memory: MAX_GIT_MEMORY_BYTES, git_fault: None };
         home.git(&[&["init", "-q", "-b", "main"], options].concat());
         home
     }
@@ -171,7 +229,14 @@ impl GitHome {
             }
         };
         let all = SourceSelection::default();
-        let (stores, start) = (&self.stores, |git: &GitCommand| start_git(git, self.git_memory));
+        let stores = &self.stores;
+        let start = |git: &GitCommand| {
+            let run = || start_git(git, self.git_memory);
+            match self.git_fault.as_ref().filter(|_| has_paths(git)) {
+                Some(fault) => cut_log(fault, run()?)?.map_or_else(run, Ok),
+                None => run(),
+            }
+        };
         sync_repositories(stores, &all, options, 0, &start, &mut note, is_cancelled).unwrap();
         result
     }

@@ -5,7 +5,8 @@
 //!   in a clone without trees, all are read without paths, one warning says so, and they are tried
 //!   again when one of them can be read.
 //! * One with more paths than are read, or for which git takes too much memory or time, has the
-//!   first of its paths, or none. A warning names it, and it is not tried again.
+//!   first of its paths, or none. A warning names it, and only a comparison of all commits tries it
+//!   again. After too many of them, or too much time, the others are read without paths.
 //!
 //! Separate from its parent, because of a sound history one command of git has everything.
 
@@ -24,6 +25,9 @@ const MAX_BROKEN_OBJECTS: usize = 100;
 const MAX_EXPENSIVE_COMMITS: usize = 10;
 /// The number of commits that git is asked for by their hashes at once.
 const HASHES_PER_LOG: usize = 10_000;
+
+/// The command that reads commits again.
+const RETRY: &str = "to try again: larder sync --full";
 
 /// The paths of the commits of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +49,12 @@ pub(super) struct HistoryDamage {
     without_trees: Vec<(String, String)>,
     /// The number of commits that took too much, or have too many paths.
     expensive: usize,
+    /// Whether git was silent for so long that no paths are read any more.
+    is_out_of_time: bool,
     /// See [`KnownTips::pathless`].
     pub(super) pathless: Vec<String>,
+    /// See [`KnownTips::expensive`].
+    pub(super) left_out: Vec<String>,
 }
 
 impl HistoryDamage {
@@ -54,7 +62,7 @@ impl HistoryDamage {
     fn next_paths(&self) -> CommitPaths {
         if !self.pathless.is_empty() || self.without_trees.len() > MAX_BROKEN_OBJECTS {
             CommitPaths::Missing
-        } else if self.expensive > MAX_EXPENSIVE_COMMITS {
+        } else if self.is_out_of_time || self.expensive > MAX_EXPENSIVE_COMMITS {
             CommitPaths::LeftOut
         } else {
             CommitPaths::Listed
@@ -143,7 +151,7 @@ impl CommitSync<'_> {
                 self.report.problems.push(self.problem(&reason));
                 break;
             }
-            self.paths = self.damage.next_paths();
+            self.paths = self.next_paths();
             let (part, _) = rest.split_at(rest.len().min(HASHES_PER_LOG));
             let mut log = self.repository.read_commits(part, self.paths == CommitPaths::Listed)?;
             let mut read = 0;
@@ -163,6 +171,18 @@ impl CommitSync<'_> {
         }
         self.paths = CommitPaths::Listed;
         Ok(())
+    }
+
+    /// Returns how the paths of further commits are read. Says if there is no time left for them.
+    fn next_paths(&mut self) -> CommitPaths {
+        if self.repository.is_out_of_time() && !self.damage.is_out_of_time {
+            self.damage.is_out_of_time = true;
+            self.warn(&format!(
+                "git printed nothing for too long: the other new commits are found by no path; \
+                 {RETRY}"
+            ));
+        }
+        self.damage.next_paths()
     }
 
     /// Lists the commits of the refs that the store does not have. All of the refs are removed from
@@ -212,11 +232,15 @@ impl CommitSync<'_> {
         suspect: &[String],
         unseen: &mut HashSet<ObjectHash>,
     ) -> Result<(), Error> {
-        let mut failure = None;
+        let (mut failure, mut is_expensive) = (None, false);
+        self.paths = self.next_paths();
         if self.paths == CommitPaths::Listed {
             match self.read_alone(suspect, unseen)? {
                 None => return Ok(()),
-                Some(error) if error.is_of_limits() => self.paths = CommitPaths::LeftOut,
+                Some(error) if error.is_of_limits() => {
+                    self.paths = CommitPaths::LeftOut;
+                    is_expensive = true;
+                }
                 Some(error) => {
                     self.paths = CommitPaths::Missing;
                     failure = Some(error);
@@ -232,10 +256,10 @@ impl CommitSync<'_> {
         let hash = suspect.first().cloned().unwrap_or_default();
         match failure {
             Some(error) => self.damage.without_trees.push((hash, failure_reason(&error))),
-            None if self.paths == CommitPaths::LeftOut => {
+            None if is_expensive => {
                 self.warn(&format!(
                     "the commit {hash} changes more paths than git can compare, and is found by \
-                     none of them"
+                     none of them; {RETRY}"
                 ));
                 self.note_expensive_commit();
             }
@@ -272,7 +296,7 @@ impl CommitSync<'_> {
         if self.damage.expensive == MAX_EXPENSIVE_COMMITS + 1 {
             self.warn(&format!(
                 "more than {MAX_EXPENSIVE_COMMITS} commits change too many paths: the other new \
-                 commits are found by no path"
+                 commits are found by no path; {RETRY}"
             ));
         }
     }

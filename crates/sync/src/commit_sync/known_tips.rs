@@ -14,6 +14,9 @@ pub(super) struct KnownTips {
     /// One commit of those whose paths could not be read, if these are so many that the next
     /// synchronisation does not try them again before this one can be read.
     pub(super) pathless: Vec<String>,
+    /// One commit of those whose paths were left out, because they took too much. Only a comparison
+    /// of all commits tries them again.
+    pub(super) expensive: Vec<String>,
 }
 
 impl KnownTips {
@@ -27,6 +30,7 @@ impl KnownTips {
                 "partial" => &mut tips.partial,
                 "shallow" => &mut tips.shallow,
                 "pathless" => &mut tips.pathless,
+                "expensive" => &mut tips.expensive,
                 _ => continue,
             };
             list.push(hash.to_string());
@@ -41,6 +45,7 @@ impl KnownTips {
             ("partial", &self.partial),
             ("shallow", &self.shallow),
             ("pathless", &self.pathless),
+            ("expensive", &self.expensive),
         ];
         let lines = lists
             .into_iter()

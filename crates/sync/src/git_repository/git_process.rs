@@ -6,10 +6,12 @@
 use super::GitError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::process::Child;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// The bytes of the output of git that are read at once.
@@ -48,6 +50,58 @@ pub fn limit_git_memory(child: &Child, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// The time that git may print nothing while it compares the trees of commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SilenceLimits {
+    /// At once.
+    pub longest: Duration,
+    /// At once, after git was silent for too long: the repository is slow, or was made to be.
+    pub next_longest: Duration,
+    /// In all, without pauses that are shorter than a tenth of a second.
+    pub total: Duration,
+}
+
+impl Default for SilenceLimits {
+    fn default() -> SilenceLimits {
+        SilenceLimits {
+            longest: Duration::from_secs(300),
+            next_longest: Duration::from_secs(10),
+            total: Duration::from_secs(600),
+        }
+    }
+}
+
+/// The silence of the commands of one run.
+#[derive(Debug, Default)]
+pub(super) struct SilenceBudget {
+    limits: SilenceLimits,
+    spent: Cell<Duration>,
+    has_failed: Cell<bool>,
+}
+
+impl SilenceBudget {
+    pub(super) fn new(limits: SilenceLimits) -> SilenceBudget {
+        SilenceBudget { limits, ..SilenceBudget::default() }
+    }
+
+    /// Returns whether no time is left.
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent.get() >= self.limits.total
+    }
+
+    /// Returns the time that git may print nothing now.
+    fn limit(&self) -> Duration {
+        let longest =
+            if self.has_failed.get() { self.limits.next_longest } else { self.limits.longest };
+        longest.min(self.limits.total.saturating_sub(self.spent.get()))
+    }
+
+    fn spend(&self, time: Duration, is_too_long: bool) {
+        self.spent.set(self.spent.get().saturating_add(time));
+        self.has_failed.set(self.has_failed.get() || is_too_long);
+    }
+}
+
 /// A running command.
 pub(super) struct GitProcess<'g> {
     pub(super) reader: BufReader<WatchedOutput<'g>>,
@@ -55,13 +109,13 @@ pub(super) struct GitProcess<'g> {
 }
 
 impl<'g> GitProcess<'g> {
-    /// Takes over a process that reads the repository at a path. It may print nothing for at most
-    /// `silence`, if that is set.
+    /// Takes over a process that reads the repository at a path. It may print nothing for as long
+    /// as `silence` has, if that is set.
     pub(super) fn new(
         output: Box<dyn GitOutput>,
         path: PathBuf,
         is_cancelled: &'g dyn Fn() -> bool,
-        silence: Option<Duration>,
+        silence: Option<Rc<SilenceBudget>>,
     ) -> GitProcess<'g> {
         let output = WatchedOutput { output, is_cancelled, silence };
         GitProcess { reader: BufReader::with_capacity(OUTPUT_BUFFER_BYTES, output), path }
@@ -100,21 +154,32 @@ impl<'g> GitProcess<'g> {
 pub(super) struct WatchedOutput<'g> {
     output: Box<dyn GitOutput>,
     is_cancelled: &'g dyn Fn() -> bool,
-    silence: Option<Duration>,
+    silence: Option<Rc<SilenceBudget>>,
 }
 
 impl Read for WatchedOutput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let began = Instant::now();
+        let (began, mut has_waited) = (Instant::now(), false);
+        let limit = self.silence.as_ref().map(|silence| silence.limit());
+        let spend = |is_too_long: bool| {
+            if let Some(silence) = &self.silence {
+                silence.spend(began.elapsed(), is_too_long);
+            }
+        };
         loop {
             // An interrupted read would be repeated.
             if (self.is_cancelled)() {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             if self.output.pipe().map_or(Ok(true), is_readable)? {
+                if has_waited {
+                    spend(false);
+                }
                 return self.output.read(buffer);
             }
-            if self.silence.is_some_and(|silence| began.elapsed() >= silence) {
+            has_waited = true;
+            if limit.is_some_and(|limit| began.elapsed() >= limit) {
+                spend(true);
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
@@ -140,6 +205,7 @@ fn summarize_error(reason: &str) -> String {
     let mut lines: Vec<String> = reason.lines().filter_map(strip).collect();
     lines.dedup();
     match lines.as_slice() {
+        [] if reason.starts_with("signal: ") => format!("git was ended by {reason}"),
         [] => reason.lines().next().unwrap_or("it ended early").trim().to_string(),
         lines => lines.join("; "),
     }
@@ -175,10 +241,17 @@ mod tests {
     fn a_wait_for_git_ends() {
         let (reader, _writer) = io::pipe().unwrap();
         let output = Box::new(SilentOutput(reader.try_clone().unwrap()));
-        let silence = Some(Duration::from_millis(1));
-        let mut process = GitProcess::new(output, PathBuf::new(), &|| false, silence);
+        let (longest, total) = (Duration::from_millis(1), Duration::from_secs(60));
+        let limits = SilenceLimits { longest, next_longest: Duration::ZERO, total };
+        let silence = Rc::new(SilenceBudget::new(limits));
+        let mut process =
+            GitProcess::new(output, PathBuf::new(), &|| false, Some(Rc::clone(&silence)));
         let error = process.reader.read(&mut [0]).unwrap_err();
         assert!(process.read_error(error).is_of_limits());
+        // The next silence is shorter, and the total has a limit.
+        assert_eq!((silence.limit(), silence.is_spent()), (Duration::ZERO, false));
+        silence.spend(total, false);
+        assert!(silence.is_spent());
         let asked = Cell::new(0);
         let is_cancelled = || asked.replace(asked.get() + 1) > 0;
         let output = Box::new(SilentOutput(reader));

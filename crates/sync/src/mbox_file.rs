@@ -36,6 +36,12 @@ const ADDITION_BYTES: usize = 16;
 const MIN_AGE_SECONDS: i64 = 2;
 /// The length of the identity in a stored state: device, inode, time and size.
 const IDENTITY_BYTES: usize = 40;
+/// The version of the rules by which messages are found. A file whose state has another one is read
+/// again.
+const RULES_VERSION: u8 = 1;
+/// The place of the version in a stored state, behind the identity and the hash of the edges. The
+/// names of messages that are too large follow it.
+const VERSION_PLACE: usize = IDENTITY_BYTES + 8;
 
 /// The names of messages, with their hashes.
 pub(crate) type MessageHashes = Vec<(Vec<u8>, u64)>;
@@ -78,7 +84,7 @@ impl MboxFile {
     /// Returns whether the file is as it was when it had this state.
     pub(crate) fn is_known(&self, state: &[u8]) -> bool {
         let identity = encode_identity(&self.metadata);
-        state.len() > IDENTITY_BYTES && state.starts_with(&identity)
+        has_present_rules(state) && state.starts_with(&identity)
     }
 
     /// Finds the messages; of a file that only grew since it had a state, the new ones. The time of
@@ -110,6 +116,7 @@ impl MboxFile {
             state.iter_mut().take(IDENTITY_BYTES - 8).for_each(|byte| *byte = 0);
         }
         state.extend(self.hash_edges(self.metadata.len())?.to_le_bytes());
+        state.push(RULES_VERSION);
         let changed = self.metadata.ctime().saturating_mul(1_000_000_000);
         Ok(MboxListing {
             messages,
@@ -178,7 +185,9 @@ impl MboxFile {
         };
         let size = number(IDENTITY_BYTES - 8..IDENTITY_BYTES);
         let hash = number(IDENTITY_BYTES..IDENTITY_BYTES + 8);
-        let (Some(size), Some(hash)) = (size, hash) else { return Ok(None) };
+        let (Some(size), Some(hash), true) = (size, hash, has_present_rules(known)) else {
+            return Ok(None);
+        };
         let has_grown = (1..self.metadata.len()).contains(&size)
             && self.begins_addition(size)?
             && self.hash_edges(size)? == hash;
@@ -221,6 +230,22 @@ impl MboxFile {
         };
         count.is_some_and(|count| is_message_end(bytes.get(..count).unwrap_or_default()))
     }
+}
+
+fn has_present_rules(state: &[u8]) -> bool {
+    state.get(VERSION_PLACE) == Some(&RULES_VERSION)
+}
+
+/// Returns the names of the messages that were too large when a file had this state.
+pub(crate) fn large_messages(state: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let names = state.get(VERSION_PLACE + 1..).unwrap_or_default();
+    names.split(|byte| *byte == b'\n').filter(|name| !name.is_empty())
+}
+
+/// Adds the name of a message that is too large to a state.
+pub(crate) fn add_large_message(state: &mut Vec<u8>, name: &[u8]) {
+    state.extend(name);
+    state.push(b'\n');
 }
 
 /// Returns the bytes by which an unchanged file is recognised.

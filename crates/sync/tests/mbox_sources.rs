@@ -4,7 +4,7 @@ use crate::mail_sync::{check, full_sync, set_old, small_batches};
 use crate::mailbox::{
     COLLECTION, IndexedMessage, create_index, find_rows, indexed_messages, message,
 };
-use larder_store::Store;
+use larder_store::{BatchChange, MailBatch, MailChange, Operation, Store};
 use larder_sync::maildir::{detect_mail_source, scan_mail};
 use larder_sync::{
     MailSourceFormat, MailSyncOptions, MailSyncReport, is_mbox_message, read_message_file,
@@ -220,7 +220,7 @@ fn an_mbox_file_that_is_empty_for_a_moment_keeps_its_messages() {
 }
 
 #[test]
-fn a_message_that_is_too_large_is_named_once() {
+fn a_message_that_is_too_large_is_named_each_time() {
     let mut files = MailFiles::new("old.mbox");
     let large = mbox_message("large", "", &"walrus ".repeat(10_000));
     files.write("old.mbox", numbered_messages(0..2) + &large + &numbered_messages(2..3));
@@ -230,10 +230,43 @@ fn a_message_that_is_too_large_is_named_once() {
     assert_eq!((report.added_files, reasons), (3, vec!["larger than 0 MiB"]));
     // The file is not read again for it.
     let report = files.sync(&options);
-    assert_eq!((report.listed_directories, report.problems), (0, vec![]));
-    let report = files.sync(&MailSyncOptions { is_full: true, ..options });
-    assert_eq!((report.added_files, report.problems.len()), (0, 1));
-    assert_eq!(files.find("common").len(), 3);
+    assert_eq!((report.listed_directories, report.problems.len()), (0, 1));
+    let problems = report.problems;
+    let report = files.sync(&MailSyncOptions { is_full: true, ..options.clone() });
+    assert_eq!((report.added_files, &report.problems), (0, &problems));
+    // Nor is its part of a file that grew.
+    let grown = numbered_messages(0..2) + &large + &numbered_messages(2..4);
+    files.write("old.mbox", grown);
+    let report = files.sync(&options);
+    assert_eq!((report.added_files, &report.problems), (1, &problems));
+    assert_eq!((&files.sync(&options).problems, files.find("common").len()), (&problems, 4));
+}
+
+/// A file whose messages were found by other rules is read again, though it did not change.
+#[test]
+fn a_state_of_other_rules_is_none() {
+    let mut files = MailFiles::new("old.mbox");
+    files.write("old.mbox", numbered_messages(0..2));
+    files.sync(&small_batches(64));
+    assert_eq!(files.sync(&small_batches(64)).listed_directories, 0);
+    for rules in [&[][..], &[0]] {
+        let known = {
+            let reader = files.store.open_reader().unwrap();
+            reader.mail().unwrap().directories(COLLECTION).unwrap().remove(0)
+        };
+        let state = [&known.state[..48], rules].concat();
+        let (path, folder) = (known.path, known.folder);
+        let batch = MailBatch {
+            collection: COLLECTION.to_string(),
+            changes: vec![MailChange::PutDirectory { path, folder, is_new: false, state }],
+            ..MailBatch::default()
+        };
+        let change = BatchChange::Mail(Box::new(batch));
+        files.store.apply(&mut Operation::new("test", "", 0), vec![change]).unwrap();
+        let report = files.sync(&small_batches(64));
+        assert_eq!((report.listed_directories, report.added_files), (1, 0));
+        assert_eq!(files.sync(&small_batches(64)).listed_directories, 0);
+    }
 }
 
 #[test]

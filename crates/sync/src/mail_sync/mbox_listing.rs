@@ -6,8 +6,9 @@ use super::file_changes::{DirectoryListing, KnownDirectory};
 use super::{MailSync, SyncProblem};
 use crate::error::Error;
 use crate::maildir::MaildirDirectory;
-use crate::mbox_file::{MboxFile, MessageHashes};
+use crate::mbox_file::{MboxFile, MessageHashes, add_large_message, large_messages};
 use larder_format::mbox::MboxMessage;
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -45,8 +46,15 @@ impl MailSync<'_> {
             })
         });
         match scan {
-            Ok(None) => return Ok(None),
-            Ok(Some((found, file))) => {
+            Ok(None) => {
+                self.report_large_messages(directory, known_state);
+                return Ok(None);
+            }
+            Ok(Some((mut found, file))) => {
+                if found.is_addition {
+                    large_messages(known_state)
+                        .for_each(|name| add_large_message(&mut found.state, name));
+                }
                 let former = match known.filter(|_| found.is_addition) {
                     Some(known) => self.store.open_reader()?.mail()?.files_in(known.id)?,
                     None => Vec::new(),
@@ -56,8 +64,9 @@ impl MailSync<'_> {
                         listing.is_addition = found.is_addition && changed.is_none();
                         listing.mbox_changed = Some(found.changed);
                         let mut files = changed.unwrap_or_default();
-                        files.extend(self.name_messages(directory, &found.messages));
+                        files.extend(self.name_messages(&found.messages, &mut found.state));
                         listing.files = Some(files);
+                        self.report_large_messages(directory, &found.state);
                         listing.state = found.state;
                     }
                     Err(error) => self.report_unreadable(&directory.path, &error),
@@ -71,25 +80,27 @@ impl MailSync<'_> {
     }
 
     /// Returns the names and hashes of the messages of an mbox file. One that is too large is no
-    /// reason to read the file again, as its content stays.
-    fn name_messages(
-        &mut self,
-        directory: &MaildirDirectory,
-        messages: &[MboxMessage],
-    ) -> MessageHashes {
+    /// reason to read the file again, as its content stays: the state has its name.
+    fn name_messages(&self, messages: &[MboxMessage], state: &mut Vec<u8>) -> MessageHashes {
         let (mut files, most) =
             (Vec::with_capacity(messages.len()), self.options.max_message_bytes);
         for MboxMessage { section, flags, .. } in messages {
             let name = section.to_name(*flags);
-            if section.length <= most {
-                files.push((name.into_bytes(), section.hash));
-                continue;
+            match section.length <= most {
+                true => files.push((name.into_bytes(), section.hash)),
+                false => add_large_message(state, name.as_bytes()),
             }
-            let reason = format!("larger than {} MiB", most >> 20);
-            let path = directory.path.join(name);
-            self.report.problems.push(SyncProblem { path, reason, is_left_out: true });
         }
         files
+    }
+
+    /// Names the messages that are too large, as each synchronisation does files of that size.
+    fn report_large_messages(&mut self, directory: &MaildirDirectory, state: &[u8]) {
+        for name in large_messages(state) {
+            let reason = format!("larger than {} MiB", self.options.max_message_bytes >> 20);
+            let path = directory.path.join(OsStr::from_bytes(name));
+            self.report.problems.push(SyncProblem { path, reason, is_left_out: true });
+        }
     }
 
     fn report_unreadable(&mut self, path: &Path, error: &io::Error) {

@@ -67,6 +67,8 @@ pub struct MailSyncOptions {
     /// Directories whose files are looked at, as all are in a full synchronisation: files in them
     /// were edited.
     pub edited_directories: BTreeSet<PathBuf>,
+    /// Files whose attachments are not tried again, see [`MailSyncReport::postponed_files`].
+    pub skipped_files: BTreeSet<PathBuf>,
     /// The number of messages that are written in one transaction.
     pub batch_messages: usize,
     /// The number of threads that read and parse.
@@ -86,6 +88,7 @@ impl Default for MailSyncOptions {
         MailSyncOptions {
             is_full: false,
             edited_directories: BTreeSet::new(),
+            skipped_files: BTreeSet::new(),
             batch_messages: DEFAULT_MAIL_BATCH,
             readers: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS),
             sort_inodes: true,
@@ -115,6 +118,9 @@ pub struct MailSyncReport {
     pub scanned_folders: Vec<PathBuf>,
     /// Folders and files that could not be read, and damaged messages.
     pub problems: Vec<SyncProblem>,
+    /// Files with attachments that had no time because of others: the next synchronisation reads
+    /// them again.
+    pub postponed_files: Vec<PathBuf>,
     /// Attachments that could not be converted.
     pub conversion_failures: Vec<ConversionFailure>,
     /// Whether the user interrupted it. What was committed stays.
@@ -204,6 +210,8 @@ pub fn sync_locked_mail(
     };
     sync.run(first_row, report_progress)?;
     sync.report.conversion_failures = sync.conversions.failures();
+    sync.report.postponed_files =
+        sync.postponed.iter().map(|(directory, name)| file_path(root, directory, name)).collect();
     Ok(sync.report)
 }
 
@@ -460,6 +468,10 @@ impl MailSync<'_> {
                 (mail.expired_files(self.collection)?, mail.reading_rules()?)
             };
             files.retain(|file| {
+                let path = file_path(self.root, &file.directory, &file.name);
+                if self.options.skipped_files.contains(&path) {
+                    return false;
+                }
                 let name = (file.directory.clone(), file.name.clone());
                 !self.postponed.contains(&name) && tried.insert(name)
             });
@@ -560,6 +572,10 @@ impl MailSync<'_> {
         self.store.apply(&mut self.operation, vec![BatchChange::Mail(Box::new(batch))])?;
         Ok(())
     }
+}
+
+fn file_path(root: &Path, directory: &[u8], name: &[u8]) -> PathBuf {
+    root.join(OsStr::from_bytes(directory)).join(OsStr::from_bytes(name))
 }
 
 fn problem_of(problem: &MaildirProblem) -> SyncProblem {

@@ -98,6 +98,9 @@ pub struct MailWatch {
     failures: BTreeMap<String, String>,
     /// The maildirs that were lost in the last round.
     lost_roots: Vec<PathBuf>,
+    /// The files with attachments that had no time: a converter that hangs on all of them would
+    /// let each round read all of them.
+    postponed: BTreeSet<PathBuf>,
     sources: Vec<RegisteredSource>,
     is_limit_reached: bool,
 }
@@ -134,6 +137,7 @@ impl MailWatch {
             folders: BTreeMap::new(),
             failures: BTreeMap::new(),
             lost_roots: Vec::new(),
+            postponed: BTreeSet::new(),
             sources: Vec::new(),
             is_limit_reached: false,
         })
@@ -168,7 +172,12 @@ impl MailWatch {
             if due.is_all {
                 last_scan = Instant::now();
             }
+            let is_edited = |path: &PathBuf| {
+                path.parent().is_some_and(|folder| due.edited_directories.contains(folder))
+            };
+            self.postponed.retain(|path| !is_edited(path));
             let sync = MailSyncOptions {
+                skipped_files: self.postponed.clone(),
                 is_full: std::mem::take(&mut is_full),
                 edited_directories: due.edited_directories.clone(),
                 ..options.sync.clone()
@@ -211,7 +220,7 @@ impl MailWatch {
         let at = i64::try_from(at).unwrap_or(i64::MAX);
         let round = SyncRound { selection: &selection, options: sync, at };
         let (folders, failures) = (&mut self.folders, &mut self.failures);
-        let lost_roots = &mut self.lost_roots;
+        let (lost_roots, postponed) = (&mut self.lost_roots, &mut self.postponed);
         let completed = sync_mail_sources(
             stores,
             &round,
@@ -220,6 +229,7 @@ impl MailWatch {
                     match result {
                         Ok(report) => {
                             failures.remove(&source.name);
+                            postponed.extend(report.postponed_files.iter().cloned());
                             let scanned = report.scanned_folders.iter().cloned().collect();
                             folders.insert(source.name.clone(), scanned);
                         }

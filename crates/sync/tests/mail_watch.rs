@@ -4,7 +4,8 @@ use crate::mail_sources::MailHome;
 use crate::mail_sync::small_batches;
 use crate::mailbox::{find_rows, message};
 use larder_sync::{
-    MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker, SourceSelection, SyncRoundEvent,
+    AttachmentConverter, ConverterLimits, ConverterSettings, MailSyncOptions, MailWatch,
+    MailWatchEvent, MailWatchOptions, MailWatchWaker, SourceSelection, SyncRoundEvent,
     remove_source,
 };
 use std::fs;
@@ -34,9 +35,18 @@ fn watch(home: &MailHome, act: impl FnOnce(&Receiver<String>)) {
 }
 
 fn watch_sources(home: &MailHome, selection: SourceSelection, act: impl FnOnce(&Receiver<String>)) {
+    watch_with(home, selection, small_batches(64), act);
+}
+
+fn watch_with(
+    home: &MailHome,
+    selection: SourceSelection,
+    sync: MailSyncOptions,
+    act: impl FnOnce(&Receiver<String>),
+) {
     let mut watch = MailWatch::begin().unwrap();
     let (waker, stop) = (watch.waker(), AtomicBool::new(false));
-    let options = MailWatchOptions { selection, sync: small_batches(64), interval: None };
+    let options = MailWatchOptions { selection, sync, interval: None };
     let (sender, lines) = channel();
     let mut send = |event: MailWatchEvent<'_>| {
         let line = match event {
@@ -152,6 +162,33 @@ fn a_watch_of_a_source_follows_its_name() {
         assert_eq!(next(lines), "three [1, 0, 0, 0]");
         fs::remove_file(home.path("one/cur/7:2,")).unwrap();
         assert_eq!(next(lines), "three [0, 0, 0, 1]");
+    });
+}
+
+/// Attachments without time are tried again by another run, not by each round.
+#[test]
+fn a_round_of_a_watch_retries_no_attachment() {
+    let home = MailHome::new();
+    home.add("one", &home.create_maildir("one"));
+    let part = "--b\nContent-Type: application/pdf\n\n";
+    let text = format!(
+        "Message-ID: <m9>\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n\
+         {part}one\n{part}two\n--b--\n"
+    );
+    fs::write(home.path("one/cur/9:2,"), text).unwrap();
+    let script = "case $(cat) in one) echo seal;; *) exec sleep 1000;; esac";
+    let command = ["sh", "-c", script].map(str::to_string).to_vec();
+    let converters = vec![AttachmentConverter { media_type: "application/pdf".into(), command }];
+    let limits = ConverterLimits { time: Duration::from_secs(1), ..ConverterLimits::default() };
+    let converters = ConverterSettings { converters, limits };
+    let sync = MailSyncOptions { converters, ..small_batches(64) };
+    watch_with(&home, SourceSelection::default(), sync.clone(), |lines| {
+        assert_eq!((next(lines), next(lines)), ("one [2, 0, 0, 0]".into(), "ready".into()));
+        fs::write(home.path("one/cur/5:2,"), message("m5", "note", "seal")).unwrap();
+        assert_eq!(next(lines), "one [1, 0, 0, 0]");
+    });
+    watch_with(&home, SourceSelection::default(), sync, |lines| {
+        assert_eq!((next(lines), next(lines)), ("one [0, 1, 0, 0]".into(), "ready".into()));
     });
 }
 

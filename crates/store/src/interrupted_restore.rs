@@ -18,7 +18,7 @@ use crate::staging_file::{
     COMPANION_SUFFIXES, ignore_missing, remove_with_companions, rename_durably, sync_folder_of,
     with_suffix,
 };
-use crate::unsynced_mark::{delete_mark, has_mark};
+use crate::unsynced_mark::{has_mark, remove_mark};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,10 @@ pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -
         sync_folder_of(&data)?;
         // Before the rename: a replacement that was interrupted is repeated in any case.
         locks.announce_restore(&[&state])?;
+        // It is about the file that went, and would make the next one look damaged.
+        if has_mark(directory) {
+            remove_mark(directory)?;
+        }
         rename_durably(&pending, &data)?;
         // Nothing is lost with a store that can be made again.
         match directory.store_file().is_disposable() {
@@ -66,9 +70,6 @@ pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -
         }
     };
     run().map_err(file_error_at(&data))?;
-    if has_mark(directory) {
-        delete_mark(directory)?;
-    }
     Ok(before)
 }
 

@@ -4,10 +4,11 @@
 
 use crate::connection::SyncMode;
 use crate::data_directory::StoreFile;
-use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
+use crate::error::{DatabaseError, DatabaseResult, Result, file_error_at, sqlite_error_at};
 use crate::lock::WorkLock;
 use crate::mail_schema::WORDS_END_KEY;
 use crate::meta::{find_meta_number, read_meta_number};
+use crate::staging_file::sync_file_system_of;
 use crate::store::{Store, WAL_READER_PATIENCE};
 use crate::unsynced_mark::{delete_mark, has_mark, write_mark};
 
@@ -49,8 +50,7 @@ impl Store {
         Ok(())
     }
 
-    /// Syncs what was written without waiting for the disk, and deletes the mark, unless a reader
-    /// is in the way.
+    /// Syncs what was written without waiting for the disk, and deletes the mark.
     fn sync_marked_writes(&self) -> Result<()> {
         if !has_mark(&self.directory) || !self.is_writable() {
             return Ok(());
@@ -59,8 +59,13 @@ impl Store {
         self.verify_before_write(&lock)?;
         let is_synced =
             self.conn.sync_files(WAL_READER_PATIENCE).map_err(sqlite_error_at(&self.path))?;
+        if !is_synced {
+            // A reader keeps the log from being copied. Files that are opened to sync them release
+            // the locks of SQLite when they are closed, so their file system is synced.
+            sync_file_system_of(&self.path).map_err(file_error_at(&self.path))?;
+        }
         drop(lock);
-        if is_synced { delete_mark(&self.directory) } else { Ok(()) }
+        delete_mark(&self.directory)
     }
 
     /// Returns the first row that is free for new messages.

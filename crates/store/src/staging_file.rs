@@ -150,6 +150,11 @@ pub(crate) fn rename_durably(from: &Path, to: &Path) -> io::Result<()> {
     sync_folder_of(to)
 }
 
+/// Syncs everything on the file system of a file.
+pub(crate) fn sync_file_system_of(path: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(folder_of(path))?)?)
+}
+
 /// Syncs the folder of a file, so that its name survives a power cut. Some file systems cannot sync
 /// a folder, and some folders may be written but not read: neither is a failure to write.
 pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {

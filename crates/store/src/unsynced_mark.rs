@@ -12,10 +12,9 @@
 
 use crate::data_directory::{DataDirectory, StoreFile};
 use crate::error::{Error, Result, file_error_at};
-use crate::staging_file::{ignore_missing, sync_folder_of};
-use std::fs::{self, File, OpenOptions};
+use crate::staging_file::{StagingFile, folder_of, ignore_missing, sync_folder_of};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 
 /// The id that Linux makes at each start.
 const BOOT_ID_PATH: &str = "/proc/sys/kernel/random/boot_id";
@@ -27,15 +26,14 @@ fn boot_id() -> String {
     fs::read_to_string(BOOT_ID_PATH).unwrap_or_default()
 }
 
-/// Writes the mark.
+/// Writes the mark. It is whole at any time: one without an id would be of another start.
 pub(crate) fn write_mark(directory: &DataDirectory) -> Result<()> {
     let path = directory.unsynced_mark_path();
     let write = || -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        file.write_all(boot_id().as_bytes())?;
-        file.sync_all()?;
-        sync_folder_of(&path)
+        let prefix = directory.staging_prefix("unsynced");
+        let staged = StagingFile::create(folder_of(&path), &prefix, 0o600)?;
+        staged.file().write_all(boot_id().as_bytes())?;
+        staged.persist(&path)
     };
     write().map_err(file_error_at(&path))
 }
@@ -47,10 +45,13 @@ pub(crate) fn has_mark(directory: &DataDirectory) -> bool {
 
 /// Deletes the mark, after everything was synced or the store was deleted.
 pub(crate) fn delete_mark(directory: &DataDirectory) -> Result<()> {
+    remove_mark(directory).map_err(file_error_at(&directory.unsynced_mark_path()))
+}
+
+/// Deletes the mark, as [`delete_mark`]. One that is missing is no error.
+pub(crate) fn remove_mark(directory: &DataDirectory) -> io::Result<()> {
     let path = directory.unsynced_mark_path();
-    ignore_missing(fs::remove_file(&path))
-        .and_then(|()| sync_folder_of(&path))
-        .map_err(file_error_at(&path))
+    ignore_missing(fs::remove_file(&path)).and_then(|()| sync_folder_of(&path))
 }
 
 /// Fails if the store has a mark of another start of the system.
@@ -74,4 +75,28 @@ pub(crate) fn check_mark(directory: &DataDirectory) -> Result<()> {
     }
     let what = "the system stopped while it was written without waiting for the disk".to_string();
     Err(Error::Damaged { path: directory.database_path(), what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever has opened the former mark reads all of it.
+    #[test]
+    fn a_mark_takes_the_place_of_another_one_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDirectory::new(folder.path()).with_store_file(StoreFile::Index);
+        let path = directory.unsynced_mark_path();
+        fs::write(&path, "former").unwrap();
+        let mut opened = File::open(&path).unwrap();
+        write_mark(&directory).unwrap();
+        let mut former = String::new();
+        opened.read_to_string(&mut former).unwrap();
+        assert_eq!(former, "former");
+        assert_eq!(fs::read_to_string(&path).unwrap(), boot_id());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        check_mark(&directory).unwrap();
+        delete_mark(&directory).unwrap();
+        assert!(!has_mark(&directory));
+    }
 }

@@ -146,6 +146,17 @@ fn unsynced_writes_have_a_mark() {
     index.end_mail_sync(lock).unwrap();
     assert!(!mark.exists());
 
+    // A reader keeps the log from being copied into the file.
+    let lock = index.lock_mail_sync().unwrap();
+    let reader = Reader::open(index_of(dir)).unwrap();
+    let former = reader.mail().unwrap();
+    add(&mut index, "mail-1b");
+    assert!(mark.exists());
+    index.end_mail_sync(lock).unwrap();
+    assert!(!mark.exists());
+    drop(former);
+    drop(reader);
+
     // A process is killed: the writes are there, and the next synchronisation syncs them.
     let lock = index.lock_mail_sync().unwrap();
     add(&mut index, "mail-2");
@@ -156,7 +167,7 @@ fn unsynced_writes_have_a_mark() {
     assert!(!mark.exists());
     index.end_mail_sync(lock).unwrap();
     drop(index);
-    assert_eq!(uids(index_of(dir)), ["mail-1", "mail-2"]);
+    assert_eq!(uids(index_of(dir)), ["mail-1", "mail-1b", "mail-2"]);
 
     // The system stops: nobody reads the store until it is made again.
     for text in ["", "3f1c9a5e-0000-0000-0000-000000000000\n", "\u{0}\u{0}"] {
@@ -180,4 +191,23 @@ fn unsynced_writes_have_a_mark() {
     add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail once more");
     assert!(!mark.exists());
     assert_eq!(uids(index_of(dir)), ["mail once more"]);
+}
+
+/// The mark of the former file goes before the new file comes.
+#[test]
+fn a_new_store_never_has_the_mark_of_the_former_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    let (mark, pending) = (dir.join("index.unsynced"), dir.join("index.db.restoring"));
+    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail-1");
+    fs::copy(dir.join("index.db"), &pending).unwrap();
+    // A mark that cannot be deleted stands for a process that was killed there.
+    fs::create_dir(&mark).unwrap();
+    assert!(Store::open(index_of(dir), &create_options()).is_err());
+    assert!(pending.exists() && !dir.join("index.db").exists());
+    fs::remove_dir(&mark).unwrap();
+    fs::write(&mark, "of another start").unwrap();
+    drop(Store::open(index_of(dir), &create_options()).unwrap());
+    assert!(!mark.exists() && !pending.exists());
+    assert_eq!(uids(index_of(dir)), ["mail-1"]);
 }

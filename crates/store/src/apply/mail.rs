@@ -398,7 +398,7 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
-    fn flags(&mut self, item: ItemRow) -> DatabaseResult<MessageFlags> {
+    pub(super) fn flags(&mut self, item: ItemRow) -> DatabaseResult<MessageFlags> {
         let value = self.columns.value(self.batch.tx, MailColumn::Flags, row_number(item)?)?;
         Ok(MessageFlags::from_bits(u16::try_from(value).unwrap_or_default()))
     }

@@ -96,9 +96,11 @@ impl MailWriter<'_, '_> {
         }
         let least = self.least_rank(item)?;
         if least == self.message_rank(item)? {
-            // A converter that failed before may have a text now, whose words have no row yet.
+            // A converter that failed before may have a text now, whose words have no row yet. A
+            // file that could not be read when the rules changed has values by the former ones.
             if least != Some(message.rank)
                 || self.conversions.has_texts(self.batch.tx, item, &message.conversions)?
+                    && self.has_content_flags(item, message)?
             {
                 return self.update_states(item);
             }
@@ -119,6 +121,16 @@ impl MailWriter<'_, '_> {
         let Some(row) = rows.next()? else { return Ok(None) };
         let summary = row.get_ref(0)?.as_blob_or_null().ok().flatten().unwrap_or_default();
         Ok(MessageSummary::copy_rank_of(summary))
+    }
+
+    /// Returns whether a message has the flags of the content of a file.
+    fn has_content_flags(
+        &mut self,
+        item: ItemRow,
+        message: &PreparedMessage,
+    ) -> Result<bool, ApplyError> {
+        let known = self.flags(item)?;
+        Ok(known.without_file_flags() == message.flags.without_file_flags())
     }
 
     /// Returns the least rank of the files of a message; `None`: all are to be read again. It is

@@ -383,3 +383,28 @@ fn changes_of_labels_are_logged_by_message() {
     let missing = home.run(&["log", "nobody@example.org"]);
     assert_eq!(missing.code, 1, "{}", missing.masked_output());
 }
+
+/// Each text of a Message-ID has labels, and a history, of its own.
+#[test]
+fn labels_of_several_texts_are_logged_one_after_the_other() {
+    let home = Home::new();
+    for (number, label) in [(1, "+tax"), (2, "+todo")] {
+        let text = format!("Message-ID: <m@example.org>\nSubject: text {number}\n\nText.\n");
+        home.write(&format!("Mail/cur/{number}:2,S"), text);
+        if number == 1 {
+            home.ok(&["sources", "add", "Mail"]);
+        }
+        home.ok(&["sync"]);
+        let path = home.work(&format!("Mail/cur/{number}:2,S"));
+        home.ok(&["edit", "--query", &format!("path:{}", path.display()), "--label", label]);
+    }
+    let text = home.ok(&["log", "m@example.org"]);
+    let lines = text.lines().filter(|line| line.starts_with("  ") || line.starts_with("labels"));
+    let lines: Vec<&str> = lines.collect();
+    let is_title = |at: usize| lines[at].starts_with("labels of ");
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(is_title(0) && is_title(2) && lines[0] != lines[2], "{text}");
+    let mut changes = [lines[1], lines[3]];
+    changes.sort_unstable();
+    assert_eq!(changes, ["  + tax", "  + todo"], "{text}");
+}

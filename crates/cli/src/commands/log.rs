@@ -46,12 +46,13 @@ impl LogArgs {
             Some(id) if self.is_about_item() => {
                 let handle = match resolve_handle(&reader, id) {
                     Err(failure) if failure.is_not_found() => {
-                        let versions = list_label_versions(context, &reader, id)?;
-                        return print_versions(context, &versions.ok_or(failure)?);
+                        let histories = list_label_histories(context, &reader, id)?;
+                        return print_histories(context, &histories.ok_or(failure)?);
                     }
                     handle => handle?,
                 };
-                return print_versions(context, &reader.changes().list_versions(handle)?);
+                let versions = reader.changes().list_versions(handle)?;
+                return print_histories(context, &[ItemHistory { title: String::new(), versions }]);
             }
             Some(number) => find_operation(&reader, number)?,
             None => reader.changes().list_operations(None, self.limit)?,
@@ -87,12 +88,21 @@ fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
     }
 }
 
-/// Returns the versions of the labels of the message with an ID; `None`: there is no such message.
-fn list_label_versions(
+/// The versions of an item.
+struct ItemHistory {
+    /// The heading, if several items are printed.
+    title: String,
+    /// The versions, oldest first.
+    versions: Vec<Version>,
+}
+
+/// Returns the versions of the labels of the message with an ID, of each of its texts; `None`:
+/// there is no such message.
+fn list_label_histories(
     context: &CommandContext,
     reader: &Reader,
     id: &str,
-) -> Result<Option<Vec<Version>>, CommandFailure> {
+) -> Result<Option<Vec<ItemHistory>>, CommandFailure> {
     // A message that went has labels still.
     let mut names = vec![id.strip_prefix("mid:").unwrap_or(id).to_string()];
     let mut is_message = false;
@@ -106,19 +116,22 @@ fn list_label_versions(
     }
     names.sort_unstable();
     names.dedup();
-    let mut versions = Vec::new();
+    let mut histories = Vec::new();
     for name in names {
         for handle in reader.label_handles(&name)? {
             is_message = true;
-            versions.extend(reader.changes().list_versions(handle)?);
+            let mut versions = reader.changes().list_versions(handle)?;
+            for version in &mut versions {
+                // Without the hash of the text that has the labels.
+                let bytes = version.bytes.take();
+                version.bytes = bytes.map(|bytes| MessageLabels::parse(&bytes).labels.to_bytes());
+            }
+            let title = format!("labels of {}", sanitize_line(&name));
+            histories.push(ItemHistory { title, versions });
         }
     }
-    for version in &mut versions {
-        // Without the hash of the text that has the labels.
-        let bytes = version.bytes.take();
-        version.bytes = bytes.map(|bytes| MessageLabels::parse(&bytes).labels.to_bytes());
-    }
-    Ok(is_message.then_some(versions))
+    histories.retain(|history| !history.versions.is_empty());
+    Ok(is_message.then_some(histories))
 }
 
 /// Returns the operation with this number.
@@ -203,17 +216,32 @@ fn operation_json(row: &OperationRecord) -> Value {
     })
 }
 
-fn print_versions(
+fn print_histories(
     context: &mut CommandContext,
-    versions: &[Version],
+    histories: &[ItemHistory],
 ) -> Result<CommandStatus, CommandFailure> {
-    if versions.is_empty() {
+    if histories.iter().all(|history| history.versions.is_empty()) {
         return Err(CommandFailure::new(
             FailureKind::NotFound,
             "no versions of this item are stored",
         )
         .with_hint("previous versions are kept for 90 days, up to 64 MB"));
     }
+    let is_titled =
+        histories.len() > 1 && !matches!(context.format, OutputFormat::Raw | OutputFormat::Json);
+    for ItemHistory { title, versions } in histories {
+        if is_titled {
+            context.out.print_line(format!("{STRONG_STYLE}{title}{STRONG_STYLE:#}"))?;
+        }
+        print_versions(context, versions)?;
+    }
+    Ok(CommandStatus::Done)
+}
+
+fn print_versions(
+    context: &mut CommandContext,
+    versions: &[Version],
+) -> Result<(), CommandFailure> {
     let mut before: &[u8] = &[];
     for version in versions {
         let bytes = version.bytes.as_deref().unwrap_or_default();
@@ -240,7 +268,7 @@ fn print_versions(
         }
         before = bytes;
     }
-    Ok(CommandStatus::Done)
+    Ok(())
 }
 
 fn print_version_event(

@@ -390,6 +390,15 @@ fn converters_are_configured() {
     let object: serde_json::Value = serde_json::from_str(&object).unwrap();
     assert_eq!(object["parts"][1]["converted_text"], "seal");
     assert_eq!(object["parts"][2]["conversion_failure"], "the program was not found");
+    // A message is shown without its index.
+    let index = home.data().join("index.db");
+    let intact = std::fs::read(&index).unwrap();
+    std::fs::write(&index, [&[7; 100], &intact[100..]].concat()).unwrap();
+    let shown = home.code(&["show", "--format", "json", "mail/cur/1:2,S"], 0);
+    assert!(shown.stderr().contains("without the texts of attachments"), "{}", shown.stderr());
+    let object: serde_json::Value = serde_json::from_str(&shown.stdout()).unwrap();
+    assert_eq!(object["parts"][1]["file_name"], "x");
+    std::fs::write(&index, intact).unwrap();
     home.configure("[mail.converters]\npdf = [\"pdftotext\"]\n");
     insta::assert_snapshot!(home.code(&["sync"], 2).masked_output(), @r#"
     ! error: [HOME]/home/.config/larder/config.toml: line 2: "pdf" is no media type: write one as "application/pdf" or "image/*"

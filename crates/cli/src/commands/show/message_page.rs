@@ -33,7 +33,16 @@ pub(super) fn print_message(
     }
     let message = file.parse()?;
     if context.format == OutputFormat::Json {
-        let mut object = message_json(file, &message, &find_conversions(context, &message)?);
+        let conversions = match find_conversions(context, &message) {
+            // The message is in its file.
+            Err(failure) if failure.is_of_store() => {
+                let reason = failure.message();
+                context.print_warning(format!("without the texts of attachments: {reason}"));
+                Vec::new()
+            }
+            conversions => conversions?,
+        };
+        let mut object = message_json(file, &message, &conversions);
         if let (Some(object), Some(Value::Object(place))) = (object.as_object_mut(), place) {
             object.extend(place);
         }

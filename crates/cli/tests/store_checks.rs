@@ -119,6 +119,26 @@ fn files_of_messages_are_compared_with_the_index() {
     assert!(missing.stderr().contains("the source is missing"), "{}", missing.stderr());
 }
 
+/// The name of a message in an mbox file has the hash of its bytes, so it cannot have changed.
+#[test]
+fn wrong_rows_of_messages_in_mbox_files_are_damage() {
+    let home = home_with_three_stores();
+    let text = "From anna Thu Jan  1 10:00:00 2026\nMessage-ID: <m2@example.org>\n\nText.\n";
+    home.write("box.mbox", text);
+    home.ok(&["sources", "add", "box.mbox", "--into", "box"]);
+    home.ok(&["sync"]);
+    home.ok(&["check", "--full"]);
+    let sql =
+        "UPDATE mail_file SET rank = rank + 65536 WHERE item = (SELECT max(item) FROM mail_file)";
+    if !run_sql(&home, "index.db", sql) {
+        left_out("wrong_rows_of_messages_in_mbox_files_are_damage", "python3 is not installed");
+        return;
+    }
+    let damaged = home.code(&["check", "--full"], 4);
+    let reason = "the index has another content of the file";
+    assert!(damaged.stderr().contains(reason), "{}", damaged.stderr());
+}
+
 /// A check that compared nothing does not end as one that found nothing.
 #[test]
 fn files_that_are_not_compared_give_an_exit_code() {

@@ -30,11 +30,11 @@ const MAX_UNSORTED_WORDS: usize = 1 << 20;
 /// Nanoseconds of a second.
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// Queries that count faulty rows.
+/// Queries that count faulty rows, with the names of kinds in place of their numbers.
 const MAIL_CHECKS: &[(&str, &str)] = &[
     (
         "messages without a file",
-        "SELECT count(*) FROM item WHERE kind IN (6, 10) AND id NOT IN (SELECT item FROM mail_file)",
+        "SELECT count(*) FROM item WHERE kind IN ({message}, {commit}) AND id NOT IN (SELECT item FROM mail_file)",
     ),
     (
         "files whose message is missing",
@@ -65,7 +65,7 @@ const MAIL_CHECKS: &[(&str, &str)] = &[
     ),
     (
         "messages without a thread",
-        "SELECT count(*) FROM item WHERE kind = 6 AND id NOT IN (SELECT item FROM mail_thread)",
+        "SELECT count(*) FROM item WHERE kind = {message} AND id NOT IN (SELECT item FROM mail_thread)",
     ),
     (
         "converted texts and uses of them without each other",
@@ -100,7 +100,10 @@ impl MailFaults {
 pub(crate) fn find_mail_faults(tx: &ReadTransaction<'_>) -> DatabaseResult<MailFaults> {
     let mut faults = MailFaults::default();
     for (what, sql) in MAIL_CHECKS {
-        let count: i64 = tx.query_row(sql, [], |row| row.get(0))?;
+        let sql = sql
+            .replace("{message}", &Kind::Message.number().to_string())
+            .replace("{commit}", &Kind::Commit.number().to_string());
+        let count: i64 = tx.query_row(&sql, [], |row| row.get(0))?;
         faults.add(what, count.unsigned_abs());
     }
     let expected = ExpectedStates::read(tx, &mut faults)?;

@@ -22,7 +22,9 @@ use crate::mail::batch::{MailFile, MailFileState, name_other_text, rule_row_key}
 use crate::mail::columns::{
     BlockValues, MailBlock, MailColumn, MailSet, for_each_label_set, row_number,
 };
-use crate::mail::conversions::{ConversionKey, ConvertedText, find_conversion, unconverted_files};
+use crate::mail::conversions::{
+    ConversionKey, ConvertedText, find_conversion, find_used_conversion, unconverted_files,
+};
 use crate::mail::former_states::FormerMailStates;
 use crate::mail::labels::{ListedLabels, read_label_cursor, read_label_names};
 use crate::mail::threads::{find_thread, thread_members};
@@ -461,6 +463,16 @@ impl<'r> MailReader<'r> {
     /// Returns the text that a converter made of an attachment, if it is known.
     pub fn find_conversion(&self, key: &ConversionKey) -> Result<Option<ConvertedText>> {
         self.run(|tx| find_conversion(tx, key))
+    }
+
+    /// Returns the text that a converter made of an attachment of the message in a row, if it is
+    /// known.
+    pub fn find_used_conversion(
+        &self,
+        row: u32,
+        key: &ConversionKey,
+    ) -> Result<Option<ConvertedText>> {
+        self.run(|tx| find_used_conversion(tx, row, key))
     }
 
     /// Returns the files of a collection with attachments that could not be converted, as directory

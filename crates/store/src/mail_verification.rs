@@ -1,4 +1,4 @@
-//! Comparing the files of messages with what the index has of them.
+//! Comparing the files of messages with their entries in the index.
 //!
 //! The words of a message are in all segments of the index, between those of others. So the
 //! postings of each row are added up to a digest, in one reading of the index, and a file is read
@@ -36,10 +36,11 @@ pub struct IndexedFile {
     pub name: Vec<u8>,
     /// The state of the file when it was read.
     pub state: MailFileState,
+    /// The row of its message.
+    pub row: u32,
     /// The row of its directory, by which the next files are found.
     directory_row: i64,
     rank: i64,
-    row: u32,
     uid: String,
     uid_origin: i64,
     summary: Vec<u8>,

@@ -97,8 +97,6 @@ pub struct ConversionFailure {
 pub struct IndexedConversion {
     /// The program, and its arguments.
     pub command: Vec<String>,
-    /// The key of the text.
-    pub(crate) key: ConversionKey,
     /// The text; `None`: the attachment was not converted yet.
     pub converted: Option<ConvertedText>,
 }
@@ -116,9 +114,13 @@ impl ConverterSettings {
         let Some(converter) = self.find(part) else { return Ok(None) };
         let Some(content) = part.bytes() else { return Ok(None) };
         let command = converter.command.clone();
-        let key = ConversionKey::new(&command, content);
-        let converted = index.mail()?.find_conversion(&key)?;
-        Ok(Some(IndexedConversion { command, key, converted }))
+        let mail = index.mail()?;
+        let converted = match mail.find_conversion(&ConversionKey::new(&command, content))? {
+            Some(converted) => Some(converted),
+            // Left out because of the others of its message: the reason is shown.
+            None => mail.find_conversion(&ConversionKey::of_omission(&command, content))?,
+        };
+        Ok(Some(IndexedConversion { command, converted }))
     }
 
     /// Returns the text that identifies the converters. The limits are not part of it: they change
@@ -146,15 +148,24 @@ impl ConverterSettings {
         of_ending().or_else(|| self.find_type(&part.media_type))
     }
 
-    /// Returns the text that the index has of an attachment. No converter is run.
-    pub(crate) fn find_known(
+    /// Returns the text with which the index has an attachment of the message in a row. No
+    /// converter is run. Another message may have more text of the same content.
+    pub(crate) fn find_used_text(
         &self,
         index: &Reader,
+        row: u32,
         part: &MessagePart,
-    ) -> Option<MessageConversion> {
-        let IndexedConversion { key, converted, .. } =
-            self.find_indexed_text(index, part).ok().flatten()?;
-        Some(MessageConversion { key, converted: converted?, is_new: false })
+    ) -> Result<Option<MessageConversion>, Error> {
+        let Some(converter) = self.find(part) else { return Ok(None) };
+        let Some(content) = part.bytes() else { return Ok(None) };
+        let mail = index.mail()?;
+        for new_key in [ConversionKey::new, ConversionKey::of_omission] {
+            let key = new_key(&converter.command, content);
+            if let Some(converted) = mail.find_used_conversion(row, &key)? {
+                return Ok(Some(MessageConversion { key, converted, is_new: false }));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the converter of a media type: one of exactly this type before one with a star.

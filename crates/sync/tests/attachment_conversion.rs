@@ -3,6 +3,7 @@
 use crate::mail_sync::{check, full_sync, small_batches};
 use crate::mail_sync_model::assert_same_as_fresh;
 use crate::mailbox::{COLLECTION, Mailbox};
+use larder_format::message::Message;
 use larder_store::Operation;
 use larder_sync::{
     AttachmentConverter, ConverterLimits, ConverterSettings, MailSyncOptions, MailSyncReport,
@@ -333,10 +334,20 @@ fn the_texts_of_a_message_have_a_budget() {
     let reason = "2x sh: the other attachments of the message have too much text";
     assert_eq!(failures(&mailbox.sync_with(&options)), [reason]);
     assert_eq!(mailbox.find("seal").len(), 1);
+    let text = attachments("m1", &contents);
+    let message = Message::parse(text.as_bytes());
+    let reader = mailbox.store.open_reader().unwrap();
+    let (_, last) = message.attachments().last().unwrap();
+    let found = options.converters.find_indexed_text(&reader, last).unwrap().unwrap();
+    let shown = "the other attachments of the message have too much text";
+    assert_eq!(found.converted.unwrap().failure.as_deref(), Some(shown));
+    drop(reader);
     mailbox.write("cur/2:2,", attachments("m2", &contents[5..]));
     mailbox.settle_files();
     assert_eq!(failures(&mailbox.sync_with(&options)), [""; 0]);
     assert_eq!(mailbox.find("embed:seal"), ["m1", "m2"]);
+    // The first message has no text of what the second one has.
+    assert_eq!(mailbox.verify(&options).files, 2);
     let full = MailSyncOptions { is_full: true, ..options };
     let report = mailbox.sync_with(&full);
     assert_eq!((report.reread_files, failures(&report)), (1, vec![reason.to_string()]));

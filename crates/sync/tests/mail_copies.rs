@@ -165,7 +165,7 @@ fn an_unreadable_file_does_not_keep_the_index_out_of_date() {
     assert_eq!(mailbox.sync_with(&own()).reread_files, 1);
     assert_eq!(mailbox.sync_with(&own()).reread_files, 0);
     check(&mailbox.store);
-    mailbox.verify(&MailSyncOptions::default());
+    mailbox.verify(&own());
 }
 
 #[test]

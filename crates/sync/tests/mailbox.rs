@@ -77,7 +77,8 @@ impl Mailbox {
         sync_maildir(&mut self.store, &root, COLLECTION, options, &mut |_| {}, &|| false).unwrap()
     }
 
-    /// Compares all files with the index, which has what is in them.
+    /// Compares all files with the index, which has what is in them. The options are those of the
+    /// synchronisation.
     pub(crate) fn verify(&self, options: &MailSyncOptions) -> MailVerificationReport {
         let source = RegisteredSource {
             name: COLLECTION.into(),
@@ -95,6 +96,9 @@ impl Mailbox {
         let report =
             verify_mail(&reader, &[source], options, &mut find, &mut |_| {}, &|| false).unwrap();
         assert_eq!(damaged, [""; 0]);
+        let messages: u64 =
+            reader.collections().list().unwrap().iter().map(|one| one.item_count).sum();
+        assert!(!report.is_outdated && (report.files > 0 || messages == 0), "{report:?}");
         report
     }
 

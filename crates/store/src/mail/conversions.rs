@@ -80,11 +80,25 @@ pub(crate) fn find_conversion(
 ) -> DatabaseResult<Option<ConvertedText>> {
     let mut select =
         tx.prepare_cached("SELECT text, failure FROM mail_conversion WHERE key = ?1")?;
-    let found = select.query_row([key.0], |row| {
-        let text = String::from_utf8_lossy(row.get_ref(0)?.as_blob()?).as_ref().into();
-        Ok(ConvertedText { text, failure: row.get(1)? })
-    });
-    Ok(found.optional()?)
+    Ok(select.query_row([key.0], read_converted_text).optional()?)
+}
+
+/// Returns a known result that the message in a row has.
+pub(crate) fn find_used_conversion(
+    tx: &ReadTransaction<'_>,
+    row: u32,
+    key: &ConversionKey,
+) -> DatabaseResult<Option<ConvertedText>> {
+    let mut select = tx.prepare_cached(
+        "SELECT c.text, c.failure FROM mail_conversion c
+         JOIN mail_conversion_use u ON u.item = ?1 AND u.conversion = c.id WHERE c.key = ?2",
+    )?;
+    Ok(select.query_row((row, key.0), read_converted_text).optional()?)
+}
+
+fn read_converted_text(row: &rusqlite::Row<'_>) -> rusqlite::Result<ConvertedText> {
+    let text = String::from_utf8_lossy(row.get_ref(0)?.as_blob()?).as_ref().into();
+    Ok(ConvertedText { text, failure: row.get(1)? })
 }
 
 /// Returns the files of a collection, as directory and name, whose attachments have no complete

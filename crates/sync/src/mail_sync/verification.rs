@@ -7,6 +7,7 @@ use super::file_changes::file_path;
 use super::message_pipeline::read_message;
 use super::{MailSyncOptions, is_mail_outdated};
 use crate::error::Error;
+use crate::mbox_file::is_mbox_message;
 use crate::sources::{RegisteredSource, map_mail_roots};
 use larder_store::{FileComparison, IndexedFile, MailBatchBuilder, MailFileState, Reader};
 use std::io;
@@ -127,14 +128,22 @@ pub fn verify_mail(
                     }
                 };
                 report.files += 1;
+                let mut failure = None;
                 let compared = builder.compare(file, &words, &bytes, &mut |part| {
-                    options.converters.find_known(index, part)
+                    let found = options.converters.find_used_text(index, file.row, part);
+                    found.unwrap_or_else(|error| {
+                        failure.get_or_insert(error);
+                        None
+                    })
                 });
+                if let Some(error) = failure {
+                    return Err(error);
+                }
                 match compared {
                     FileComparison::Same => {}
                     FileComparison::Expired => report.expired += 1,
                     FileComparison::OtherContent => {
-                        let disagreement = match is_unchanged(file, &state) {
+                        let disagreement = match is_unchanged(file, &path, &state) {
                             true => MailDisagreement::OtherContent,
                             false => MailDisagreement::Changed,
                         };
@@ -152,8 +161,10 @@ pub fn verify_mail(
     Ok(report)
 }
 
-/// Returns whether a file surely did not change since it was read for the index.
-fn is_unchanged(file: &IndexedFile, state: &MailFileState) -> bool {
+/// Returns whether a file surely did not change since it was read for the index. The name of a
+/// message in an mbox file has the hash of its bytes, which were compared when it was read.
+fn is_unchanged(file: &IndexedFile, path: &Path, state: &MailFileState) -> bool {
     let known = &file.state;
-    known.modified != 0 && known.modified == state.modified && known.size == state.size
+    is_mbox_message(path)
+        || known.modified != 0 && known.modified == state.modified && known.size == state.size
 }

@@ -144,7 +144,7 @@ awk -F '\t' -v messages="$messages" -v missed="$missed" '
 	function ms(x) { return x == "" ? "-" : sprintf("%.1f", x) }
 	function goal(name, value, bound) {
 		if (value > bound) missed = 1
-		printf "%s: %.1f, goal %.1f%s\n", name, value, bound, value > bound ? " missed" : ""
+		printf "%s: %.1f, goal %.1f%s\n", name, value, bound, (value > bound ? " missed" : "")
 	}
 	function ratio(a, b) { return a == "" || !b ? "-" : sprintf("%.1f", a / b) }
 	END {

@@ -161,16 +161,38 @@ impl<'a> MailQueryParser<'a> {
     }
 
     fn parse_terms(&mut self) -> Result<MailQuery, SyntaxError> {
-        let mut all = vec![self.parse_unit()?];
+        let (mut all, mut sign) = (Vec::new(), None);
         loop {
+            let is_sign = self.is_sign_next();
+            let unit = self.parse_unit()?;
+            match is_sign {
+                true => sign = Some(unit),
+                false => all.push(unit),
+            }
             match self.peek() {
                 None | Some(MailToken::Close | MailToken::Or | MailToken::Xor) => break,
                 Some(MailToken::And) => self.next += 1,
                 Some(_) => {}
             }
-            all.push(self.parse_unit()?);
         }
-        Ok(if all.len() == 1 { all.swap_remove(0) } else { MailQuery::And(all) })
+        Ok(match (all.len(), sign) {
+            (0, Some(sign)) => sign,
+            (1, _) => all.swap_remove(0),
+            _ => MailQuery::And(all),
+        })
+    }
+
+    /// Returns whether the next term is a sign that stands alone, as in `Sales & Marketing`. No
+    /// text has it as a word, so it is left out beside other terms.
+    fn is_sign_next(&self) -> bool {
+        let rest = self.tokens.get(self.next..).unwrap_or_default();
+        let term = rest.iter().map(|(_, token)| token).find(|token| **token != MailToken::Not);
+        let Some(MailToken::Word(word)) = term else { return false };
+        word.field.is_none()
+            && word.unknown_field.is_none()
+            && !word.is_quoted
+            && !word.value.is_empty()
+            && !word.value.chars().any(|c| c.is_alphanumeric() || c == '*')
     }
 
     /// Parses a term with its negations.

@@ -240,7 +240,11 @@ pub fn write_maildir(root: &Path) {
             5 => format!("cur/{number}.host:2,T"),
             _ => format!("cur/{number}.host:2,S"),
         };
-        std::fs::write(folder.join(path), message).unwrap();
+        let path = folder.join(path);
+        std::fs::write(&path, message).unwrap();
+        // A message without a Date has the time of its file.
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(number);
+        std::fs::File::open(path).unwrap().set_modified(time).unwrap();
     }
 }
 

@@ -43,6 +43,20 @@ pub(crate) fn check(store: &Store) {
 }
 
 #[test]
+fn a_small_number_in_a_name_is_no_time() {
+    let mut mailbox = Mailbox::new();
+    for name in ["603.t__data.host:2,S", "7:2,"] {
+        let path = format!("cur/{name}");
+        mailbox.write(&path, format!("From: a@x.example\nSubject: walrus {name}\n\ntext\n"));
+        set_old(&mailbox.root().join(path));
+    }
+    mailbox.write("cur/1577872800.M1.host:2,S", "From: a@x.example\nSubject: walrus\n\ntext\n");
+    mailbox.sync();
+    assert_eq!(mailbox.find("date:1970-01-24").len(), 2);
+    assert_eq!(mailbox.find("date:2020-01-01").len(), 1);
+}
+
+#[test]
 fn a_second_synchronisation_writes_nothing() {
     let mut mailbox = Mailbox::new();
     mailbox.write_numbered("cur", 0..3);

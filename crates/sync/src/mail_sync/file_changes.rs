@@ -282,6 +282,10 @@ pub(super) fn file_state(metadata: &Metadata) -> MailFileState {
     }
 }
 
+/// A name with a smaller number is no time but the number of a file: there were no maildirs yet on
+/// 1990-01-01.
+pub(super) const FIRST_DELIVERY: i64 = 631_152_000;
+
 /// Returns the time of delivery that the name of a file begins with, in seconds since 1970; 0 if it
 /// has none.
 pub(super) fn delivery_time(name: &[u8]) -> i64 {

@@ -7,7 +7,7 @@
 //! done, and has a channel of its own that holds a few batches, which bounds memory.
 //! Separate from `mail_sync` so that all code about threads is in one place.
 
-use super::file_changes::{delivery_time, file_path, file_state, read_order};
+use super::file_changes::{FIRST_DELIVERY, delivery_time, file_path, file_state, read_order};
 use super::{MailSyncOptions, SyncProblem};
 use crate::attachment_conversion::ConversionRun;
 use crate::error::Error;
@@ -335,8 +335,8 @@ impl ReadWorker {
             };
             file.state = state;
             let fallback_date = match delivery_time(&file.name) {
-                0 => modified,
-                delivered => delivered,
+                delivered if delivered >= FIRST_DELIVERY => delivered,
+                _ => modified,
             };
             let mut conversions =
                 self.conversions.begin_message(self.index.as_ref(), &path, &self.is_cancelled);

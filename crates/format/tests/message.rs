@@ -44,6 +44,12 @@ fn headers() {
     assert_eq!(message.problems, []);
 }
 
+#[test]
+fn the_name_of_a_list_is_decoded() {
+    let message = parse("Subject: x\nList-Id: =?utf-8?q?Walrus_watchers?=\n\nx\n");
+    assert_eq!(message.headers.list_id.as_deref(), Some("Walrus watchers"));
+}
+
 /// Without a Date, or with one that is no date, the time at which the last server got the message
 /// counts.
 #[test]

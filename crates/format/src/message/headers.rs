@@ -156,17 +156,21 @@ fn addresses(parsed: &mail_parser::Message<'_>, name: HeaderName<'static>) -> Ve
 }
 
 fn date(parsed: &mail_parser::Message<'_>) -> Option<MessageDate> {
-    let own = parsed.header_raw(HeaderName::Date).and_then(|value| {
-        MessageDate::parse(&match value.contains("=?") {
-            true => match MessageStream::new(value.as_bytes()).parse_unstructured() {
-                HeaderValue::Text(text) => text,
-                _ => Cow::Borrowed(value),
-            },
-            false => Cow::Borrowed(value),
-        })
-    });
+    let own = parsed.header_raw(HeaderName::Date);
+    let own = own.and_then(|value| MessageDate::parse(&decode_words(value)));
     // The first Received is that of the last server.
     own.or_else(|| parsed.received_all().filter_map(|hop| hop.date()).find_map(valid_date))
+}
+
+/// Returns the text of a header with its encoded words (RFC 2047) decoded.
+fn decode_words(value: &str) -> Cow<'_, str> {
+    if !value.contains("=?") {
+        return Cow::Borrowed(value);
+    }
+    match MessageStream::new(value.as_bytes()).parse_unstructured() {
+        HeaderValue::Text(text) => Cow::Owned(text.into_owned()),
+        _ => Cow::Borrowed(value),
+    }
 }
 
 fn valid_date(date: mail_parser::DateTime) -> Option<MessageDate> {
@@ -210,7 +214,8 @@ fn list_id(parsed: &mail_parser::Message<'_>) -> Option<String> {
         let id = id.strip_prefix("list ").unwrap_or(id).split(';').next().unwrap_or(id).trim();
         (!id.is_empty()).then(|| id.to_string())
     };
-    let raw = |name: HeaderName<'static>| parsed.header_raw(name).and_then(bracketed);
-    let other = |name: &'static str| other_header(parsed, name).and_then(bracketed);
+    let decoded = |text: &str| bracketed(&decode_words(text));
+    let raw = |name: HeaderName<'static>| parsed.header_raw(name).and_then(decoded);
+    let other = |name: &'static str| other_header(parsed, name).and_then(decoded);
     raw(HeaderName::ListId).or_else(|| other("X-Mailing-List")).or_else(|| other("Mailing-List"))
 }

@@ -82,6 +82,17 @@ fn bookmarks_of_mu_are_taken_over() {
 }
 
 #[test]
+fn a_directory_without_a_database_of_mu_is_refused() {
+    let home = Home::new();
+    let run = home.run(&["adopt", "mu", "--muhome", "nowhere"]);
+    assert_snapshot!(run.masked_output(), @r"
+    ! error: cannot read nowhere/xapian: entity not found
+    exit 5
+    ");
+    assert!(!home.path().join("work/nowhere").exists());
+}
+
+#[test]
 fn notmuch_itself_is_read() {
     let home = Home::new();
     if home.program("notmuch").arg("--version").output().is_err() {

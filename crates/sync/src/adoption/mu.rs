@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// the labels from a file that `mu labels export` wrote. `home` is the directory of `--muhome`.
 ///
 /// # Errors
-/// The bookmarks cannot be read, or the file has no labels.
+/// The bookmarks cannot be read, the file has no labels, or the directory has no database of mu.
 pub fn read_mu(
     bookmarks: &Path,
     home: Option<&Path>,
@@ -39,6 +39,11 @@ pub fn read_mu(
         let dump = LabelDump::parse(bytes).filter(|dump| dump.format == LabelDumpFormat::Mu);
         foreign.labels = Some(dump.ok_or(Error::NoLabelDump { program: "mu" })?);
         return Ok(foreign);
+    }
+    // mu would make the directory.
+    if let Some(path) = home.map(|home| home.join("xapian")).filter(|path| !path.is_dir()) {
+        let source = std::io::ErrorKind::NotFound.into();
+        return Err(Error::ForeignFile { path, source });
     }
     match run_program("mu", &with_home(&["info"])) {
         Ok(output) => foreign.maildir = find_maildir(&String::from_utf8_lossy(&output)),

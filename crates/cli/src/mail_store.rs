@@ -186,9 +186,17 @@ pub(crate) fn file_path(
 /// Messages that an error about an ambiguous ID lists.
 const MAX_LISTED_MESSAGES: usize = 20;
 
+/// Returns the Message-ID without the name of a field in front, and without the angle brackets that
+/// it has in a header.
+pub(crate) fn message_id(id: &str) -> &str {
+    let fields = ["mid:", "id:", "msgid:"];
+    let id = fields.iter().find_map(|field| id.strip_prefix(field)).unwrap_or(id);
+    id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id)
+}
+
 /// Returns the rows of the messages that an ID names: the beginning of a handle, or a Message-ID.
 pub(crate) fn find_message_rows(reader: &Reader, id: &str) -> Result<Vec<u32>, CommandFailure> {
-    let uid = id.strip_prefix("mid:").unwrap_or(id);
+    let uid = message_id(id);
     let mut rows = reader.mail()?.rows_with_uid(uid)?;
     if let Some(prefix) = HandlePrefix::parse(id) {
         for meta in reader.items().find_by_handle(prefix, MAX_LISTED_MESSAGES)? {
@@ -232,7 +240,7 @@ fn resolve_read_message(
     id: &str,
 ) -> Result<Option<u32>, CommandFailure> {
     let mail = reader.mail()?;
-    let uid = id.strip_prefix("mid:").unwrap_or(id);
+    let uid = message_id(id);
     let rows = mail.rows_with_uid(uid)?;
     if rows.len() < 2 {
         drop(mail);

@@ -162,6 +162,23 @@ fn messages_and_threads_are_shown_as_html_and_json() {
 }
 
 #[test]
+fn options_of_lists_of_messages_are_refused_for_other_kinds() {
+    let home = home_with_mail();
+    let run = home.code(&["find", "--kind", "event", "--threads", "walrus"], 2);
+    let message = "error: --threads is for messages and commits\nhint: use --kind message";
+    assert!(run.stderr().contains(message), "{}", run.stderr());
+}
+
+#[test]
+fn a_message_id_is_taken_as_headers_and_queries_have_it() {
+    let home = home_with_mail();
+    let expected = home.ok(&["show", "a1"]);
+    for id in ["mid:a1", "id:a1", "msgid:a1", "<a1>", "id:<a1>"] {
+        assert_eq!(home.ok(&["show", id]), expected, "{id}");
+    }
+}
+
+#[test]
 fn paths_may_end_with_zero_bytes() {
     let home = home_with_mail();
     let paths = home.ok(&["find", "msgid:c1", "--files", "-0"]);

@@ -236,6 +236,7 @@ impl From<larder_store::Error> for CommandFailure {
         match &error {
             Error::NoStore { .. } => failure(FailureKind::NotFound)
                 .with_hint("import an address book or a calendar first: larder import FILE (.vcf or .ics)")
+                .with_hint("or register mail or a git repository: larder sources add PATH")
                 .with_hint("--data-dir DIR or LARDER_DIR chooses another directory"),
             Error::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 failure(FailureKind::Store)

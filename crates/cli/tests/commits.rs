@@ -67,6 +67,11 @@ fn a_repository_is_registered_indexed_and_searched() {
     21bfb1c	Anna Berg <anna@example.org>	Otto Sand <otto@example.org>	Begin
     c014781	Anna Berg <anna@example.org>	Otto Sand <otto@example.org>	Describe the walrus
     ");
+    assert_snapshot!(home.run(&["find", "--in", "project", "guide"]).masked_output(), @r"
+    ! note: no results
+    exit 1
+    ");
+    assert_eq!(home.ok(&["find", "--in", "project", "begin", "--count"]).trim(), "1");
     assert_snapshot!(home.run(&["find", "--kind", "commit", "--in", "other"]).masked_output(), @r"
     ! note: no results
     exit 1

@@ -12,6 +12,7 @@ fn a_missing_store_is_explained() {
     assert_snapshot!(home.run(&["find", "anna"]).masked_output(), @"
     ! error: no store in [HOME]/home/.local/share/larder
     ! hint: import an address book or a calendar first: larder import FILE (.vcf or .ics)
+    ! hint: or register mail or a git repository: larder sources add PATH
     ! hint: --data-dir DIR or LARDER_DIR chooses another directory
     exit 1
     ");

@@ -21,6 +21,7 @@ use self::message_list::MessageGroup;
 use self::query_args::QueryArgs;
 use self::unread_stores::UnreadStores;
 use crate::args::OutputFormat;
+use crate::commit_store::list_repositories;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::list_sources;
@@ -179,8 +180,10 @@ impl FindArgs {
             };
             return correspondent_list::print_correspondents(context, &options);
         }
-        if self.is_about_messages() || self.is_about_mail_source(context)? {
-            return self.run_for_messages(context);
+        self.check_kind()?;
+        let is_about_repository = self.is_about_repository(context)?;
+        if self.is_about_messages() || self.is_about_mail_source(context)? || is_about_repository {
+            return self.run_for_messages(context, is_about_repository);
         }
         if self.offset.is_some() {
             let message = "--offset is for messages and commits";
@@ -265,6 +268,34 @@ impl FindArgs {
             || kind.is_some_and(|kind| kind.source_location() == SourceLocation::Locator)
     }
 
+    /// Refuses the options of lists of messages for other kinds.
+    fn check_kind(&self) -> Result<(), CommandFailure> {
+        let options = [
+            (self.threads, "--threads"),
+            (self.summary, "--summary"),
+            (self.snippets, "--snippets"),
+            (self.links.is_some(), "--links"),
+            (self.related, "--related"),
+            (self.files, "--files"),
+        ];
+        let is_other = |kind: Kind| !matches!(kind.source_location(), SourceLocation::Locator);
+        match options.into_iter().find(|(is_used, _)| *is_used) {
+            Some((_, option)) if self.query_args.kind.is_some_and(is_other) => {
+                let message = format!("{option} is for messages and commits");
+                Err(CommandFailure::new(FailureKind::Usage, message)
+                    .with_hint("use --kind message, or leave out --kind"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether `--in` names a repository, and no kind is given.
+    fn is_about_repository(&self, context: &CommandContext) -> Result<bool, CommandFailure> {
+        let Some(name) = &self.query_args.collection else { return Ok(false) };
+        let is_any_kind = self.query_args.kind.is_none();
+        Ok(is_any_kind && list_repositories(context)?.iter().any(|source| source.name == *name))
+    }
+
     /// Returns whether `--in` names a source of mail, and no kind is given.
     fn is_about_mail_source(&self, context: &CommandContext) -> Result<bool, CommandFailure> {
         let Some(name) = &self.query_args.collection else { return Ok(false) };
@@ -326,8 +357,10 @@ impl FindArgs {
     fn run_for_messages(
         &self,
         context: &mut CommandContext,
+        is_about_repository: bool,
     ) -> Result<CommandStatus, CommandFailure> {
-        let is_about_commits = commit_list::is_kind_of_commits(self.query_args.kind);
+        let is_about_commits =
+            is_about_repository || commit_list::is_kind_of_commits(self.query_args.kind);
         let option =
             self.unsupported_message_option().filter(|one| !is_about_commits || *one != "--in");
         if let Some(option) = option {

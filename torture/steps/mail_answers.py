@@ -102,13 +102,13 @@ class Message:
             is_attached = any(part.get_content_disposition() == "attachment" or part.get_filename() for part in parts)
             found["html"] = "text/html" in types
             found["embedded"] = is_attached or any(re.match("message/|text/(?!plain|html)", kind) for kind in types)
-            found["nul"] = b"\0" in self.content
             found["damage"] = any(part.defects for part in parts)
         if fields & {"", "body", "subject", "from", "to"}:
             text = "\n".join([self.subject, *self.addresses, self.header, readable_text(parts)])
             values = [term.rpartition(":")[2] for term in terms if not re.match("flag|prio|date|size|maildir", term)]
             words = "|".join(re.findall(r"[A-Za-z]{2,}", " ".join(values)))
             found["joined"] = bool(re.search(rf"(?i)\w[{JOINTS}]+({words})|({words})\w*[{JOINTS}]+\w", text))
+            found["nul"] = b"\0" in self.content
             found["letters"] = any(ord(character) > 127 for character in text)
             found["charset"] = not self.header.isascii() or not all(has_declared_charset(part) for part in parts)
         return {rule for rule, holds in found.items() if holds}

@@ -251,9 +251,9 @@ impl RowPlaces {
         self.bits.get(at).copied().unwrap_or_default()
     }
 
-    /// Returns the place of a row.
+    /// Returns the index of a row's posting in its cursor.
     #[inline]
-    fn place(&self, at: usize, bit: u32) -> usize {
+    fn posting_index(&self, at: usize, bit: u32) -> usize {
         let before = self.bits_at(at) & ((1 << bit) - 1);
         let first = self.first_places.get(at).copied().unwrap_or_default();
         first + before.count_ones() as usize
@@ -263,7 +263,7 @@ impl RowPlaces {
 impl<'c> SegmentWord<'c> {
     /// Returns the position list of a row.
     fn list(&self, at: usize, bit: u32) -> Option<&'c [u8]> {
-        self.cursor.list(self.places.place(at, bit))
+        self.cursor.list(self.places.posting_index(at, bit))
     }
 }
 

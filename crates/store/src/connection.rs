@@ -43,7 +43,7 @@ const STATEMENT_CACHE_CAPACITY: usize = 256;
 /// between two checkpoints need less, so commits rarely extend the file; extending it costs a
 /// second write.
 const WAL_LIMIT_BYTES: i64 = 5 << 20;
-/// The same for a store that can be made again, whose log is longer (`WalLimits`).
+/// The size for a store that can be made again; its write-ahead log is longer (`WalLimits`).
 const INDEX_WAL_LIMIT_BYTES: i64 = 40 << 20;
 
 /// Refuses a version of SQLite that can damage a store. The bundled version is new enough, but

@@ -10,7 +10,7 @@
 //! | `data.db` (and `-wal`, `-shm`) | the store; nothing in it exists elsewhere |
 //! | `data.lock`, `data.lock-queue` | the write lock, see `lock` |
 //! | `data.lock-work` | the lock of work of many transactions, see `lock` |
-//! | `index.unsynced` | the mark of a store that is written without waiting for the disk, see `unsynced_mark` |
+//! | `index.unsynced` | the mark of a store whose writes are not synced, see `unsynced_mark` |
 //! | `data.notify` | the record of the last commit, see `commit_record`; other processes watch it |
 //! | `data.db.before-*` | copies made before a migration or a restore |
 //! | `data.db.restoring` | a backup that is about to replace a damaged store, see `interrupted_restore` |
@@ -225,7 +225,7 @@ impl DataDirectory {
         self.dir.join(self.file_name(".lock-work"))
     }
 
-    /// Returns the path of the mark of a store that is written without waiting for the disk.
+    /// Returns the path of the mark of a store whose writes are not synced.
     pub(crate) fn unsynced_mark_path(&self) -> PathBuf {
         self.dir.join(self.file_name(".unsynced"))
     }

@@ -25,7 +25,7 @@
 //! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
-//! | `unsynced_mark` | the mark of a store that is written without waiting for the disk |
+//! | `unsynced_mark` | the mark of a store whose writes are not synced |
 //! | `blank_database` | the file of a new store |
 //! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum`, `row_checksum` | checksums of stored bytes, checksums of whole rows |

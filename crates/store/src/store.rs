@@ -35,8 +35,8 @@ struct WalLimits {
     /// A writer checkpoints, after it has released the lock, if the log has this many pages that
     /// are not in the database yet.
     checkpoint_pages: i64,
-    /// The same if the log has small commits only: a checkpoint that is as long as a commit of
-    /// thousands of pages would delay one of a single message.
+    /// The number of pages at which a writer checkpoints a log of small commits. A checkpoint of
+    /// thousands of pages would delay the commit of a single message.
     small_checkpoint_pages: i64,
     /// SQLite begins the log anew when no reader uses it. If readers or writers follow each other
     /// so fast that this never happens, the log grows; from this size on, a writer waits under the

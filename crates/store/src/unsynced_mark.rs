@@ -1,4 +1,4 @@
-//! The mark of a store that is written without waiting for the disk.
+//! The mark of a store whose writes are not synced.
 //!
 //! SQLite then syncs nothing, so a power cut may leave any mixture of old and new pages, which no
 //! check is sure to notice. The mark is a file with the id of this start of the system, and is on
@@ -81,7 +81,7 @@ pub(crate) fn check_mark(directory: &DataDirectory) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Whoever has opened the former mark reads all of it.
+    /// A process that opened the former mark still reads all of it.
     #[test]
     fn a_mark_takes_the_place_of_another_one_at_once() {
         let folder = tempfile::tempdir().unwrap();

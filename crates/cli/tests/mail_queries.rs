@@ -141,3 +141,47 @@ fn a_message_id_of_several_texts_shows_the_one_with_the_name() {
     let named = shown.stderr().trim_end().rsplit(' ').next().unwrap().to_string();
     assert!(home.ok(&["show", &named]).starts_with("[sea] Seal news\n"));
 }
+
+/// A search that finds nothing because a name is wrong says so.
+#[test]
+fn unknown_names_are_refused_in_searches() {
+    let home = home_with_mail();
+    home.ok(&["edit", "a1", "--label", "+tax"]);
+    for (query, message) in [
+        ("is:foo", "unknown flag or label \"foo\""),
+        ("is:taxx", "did you mean is:tax?"),
+        ("is:flaged or walrus", "did you mean is:flagged?"),
+        ("walrus -path:nowhere/new", "unknown folder \"nowhere\""),
+        ("path:INBX", "did you mean path:INBOX?"),
+        ("thread:{thread:nobody@x.example}", "unknown thread \"nobody@x.example\""),
+    ] {
+        let find = home.code(&["find", "--kind", "message", query], 2).stderr();
+        assert!(find.contains(message), "{query}: {find}");
+        assert!(home.code(&["find", "--kind", "message", "--count", query], 2).stderr() == find);
+        let edit = home.code(&["edit", "--query", query, "--label", "+x"], 2).stderr();
+        assert_eq!(edit, find);
+    }
+    let found = |query: &str| ids(&home, &["--kind", "message", query]);
+    assert_eq!(found("is:tax"), ["a1"]);
+    assert_eq!(found("path:INBOX"), found("maildir:/INBOX"));
+    assert_eq!(found("path:inbox/cur"), found("maildir:/INBOX -flag:new"));
+    // Messages may get the label, or the folder, later.
+    assert!(found("label:foo").is_empty() && found("maildir:/nowhere").is_empty());
+    home.ok(&["watch", "--kind", "message", "is:foo", "--changes", "0"]);
+    let error = home.code(&["find", "--correspondents", "from:anna"], 2).stderr();
+    assert!(error.contains("unknown field \"from\" of correspondents"), "{error}");
+}
+
+#[test]
+fn a_thread_is_named_by_the_beginning_of_the_id_of_a_message() {
+    let home = home_with_mail();
+    let audit = ids(&home, &["--kind", "message", "thread:a1"]);
+    assert_eq!(audit, ["a1", "a2"]);
+    let listed = home.ok(&["find", "--kind", "message", "id:a2"]);
+    let short = listed.split_whitespace().next().unwrap();
+    assert!(short.len() < 13, "{listed}");
+    assert_eq!(ids(&home, &["--kind", "message", &format!("thread:{short}")]), audit);
+    let whole = home.json(&["find", "--kind", "message", "id:a2"])[0]["id"].clone();
+    let whole = whole.as_str().unwrap();
+    assert_eq!(ids(&home, &["--kind", "message", &format!("thread:{whole}")]), audit);
+}

@@ -9,11 +9,12 @@
 
 use crate::error::{Error, SyntaxError};
 use crate::execution::find;
-use crate::mail_query::{MailQuery, TextMatch};
+use crate::mail_query::{MailQuery, TextMatch, is_mail_field};
 use crate::mail_search::MailSearch;
 use crate::pattern::RegexPattern;
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
 use crate::search_request::SearchRequest;
+use larder_format::collection_type::find_any_field;
 use larder_format::field::find_contact_field;
 use larder_format::fold::{fold, is_cjk};
 use larder_store::message_flags::{MessageFlag, MessageFlags};
@@ -89,7 +90,7 @@ impl CorrespondentText {
     /// Parses the words of a query: beginnings of words, or one regular expression between slashes.
     ///
     /// # Errors
-    /// The regular expression cannot be compiled.
+    /// The regular expression cannot be compiled, or a word has the name of a field.
     pub fn parse(text: &str) -> Result<CorrespondentText, SyntaxError> {
         let text = text.trim();
         let pattern = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
@@ -101,6 +102,7 @@ impl CorrespondentText {
             })?;
             return Ok(CorrespondentText::Pattern(CorrespondentPattern(compiled)));
         }
+        text.split_whitespace().try_for_each(|word| check_field(text, word))?;
         let words =
             text.split_whitespace().map(|word| word.trim_matches(['"', '\'', '*', '<', '>', ',']));
         let words: Vec<String> =
@@ -191,6 +193,25 @@ pub fn find_correspondents(
     }
     found.sort_unstable_by(by_rank);
     Ok(found)
+}
+
+/// Refuses a word with the name of a field in front, which no name or address begins with.
+fn check_field(text: &str, word: &str) -> Result<(), SyntaxError> {
+    let Some((name, value)) = word.trim_start_matches('-').split_once(':') else { return Ok(()) };
+    let is_field = is_mail_field(name) || find_any_field(name).is_some();
+    if value.is_empty() || !is_field {
+        return Ok(());
+    }
+    let at = text.find(word).unwrap_or_default();
+    let message = format!("unknown field {name:?} of correspondents");
+    let hint = match name.to_ascii_lowercase().as_str() {
+        "date" => "correspondents since a date: --after DATE".to_string(),
+        _ => format!(
+            "they are found by words of their names and addresses: {value}; the messages: \
+             larder find --kind message {word}"
+        ),
+    };
+    Err(SyntaxError::new(text, at, message).with_hint(hint))
 }
 
 /// Returns the addresses that match, sorted.

@@ -51,6 +51,7 @@ mod ranges;
 mod tokens;
 
 pub use self::tokens::MAIL_QUERY_FIELDS;
+pub(crate) use self::tokens::is_mail_field;
 use crate::error::SyntaxError;
 use crate::query::{Comparison, Query, QueryContext};
 use crate::result_domain::{ResultDomain, domain_of_query};
@@ -106,6 +107,9 @@ pub enum MailQuery {
     ThreadOf(Box<MailQuery>),
     /// A test of the labels.
     Label(TextMatch),
+    /// The query, whose label or folder must exist in a search that runs once: see
+    /// [`MailSearch::check_names`](crate::MailSearch::check_names).
+    Existing(Box<MailQuery>),
     /// Commits: a test of the paths that were changed.
     ChangedPath(PathTest),
     /// Commits: the beginning of the hash, in lower case.
@@ -449,7 +453,9 @@ impl MailQuery {
             MailQuery::Path(_) | MailQuery::Folder(FolderTest::Directory(_)) => true,
             MailQuery::And(all) | MailQuery::Or(all) => all.iter().any(MailQuery::has_file_path),
             MailQuery::Xor(left, right) => left.has_file_path() || right.has_file_path(),
-            MailQuery::Not(query) | MailQuery::ThreadOf(query) => query.has_file_path(),
+            MailQuery::Not(query) | MailQuery::ThreadOf(query) | MailQuery::Existing(query) => {
+                query.has_file_path()
+            }
             _ => false,
         }
     }
@@ -481,6 +487,7 @@ impl fmt::Display for MailQuery {
             MailQuery::Thread(id) => write_call(f, "thread", id),
             MailQuery::ThreadOf(query) => write!(f, "(thread-of {query})"),
             MailQuery::Label(text) => write!(f, "(label {text})"),
+            MailQuery::Existing(query) => query.fmt(f),
             MailQuery::ChangedPath(test) => write!(f, "(changed-path {test})"),
             MailQuery::Hash(start) => write_call(f, "hash", start),
             MailQuery::Parent(start) => write_call(f, "parent", start),

@@ -20,6 +20,7 @@
 //! | `header_test` | tests of header fields |
 //! | `list_order` | [`MailSort`]: the orders of lists |
 //! | `message_list` | lists of messages |
+//! | `name_check` | the names in a query that no message has |
 //! | `row_values` | values of a column by row |
 //! | `thread_list` | lists of threads |
 //! | `work_budget` | the bound of the work of a search |
@@ -33,6 +34,7 @@ mod expansion;
 mod header_test;
 mod list_order;
 mod message_list;
+mod name_check;
 mod row_values;
 mod thread_list;
 mod work_budget;

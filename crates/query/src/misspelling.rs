@@ -8,7 +8,7 @@ pub(crate) fn count_changes(word: &str, name: &str) -> usize {
     // A long word is none of the names.
     let word: Vec<char> = word.chars().take(32).flat_map(char::to_lowercase).collect();
     let mut row: Vec<usize> = (0..=word.len()).collect();
-    for (line, letter) in name.chars().enumerate() {
+    for (line, letter) in name.chars().flat_map(char::to_lowercase).enumerate() {
         let mut next = vec![line + 1];
         for ((above, pair), other) in row.iter().skip(1).zip(&row).zip(&word) {
             let left = next.last().copied().unwrap_or_default();
@@ -18,4 +18,11 @@ pub(crate) fn count_changes(word: &str, name: &str) -> usize {
         row = next;
     }
     row.last().copied().unwrap_or_default()
+}
+
+/// Returns the name that a text is most likely a misspelling of.
+pub(crate) fn nearest_name<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
+    let changes = names.iter().map(|name| (count_changes(text, name), *name));
+    let near = changes.filter(|(changes, name)| *changes <= MAX_MISSPELLING.min(name.len() / 2));
+    near.min().map(|(_, name)| name)
 }

@@ -264,6 +264,9 @@ header:x-mailer:"two words" => (header "x-mailer" "two words")
 header:x-mailer:/^mu/ => (header "x-mailer" (pattern "^mu"))
 header:subject:a:b => (header "subject" "a:b")
 header:x:>abc => (header "x" ">abc")
+header:x:>= => error at 1: a number is missing behind ">="
+a header:x:> 5 => error at 3: a number is missing behind ">"
+header:x:/>/ => (header "x" (pattern ">"))
 "##,
     );
 }
@@ -283,6 +286,10 @@ a NEAR b NEAR/2 c => (and (any (near 10 "a" "b")) (any (near 2 "b" "c")))
 NEAR => (any "NEAR")
 a near b => (and (any "a") (any "near") (any "b"))
 -a NEAR b => (not (any (near 10 "a" "b")))
+a NEAR/x b => error at 3: unknown distance "x" of NEAR
+a ADJ/ b => error at 3: unknown distance "" of ADJ
+NEAR/99999999999 => error at 1: unknown distance "99999999999" of NEAR
+a "NEAR/x" near/x => (and (any "a") (any "NEAR/x") (any "near/x"))
 "##,
     );
 }

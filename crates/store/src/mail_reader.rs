@@ -237,6 +237,19 @@ impl<'r> MailReader<'r> {
         })
     }
 
+    /// Returns the rows of the messages whose handles begin with a prefix, at most `limit`.
+    pub fn rows_with_handle(&self, prefix: HandlePrefix, limit: usize) -> Result<Vec<u32>> {
+        self.run(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT id FROM item WHERE handle BETWEEN ?1 AND ?2 ORDER BY handle LIMIT ?3",
+            )?;
+            let (first, last) = (prefix.first.to_bytes(), prefix.last.to_bytes());
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = select.query_map((first, last, limit), |row| row.get(0))?;
+            rows.map(|row| row_number(row?)).collect()
+        })
+    }
+
     /// Returns the handles and names of removed messages that the history names: those with this
     /// Message-ID, or whose handle begins with a prefix.
     pub fn find_removed(

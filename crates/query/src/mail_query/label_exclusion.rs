@@ -28,7 +28,9 @@ impl MailQuery {
                 all.iter().any(|query| query.names_label(label))
             }
             MailQuery::Xor(left, right) => left.names_label(label) || right.names_label(label),
-            MailQuery::Not(query) | MailQuery::ThreadOf(query) => query.names_label(label),
+            MailQuery::Not(query) | MailQuery::ThreadOf(query) | MailQuery::Existing(query) => {
+                query.names_label(label)
+            }
             _ => false,
         }
     }

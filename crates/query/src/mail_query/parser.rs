@@ -456,10 +456,14 @@ impl<'a> MailQueryParser<'a> {
                 && (folder.is_empty() || folder.ends_with('/'))
             {
                 let folder = MailQuery::Folder(FolderTest::Is(folder_path(folder)));
+                let folder = MailQuery::Existing(Box::new(folder));
                 return Ok(MailQuery::And(vec![folder, is_new(flag)]));
             }
         }
-        self.parse_folder(at, value)
+        Ok(match self.parse_folder(at, value)? {
+            folder @ MailQuery::Folder(FolderTest::Is(_)) => MailQuery::Existing(Box::new(folder)),
+            folder => folder,
+        })
     }
 
     /// Parses the id of a thread, or a query in braces for messages in it.
@@ -531,7 +535,10 @@ impl<'a> MailQueryParser<'a> {
         let text = self.parse_text(at, value)?;
         let label = MailQuery::Label(text.clone());
         if field == MailField::FlagOrLabel {
-            return Ok(label);
+            return Ok(match text {
+                TextMatch::Words(_) => MailQuery::Existing(Box::new(label)),
+                _ => label,
+            });
         }
         let keyword = MailQuery::Text(TextTest { fields: MailTextFields::KEYWORD, text });
         Ok(MailQuery::Or(vec![keyword, label]))
@@ -544,6 +551,12 @@ impl<'a> MailQueryParser<'a> {
         if !is_name {
             return Err(SyntaxError::new(self.line, at, format!("no header is named {name:?}"))
                 .with_hint("tests of headers are header:x-mailer:text or header:x-spam-score:>5"));
+        }
+        if matches!(value, ">" | "<" | "=" | ">=" | "<=") {
+            let message = format!("a number is missing behind {value:?}");
+            return Err(SyntaxError::new(self.line, at, message).with_hint(
+                "without spaces, as in header:x-spam-score:>5; a text is header:x:/>/",
+            ));
         }
         let query = |test| MailQuery::Header { name: name.to_ascii_lowercase(), test };
         if let Some((comparisons, number)) = parse_comparison(value) {

@@ -163,6 +163,11 @@ pub(super) fn field_names(fields: SearchFields) -> impl Iterator<Item = &'static
     fields.iter().flat_map(|(names, _)| names.iter().copied())
 }
 
+/// Returns whether queries for messages have a field with this name, of more than one letter.
+pub(crate) fn is_mail_field(name: &str) -> bool {
+    name.len() > 1 && find_field(MAIL_SEARCH_FIELDS, name).is_some()
+}
+
 pub(super) fn find_field(fields: SearchFields, name: &str) -> Option<MailField> {
     let is_named = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     fields.iter().find(|(names, _)| is_named(names)).map(|(_, field)| *field)
@@ -242,14 +247,14 @@ impl<'a> WordReader<'a> {
                     at += 1;
                 }
                 '"' if self.is_range_continued(at + 1) => quote_start = None,
-                '"' => return Ok((self.finish(at + 1, true), at + 1)),
+                '"' => return Ok((self.finish(at + 1, true)?, at + 1)),
                 '\\' => at += self.push_escape(at),
                 _ if quote_start.is_some() => self.push(if c.is_control() { ' ' } else { c }),
                 _ if is_space(c) => break,
                 '{' if self.is_thread_value() => {
                     let end = self.find_closing_brace(at)?;
                     self.plain.push_str(self.line.get(at..end).unwrap_or_default());
-                    return Ok((self.finish(end, true), end));
+                    return Ok((self.finish(end, true)?, end));
                 }
                 '(' => match self.find_group_end(at) {
                     Some(end) => {
@@ -270,7 +275,7 @@ impl<'a> WordReader<'a> {
             return Err(SyntaxError::new(self.line, quote, "unclosed quote")
                 .with_hint("add a \" at the end of the phrase"));
         }
-        Ok((self.finish(at, false), at))
+        Ok((self.finish(at, false)?, at))
     }
 
     fn char_at(&self, at: usize) -> Option<char> {
@@ -376,18 +381,32 @@ impl<'a> WordReader<'a> {
         None
     }
 
-    fn finish(self, end: usize, is_quoted: bool) -> MailToken {
-        if !is_quoted
-            && !self.has_escape
-            && let Some(operator) = parse_operator(&self.plain)
-        {
-            return operator;
+    fn finish(self, end: usize, is_quoted: bool) -> Result<MailToken, SyntaxError> {
+        if !is_quoted && !self.has_escape {
+            if let Some(operator) = parse_operator(&self.plain) {
+                return Ok(operator);
+            }
+            self.check_distance()?;
         }
         let (field, unknown_field) = (self.field(), self.unknown_field());
         let start = if field.is_some() { self.value_start } else { 0 };
         let pattern = self.pattern.get(start..).filter(|text| pattern_text(text).is_some());
         let value = pattern.or_else(|| self.plain.get(start..)).unwrap_or_default().to_string();
-        MailToken::Word(MailWord { field, value, unknown_field, is_quoted, end })
+        Ok(MailToken::Word(MailWord { field, value, unknown_field, is_quoted, end }))
+    }
+
+    /// Refuses an operator whose distance is no number, which would be a word that no text has.
+    fn check_distance(&self) -> Result<(), SyntaxError> {
+        match self.plain.split_once('/') {
+            Some((operator @ ("NEAR" | "ADJ"), distance)) => {
+                let message = format!("unknown distance {distance:?} of {operator}");
+                Err(SyntaxError::new(self.line, self.start, message).with_hint(format!(
+                    "a number of words, as in a {operator}/3 b; to look for the text itself, \
+                     quote it"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -57,7 +57,7 @@ impl MailQuery {
         match self {
             MailQuery::And(all) | MailQuery::Or(all) => all.iter().all(MailQuery::is_local),
             MailQuery::Xor(left, right) => left.is_local() && right.is_local(),
-            MailQuery::Not(query) => query.is_local(),
+            MailQuery::Not(query) | MailQuery::Existing(query) => query.is_local(),
             // Files have no before-images.
             MailQuery::Thread(_) | MailQuery::ThreadOf(_) | MailQuery::Path(_) => false,
             _ => true,

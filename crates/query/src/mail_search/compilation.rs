@@ -14,7 +14,7 @@ use larder_format::fold::{fold, is_unspaced};
 use larder_format::message::MessagePriority;
 use larder_store::message_flags::MessageFlag;
 use larder_store::tokenizer::Tokenizer;
-use larder_store::{BLOCK_ROWS, MailColumn, PhraseCursor, date_value};
+use larder_store::{BLOCK_ROWS, HandlePrefix, MailColumn, PhraseCursor, date_value};
 use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
 use std::ffi::OsStr;
 use std::ops::{Range, RangeInclusive};
@@ -24,6 +24,9 @@ use std::path::Path;
 /// The work of comparing a Message-ID with a pattern, and of reading and comparing a subject.
 const WORK_PER_ID: u64 = 1000;
 const WORK_PER_SUBJECT: u64 = 3000;
+
+/// The number of messages that the beginning of an ID may name.
+const MAX_NAMED_MESSAGES: usize = 64;
 
 /// The positions of all words: no word has the last number.
 const ALL_POSITIONS: Range<u32> = 0..u32::MAX;
@@ -60,13 +63,7 @@ impl MailSearch<'_> {
                 BlockTest::Term(self.words.cursor(&term))
             }
             MailQuery::Folder(folder) => self.compile_folder(folder)?,
-            MailQuery::Thread(id) => {
-                let rows = self.mail.rows_with_uid(id)?;
-                match parse_thread_id(id).filter(|_| rows.is_empty()) {
-                    Some(thread) => self.rows_test(&self.mail.thread_members(thread)?),
-                    None => self.rows_test(&self.with_threads(&rows)?),
-                }
-            }
+            MailQuery::Thread(id) => self.rows_test(&self.find_thread(id)?),
             MailQuery::ThreadOf(query) => {
                 let mut rows = Vec::new();
                 self.for_each_row(&mut self.compile(query)?, &mut |row| rows.push(row))?;
@@ -74,6 +71,7 @@ impl MailSearch<'_> {
             }
             MailQuery::Path(path) => self.rows_test(&self.find_path(path)?),
             MailQuery::Label(text) => self.compile_label(text)?,
+            MailQuery::Existing(query) => self.compile(query)?,
             MailQuery::ChangedPath(test) => self.compile_changed_path(test)?,
             MailQuery::Hash(start) => self.compile_hash(MessageTermField::Hash, start)?,
             MailQuery::Parent(start) => self.compile_hash(MessageTermField::Reference, start)?,
@@ -138,6 +136,30 @@ impl MailSearch<'_> {
             }
         }
         BlockTest::Messages(bits)
+    }
+
+    /// Returns the rows of the messages of a thread: of one with this ID, or of the message with
+    /// this Message-ID or with the only ID that begins with these letters.
+    pub(super) fn find_thread(&self, id: &str) -> Result<Vec<u32>, Error> {
+        let rows = self.mail.rows_with_uid(id)?;
+        if !rows.is_empty() {
+            return self.with_threads(&rows);
+        }
+        if let Some(thread) = parse_thread_id(id) {
+            return Ok(self.mail.thread_members(thread)?);
+        }
+        let Some(prefix) = HandlePrefix::parse(id) else { return Ok(Vec::new()) };
+        let rows = self.mail.rows_with_handle(prefix, MAX_NAMED_MESSAGES + 1)?;
+        let mut threads = RowValues::new(self.mail, MailColumn::Thread);
+        let numbers = rows.iter().map(|row| threads.get(*row));
+        let mut numbers = numbers.collect::<Result<Vec<u32>, Error>>()?;
+        numbers.dedup();
+        if numbers.len() > 1 || rows.len() > MAX_NAMED_MESSAGES {
+            let message = format!("the ID {id:?} matches messages of several threads");
+            let hint = Some("type more letters of the ID".to_string());
+            return Err(SyntaxError { message, at: 1, hint }.into());
+        }
+        self.with_threads(&rows)
     }
 
     /// Returns the rows of all messages in the threads of these.

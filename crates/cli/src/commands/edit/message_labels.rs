@@ -44,6 +44,7 @@ pub(super) fn edit_labels(
         let mail = reader.mail()?;
         let words = mail.words();
         let search = MailSearch::open(&mail, &words)?.with_roots(&roots);
+        search.check_names(&query)?;
         search.for_each_match(&query, &mut |row| rows.push(row))?;
     }
     let mut messages = Vec::with_capacity(rows.len());

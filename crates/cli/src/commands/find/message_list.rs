@@ -123,7 +123,7 @@ pub(super) fn print_messages(
     print_outdated_note(context, &reader)?;
     let roots = query_roots(context, &query)?;
     if options.is_count {
-        let count = with_search(&reader, &roots, |search| match options.is_threaded {
+        let count = with_search(&reader, &roots, &query, |search| match options.is_threaded {
             true => search.count_threads(&query),
             false => search.count(&query),
         })?;
@@ -131,7 +131,7 @@ pub(super) fn print_messages(
         return Ok(if count > 0 { CommandStatus::Done } else { CommandStatus::NothingFound });
     }
     let count = if options.is_threaded && context.format != OutputFormat::Raw {
-        let threads = with_search(&reader, &roots, |search| search.list_threads(&request))?;
+        let threads = with_search(&reader, &roots, &query, |search| search.list_threads(&request))?;
         match options.is_summary {
             true => thread_list::print_summaries(context, &threads)?,
             false => {
@@ -141,7 +141,7 @@ pub(super) fn print_messages(
         }
         threads.len()
     } else {
-        let listed = with_search(&reader, &roots, |search| search.list_messages(&request))?;
+        let listed = with_search(&reader, &roots, &query, |search| search.list_messages(&request))?;
         if let Some(folder) = &options.links {
             make_links(context, &reader, &listed, folder, options.is_clearing_links)?;
         } else if context.format == OutputFormat::Raw {
@@ -171,11 +171,14 @@ pub(super) fn print_messages(
 fn with_search<T>(
     reader: &Reader,
     roots: &MailRoots,
-    search: impl FnOnce(&MailSearch<'_>) -> Result<T, larder_query::Error>,
+    query: &MailQuery,
+    run: impl FnOnce(&MailSearch<'_>) -> Result<T, larder_query::Error>,
 ) -> Result<T, larder_query::Error> {
     let mail = reader.mail()?;
     let words = mail.words();
-    search(&MailSearch::open(&mail, &words)?.with_roots(roots))
+    let search = MailSearch::open(&mail, &words)?.with_roots(roots);
+    search.check_names(query)?;
+    run(&search)
 }
 
 /// The messages that match, among items of other kinds: the newest ones.
@@ -215,7 +218,7 @@ impl MessageGroup {
             is_related: false,
         };
         let roots = query_roots(context, &query)?;
-        let found = with_search(&reader, &roots, |search| match options.is_count {
+        let found = with_search(&reader, &roots, &query, |search| match options.is_count {
             true => Ok((Vec::new(), search.count(&query)?)),
             false => {
                 let listed = search.list_messages(&request)?;

@@ -9,7 +9,7 @@ use crate::mail_query::MailFlag;
 use crate::mail_query::commit::parse_hash_start;
 use crate::mail_query::ranges::{parse_size_range, parse_time_range};
 use crate::mail_query::tokens::field_names;
-use crate::misspelling::{MAX_MISSPELLING, count_changes};
+use crate::misspelling::nearest_name;
 use larder_format::collection_type::find_any_field;
 use larder_format::message::MessagePriority;
 use std::ops::RangeInclusive;
@@ -119,11 +119,4 @@ impl MailQueryParser<'_> {
         };
         SyntaxError::new(self.line, at, format!("unknown {kind} {value:?}")).with_hint(hint)
     }
-}
-
-/// Returns the name that a text is most likely a misspelling of.
-fn nearest_name<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
-    let changes = names.iter().map(|name| (count_changes(text, name), *name));
-    let near = changes.filter(|(changes, name)| *changes <= MAX_MISSPELLING.min(name.len() / 2));
-    near.min().map(|(_, name)| name)
 }

@@ -1,0 +1,91 @@
+//! The names in a query that no message has: labels, folders and threads.
+//!
+//! Separate from `compilation`, which finds nothing for such a name: a live view or a saved search
+//! may name a label that messages get later, but in a search that runs once it is a mistake.
+
+use super::MailSearch;
+use crate::error::{Error, SyntaxError};
+use crate::mail_query::{FolderTest, MailFlag, MailQuery, TextMatch};
+use crate::misspelling::nearest_name;
+use larder_format::fold::fold;
+
+/// The number of known names that an error lists.
+const MAX_LISTED_NAMES: usize = 20;
+
+impl MailSearch<'_> {
+    /// Refuses a query with a name that is neither a flag nor a label behind `is:`, that is no
+    /// folder behind `path:`, or no thread behind `thread:`.
+    ///
+    /// # Errors
+    /// There is such a name, or the store cannot be read.
+    pub fn check_names(&self, query: &MailQuery) -> Result<(), Error> {
+        match query {
+            MailQuery::And(all) | MailQuery::Or(all) => {
+                all.iter().try_for_each(|query| self.check_names(query))
+            }
+            MailQuery::Xor(left, right) => {
+                self.check_names(left)?;
+                self.check_names(right)
+            }
+            MailQuery::Not(query) | MailQuery::ThreadOf(query) => self.check_names(query),
+            MailQuery::Existing(query) => match &**query {
+                MailQuery::Label(TextMatch::Words(name)) => self.check_label(name),
+                MailQuery::Folder(FolderTest::Is(path)) => self.check_folder(path),
+                _ => Ok(()),
+            },
+            MailQuery::Thread(id) if self.find_thread(id)?.is_empty() => {
+                let hint = "a thread is named by its ID in `larder find --summary`, or by the ID or \
+                            the Message-ID of a message";
+                Err(unknown_name("thread", id, hint.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_label(&self, name: &str) -> Result<(), Error> {
+        let labels: Vec<String> = self.mail.labels()?.into_iter().map(|(label, _)| label).collect();
+        if labels.iter().any(|label| label == name) {
+            return Ok(());
+        }
+        let flags = MailFlag::ALL.iter().map(|(_, flag, _)| *flag);
+        let names: Vec<&str> = flags.chain(labels.iter().map(String::as_str)).collect();
+        let hint = match nearest_name(name, &names) {
+            Some(near) => format!("did you mean is:{near}?"),
+            None => format!("one of {}", join_names(&names)),
+        };
+        Err(unknown_name("flag or label", name, hint))
+    }
+
+    fn check_folder(&self, path: &str) -> Result<(), Error> {
+        let folders = self.mail.folders()?.into_iter();
+        let paths = folders.map(|(_, path, _)| format!("/{}", String::from_utf8_lossy(&path)));
+        let mut paths: Vec<String> = paths.collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let folded = fold(path);
+        if paths.iter().any(|known| fold(known) == folded) {
+            return Ok(());
+        }
+        // Behind `path:` a folder has no slash in front.
+        let names = paths.iter().map(|known| known.trim_start_matches('/'));
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+        let name = path.trim_start_matches('/');
+        let hint = match nearest_name(name, &names) {
+            Some(near) => format!("did you mean path:{near}?"),
+            None => format!(
+                "folders: {}; all files below a directory: path:/DIRECTORY/**",
+                join_names(&names)
+            ),
+        };
+        Err(unknown_name("folder", name, hint))
+    }
+}
+
+fn join_names(names: &[&str]) -> String {
+    let listed = names.get(..MAX_LISTED_NAMES).unwrap_or(names).join(", ");
+    if names.len() > MAX_LISTED_NAMES { format!("{listed}, ...") } else { listed }
+}
+
+fn unknown_name(what: &str, name: &str, hint: String) -> Error {
+    SyntaxError { message: format!("unknown {what} {name:?}"), at: 1, hint: Some(hint) }.into()
+}

@@ -7,7 +7,7 @@
 # target/fuzz-found, and the exit code is 1. To repeat it, run the program with the name of that file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all="lines split contact component message mail_query snippets tokenizer header_fields maildir_name html decode fold line sexp address join stored_formats rule series phrase"
+all=$(cd fuzz/src/bin && printf '%s ' *.rs | sed 's/\.rs / /g')
 wanted=${1:-}
 seconds=${2:-60}
 case " $all all " in
@@ -44,8 +44,8 @@ for target in $all; do
 	seeds=samples/contacts
 	length=8192
 	case $target in line | mail_query | maildir_name | sexp | address | stored_formats | rule | series | phrase) seeds= length=256 ;; esac
-	case $target in fold | decode) length=1024 ;; esac
-	case $target in message | header_fields | html | snippets | tokenizer) seeds=samples/mail ;; esac
+	case $target in fold | decode | label_dump | commit) length=1024 ;; esac
+	case $target in message | mbox | header_fields | html | snippets | tokenizer) seeds=samples/mail ;; esac
 	echo "== $target, $seconds s"
 	log=$base/fuzz-found/$target.log
 	"$base/fuzz/$host/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \

@@ -23,8 +23,8 @@ pub use crate::format::{
     check_message, check_split,
 };
 pub use crate::mail::{
-    check_header_fields, check_html, check_mail_query, check_maildir_name, check_snippets,
-    check_tokenizer,
+    check_commit, check_header_fields, check_html, check_label_dump, check_mail_query,
+    check_maildir_name, check_snippets, check_tokenizer,
 };
 pub use crate::phrase::check_phrase;
 pub use crate::query::{check_address, check_search_line, check_sexp};
@@ -48,6 +48,8 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("header_fields", check_header_fields),
     ("maildir_name", check_maildir_name),
     ("html", check_html),
+    ("label_dump", check_label_dump),
+    ("commit", check_commit),
     ("decode", check_decode),
     ("fold", check_fold),
     ("line", check_search_line),

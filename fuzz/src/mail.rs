@@ -1,9 +1,13 @@
 //! Targets of mail beside the message itself: queries, words, snippets, header fields, names of
-//! files.
+//! files, dumps of labels; and of commits, which are indexed by the same code.
 
 use crate::query::check_syntax_error;
+use larder_format::commit::{COMMIT_FIELDS, Commit};
 use larder_format::fold::fold;
 use larder_format::html_text::html_to_text;
+use larder_format::label_dump::{
+    LabelDump, LabelDumpFormat, dump_header, write_mu_entry, write_notmuch_line,
+};
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::message::Message;
 use larder_query::{MailQuery, MailQueryContext, SnippetFinder, UserLocale};
@@ -99,4 +103,44 @@ pub fn check_maildir_name(data: &[u8]) {
 pub fn check_html(data: &[u8]) {
     let text = html_to_text(&String::from_utf8_lossy(data));
     assert!(!text.contains('\r'), "a CR in the text");
+}
+
+/// Dumps of labels: a dump that is written for the same program and read again has the same
+/// messages, and each problem is in a line of the dump.
+pub fn check_label_dump(data: &[u8]) {
+    let Some(dump) = LabelDump::parse(data) else { return };
+    let lines = data.iter().filter(|byte| **byte == b'\n').count() + 1;
+    for problem in &dump.problems {
+        assert!((1..=lines).contains(&problem.line), "line {} of {lines}", problem.line);
+        assert!(!problem.reason.to_string().is_empty(), "a problem without a reason");
+    }
+    let mut text = dump_header(dump.format).to_string();
+    let mut written = Vec::new();
+    for message in &dump.messages {
+        let line = match dump.format {
+            LabelDumpFormat::Notmuch => write_notmuch_line(&message.message_id, &message.labels),
+            LabelDumpFormat::Mu => write_mu_entry("/mail/1", &message.message_id, &message.labels),
+        };
+        if let Some(line) = line {
+            text.push_str(&line);
+            written.push(message.clone());
+        }
+    }
+    let again = LabelDump::parse(text.as_bytes());
+    let again = again.unwrap_or_else(|| panic!("no dump: {text:?}"));
+    assert_eq!(again.messages, written, "written as {text:?}");
+    assert_eq!(again.problems, [], "written as {text:?}");
+}
+
+/// Commit objects: subject and body are in the message, and no field has an empty value.
+pub fn check_commit(data: &[u8]) {
+    let commit = Commit::parse(data);
+    assert!(commit.message.ends_with(commit.body()), "the body is no part of the message");
+    assert!(!commit.subject().contains(['\n', '\r']), "a subject of several lines");
+    assert!(commit.author.date.to_rfc3339().len() >= 20, "a date of {:?}", commit.author.date);
+    for field in COMMIT_FIELDS {
+        for value in commit.values(field) {
+            assert!(!value.is_empty(), "an empty value of {}", field.name);
+        }
+    }
 }

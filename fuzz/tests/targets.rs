@@ -62,6 +62,9 @@ const ADVERSARIAL_INPUTS: &[&[u8]] = &[
     b"+235959\nFREQ=HOURLY;BYYEARDAY=-366;BYHOUR=23;BYMINUTE=59;BYSETPOS=2147483647",
     b"\0\x01\x05\0\0\0\0\x04\x01\0\0",
     b"\x01\x01\x0a\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    b"#notmuch-dump batch-tag:3 tags\n+a%2 -- id:x\n+%0a -- id:\"\"\n +b -- id:\"a\"\"\n-- id:a\0b\n+c\n",
+    b";; version:0\n\nlabels:x\nmessage-id: \x0b\nlabels:a,,-b\r\nmessage-id:m\xe2\x80\xa8\nlabels: a\n",
+    b"tree 1\nparent \nauthor <> 99999999999999999999 -9999\nencoding utf-16\n\n\r\n \n\n\x85a",
 ];
 
 fn run(name: &str, bytes: &[u8]) {

@@ -1,0 +1,4 @@
+//! Fuzzes dumps of labels; the checks are in the library.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_label_dump(data));

@@ -6,10 +6,10 @@
 # Generates a maildir of N messages (10,000 unless given) and gives each program a copy. Steps: a first index, a run without a
 # change, a run after 1 % of changes (new messages, changed flags, moved and deleted files), one new message, and the queries of
 # the list below, each as a process that prints the newest 50 messages or a count. The floor reads and parses each file once and
-# writes nothing. Then a tenth of the messages gets a label, which is undone. At the end, queries in one warm process with their
-# goals, 10,000 messages that come one by one, and searches and labels during a first index. --keep DIR: keep the maildirs and the
-# results in DIR; a step whose result is there is not run again. The exit code is 1 if a goal is missed; the goals are for 100,000
-# messages.
+# writes nothing. Then a tenth of the messages gets a label, which is undone, and Larder indexes a copy without the HTML and
+# the header fields that mu 1.8 does not read. At the end, queries in one warm process with their goals, a hundred processes for each of two searches,
+# 10,000 messages that come one by one, and searches and labels during a first index. --keep DIR: keep the maildirs and the results in
+# DIR; a step whose result is there is not run again. The exit code is 1 if a goal is missed; the goals are for 100,000 messages.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 messages=10000
 keep=
@@ -124,9 +124,29 @@ case $programs in
 	;;
 esac
 
+if ! grep -q "^larder	content as in mu	" "$figures"; then
+	python3 bench/mail/reduce_maildir.py "$here/mail" "$work/reduced"
+	export LARDER_DIR=$work/reduced.store
+	"$larder" --quiet sources add "$work/reduced" >/dev/null
+	index larder "content as in mu"
+	export LARDER_DIR=$here/larder.store
+	rm -rf "$work/reduced" "$work/reduced.store"
+fi
+
 printf '\nin one warm process, CPU ms, least of five, and goal at 100,000 messages\n'
 missed=0
 "$mail" queries "$LARDER_DIR" || missed=1
+processes() { # NAME GOAL QUERY: prints the CPU time of a process, the mean of a hundred, because the clock of one is too coarse
+	"$larder" --format json measure run -- sh -c 'for i in $(seq 100); do "$1" find --kind message -n 50 "$2" >"$3"; done' - \
+		"$larder" "$3" "$work/list" >"$work/out"
+	tail -1 "$work/out" | get cpu_us | awk -v name="$1" -v goal="$2" -v messages="$messages" '{
+		is_missed = messages == 100000 && $1 / 1e5 > goal
+		printf "a process, %s: %.1f ms CPU, goal %.0f%s\n", name, $1 / 1e5, goal, is_missed ? " missed" : ""
+		exit is_missed
+	}'
+}
+processes "newest 50 of a common word" 8 the || missed=1
+processes "newest 50 with a part of a word" 10 '*obnit*' || missed=1
 cp -r "$LARDER_DIR" "$work/single"
 "$mail" single "$work/single" "$here/mail" 10000
 python3 bench/mail/search_during_sync.py "$larder" "$here/mail" || missed=1
@@ -167,6 +187,7 @@ awk -F '\t' -v messages="$messages" -v missed="$missed" '
 		print ""
 		own = cpu["larder", "index"]
 		if (cpu["mu", "index"] != "") goal("CPU ms of a first index, 1/16 of that of mu", own, cpu["mu", "index"] / 16)
+		if (cpu["mu", "index"] != "") goal("CPU ms of a first index of what mu indexes, 1/22 of that of mu", cpu["larder", "content as in mu"], cpu["mu", "index"] / 22)
 		if (cpu["notmuch", "index"] != "") goal("CPU ms of a first index, 1/20 of that of notmuch", own, cpu["notmuch", "index"] / 20)
 		goal("anonymous MB of a first index", memory["larder", "index"], 100)
 		goal("CPU ms without a change", cpu["larder", "no change"], 50)

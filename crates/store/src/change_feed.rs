@@ -5,6 +5,7 @@
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::history;
+use crate::mail_state_changes::has_state_changes;
 use crate::meta::read_meta_number;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -107,6 +108,19 @@ impl ChangeCursor {
     }
 }
 
+/// The items that batches after a position wrote.
+const ITEMS_SQL: &str = "SELECT seq, ordinal, handle, kind, id AS row FROM item
+     WHERE (seq, ordinal) > (?1, ?2)";
+
+/// The same for a store with mail, whose messages come at the last change of their state.
+const ITEMS_AND_STATES_SQL: &str = "SELECT seq, ordinal, handle, kind, id AS row FROM item i
+     WHERE (seq, ordinal) > (?1, ?2)
+       AND NOT EXISTS (SELECT 1 FROM mail_state_change s WHERE s.item = i.id)
+     UNION ALL
+     SELECT s.seq, s.ordinal, i.handle, i.kind, i.id
+     FROM mail_state_change s CROSS JOIN item i ON i.id = s.item
+     WHERE (s.seq, s.ordinal) > (?1, ?2)";
+
 /// Reads the net effect of the batches after `cursor`, at most `limit` items, and the cursor to
 /// continue from. `None`: the cursor has expired.
 pub(crate) fn read_changes(
@@ -120,11 +134,14 @@ pub(crate) fn read_changes(
         return Ok(None);
     }
     let limit = limit.max(1);
+    let items = match has_state_changes(tx)? {
+        true => ITEMS_AND_STATES_SQL,
+        false => ITEMS_SQL,
+    };
     let found = tx
-        .prepare_cached(
+        .prepare_cached(&format!(
             "SELECT * FROM (
-               SELECT seq, ordinal, handle, kind, id AS row FROM item
-               WHERE (seq, ordinal) > (?1, ?2)
+               {items}
                UNION ALL
                SELECT seq, ordinal, handle, kind, NULL FROM item_history f
                WHERE (seq, ordinal) > (?1, ?2) AND removed = 1
@@ -132,8 +149,8 @@ pub(crate) fn read_changes(
                  AND NOT EXISTS (SELECT 1 FROM item_history later
                                  WHERE later.handle = f.handle AND later.removed = 1
                                    AND (later.seq, later.ordinal) > (f.seq, f.ordinal))
-             ) ORDER BY seq, ordinal LIMIT ?3",
-        )?
+             ) ORDER BY seq, ordinal LIMIT ?3"
+        ))?
         .query_map((cursor.position.0, cursor.position.1, limit as i64), change_record_from_row)?
         .collect::<rusqlite::Result<Vec<FeedRow>>>()?;
     let last = found.last().filter(|_| found.len() >= limit);

@@ -31,6 +31,7 @@
 //! | `checksum`, `row_checksum` | checksums of stored bytes, checksums of whole rows |
 //! | `stored_version` | former versions as they are stored |
 //! | `meta` | single values of a store |
+//! | `mail_state_changes` | the last batch that changed the state of a message |
 //! | `mail_schema`, `schema` | the tables of mail; all other tables, versions and migrations |
 //! | `blob` | source bytes |
 //! | `extractor_cache`, `combined_schedules` | the extractors of the collections, schedules of a series |
@@ -119,6 +120,7 @@ mod mail;
 mod mail_check;
 mod mail_reader;
 mod mail_schema;
+mod mail_state_changes;
 mod mail_sync_lock;
 mod mail_verification;
 mod meta;

@@ -7,6 +7,7 @@
 
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTables;
+use crate::mail::batch::hash_base_name;
 use crate::mail::columns::{
     FIRST_LABEL_PAGE, MailColumn, MailSet, block_of, column_page, date_value, present_rows,
     read_values, unpack_set,
@@ -72,6 +73,10 @@ const MAIL_CHECKS: &[(&str, &str)] = &[
         "SELECT (SELECT count(*) FROM mail_conversion WHERE id NOT IN (SELECT conversion FROM mail_conversion_use))
            + (SELECT count(*) FROM mail_conversion_use WHERE conversion NOT IN (SELECT id FROM mail_conversion)
                 OR item NOT IN (SELECT id FROM item))",
+    ),
+    (
+        "changes of states without a message",
+        "SELECT count(*) FROM mail_state_change WHERE item NOT IN (SELECT id FROM item)",
     ),
     (
         "rows after the last one",
@@ -155,7 +160,7 @@ impl ExpectedStates {
     fn read(tx: &ReadTransaction<'_>, faults: &mut MailFaults) -> DatabaseResult<ExpectedStates> {
         let mut states = ExpectedStates::default();
         states.read_messages(tx, faults)?;
-        states.read_files(tx)?;
+        states.read_files(tx, faults)?;
         let mut select = tx.prepare_cached("SELECT item, thread FROM mail_thread")?;
         let mut rows = select.query([])?;
         while let Some(member) = rows.next()? {
@@ -217,17 +222,24 @@ impl ExpectedStates {
         Ok(())
     }
 
-    fn read_files(&mut self, tx: &ReadTransaction<'_>) -> DatabaseResult<()> {
+    fn read_files(
+        &mut self,
+        tx: &ReadTransaction<'_>,
+        faults: &mut MailFaults,
+    ) -> DatabaseResult<()> {
         let mut select = tx.prepare_cached(
-            "SELECT f.item, f.name, f.changed, d.is_new, d.folder
+            "SELECT f.item, f.name, f.changed, d.is_new, d.folder, f.base
              FROM mail_file f JOIN mail_directory d ON d.id = f.directory",
         )?;
         let mut rows = select.query([])?;
+        let mut misplaced = 0;
         while let Some(file) = rows.next()? {
+            let name = file.get_ref(1)?.as_blob().unwrap_or_default();
+            misplaced += u64::from(file.get_ref(5)?.as_i64() != Ok(hash_base_name(name)));
             // A file of no message is counted already.
             let Ok(item) = u32::try_from(file.get::<_, i64>(0)?) else { continue };
             let folder: i64 = file.get(4)?;
-            let name = MaildirName::parse(file.get_ref(1)?.as_blob().unwrap_or_default());
+            let name = MaildirName::parse(name);
             let flags = MessageFlags::default().with_file_flags(name.flags(file.get(3)?));
             let changed = date_value(file.get::<_, i64>(2)? / NANOSECONDS);
             self.set(item, |block| &mut block.changed, changed);
@@ -240,6 +252,7 @@ impl ExpectedStates {
             let set = self.folders.entry(page).or_insert([0; BLOCK_WORDS]);
             set.iter_mut().skip(place / 64).take(1).for_each(|word| *word |= 1 << (place % 64));
         }
+        faults.add("files under the key of another name", misplaced);
         Ok(())
     }
 

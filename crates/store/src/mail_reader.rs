@@ -18,7 +18,7 @@ use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
 use crate::label_feed::LabelledText;
-use crate::mail::batch::{MailFile, MailFileState, name_other_text, rule_row_key};
+use crate::mail::batch::{MailFile, MailFileState, hash_base_name, name_other_text, rule_row_key};
 use crate::mail::columns::{
     BlockValues, MailBlock, MailColumn, MailSet, for_each_label_set, row_number,
 };
@@ -30,6 +30,7 @@ use crate::mail::labels::{ListedLabels, read_label_cursor, read_label_names};
 use crate::mail::threads::{find_thread, thread_members};
 use crate::mail::{BLOCK_ROWS, BlockRows};
 use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY};
+use crate::mail_state_changes::read_state_changes;
 use crate::meta::{find_meta_number, has_meta, read_meta_text};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -332,7 +333,7 @@ impl<'r> MailReader<'r> {
                 return Ok(None);
             };
             let Some(rows) = read_changed_rows(tx, after, Seq::MAX)? else { return Ok(None) };
-            for row in rows {
+            for row in rows.into_iter().chain(read_state_changes(tx, after)?) {
                 states.add_changed_row(row_number(row)?);
             }
             Ok(Some(states))
@@ -414,10 +415,10 @@ impl<'r> MailReader<'r> {
         })
     }
 
-    /// Passes the name of each file of a directory to `visit`, in order.
+    /// Passes the name of each file of a directory to `visit`, in no order.
     pub fn for_each_file_name(&self, directory: i64, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
         self.run(|tx| {
-            let sql = "SELECT name FROM mail_file WHERE directory = ?1 ORDER BY name";
+            let sql = "SELECT name FROM mail_file WHERE directory = ?1";
             let mut select = tx.prepare_cached(sql)?;
             let mut rows = select.query([directory])?;
             while let Some(row) = rows.next()? {
@@ -427,24 +428,36 @@ impl<'r> MailReader<'r> {
         })
     }
 
-    /// Returns the files of a directory, by name.
+    /// Returns the files of a directory, in no order.
     pub fn files_in(&self, directory: i64) -> Result<Vec<MailFileRecord>> {
+        let mut files = Vec::new();
+        self.for_each_file(directory, &mut |name, inode, state| {
+            files.push(MailFileRecord { name: name.to_vec(), inode, state });
+        })?;
+        Ok(files)
+    }
+
+    /// Passes the name, the inode and the state of each file of a directory to `visit`, in no
+    /// order. It must not read files.
+    pub fn for_each_file(
+        &self,
+        directory: i64,
+        visit: &mut dyn FnMut(&[u8], u64, MailFileState),
+    ) -> Result<()> {
         self.run(|tx| {
             let sql = "SELECT name, inode, size, modified, changed FROM mail_file
-                 WHERE directory = ?1 ORDER BY name";
+                 WHERE directory = ?1";
             let mut select = tx.prepare_cached(sql)?;
-            let rows = select.query_map([directory], |row| {
-                Ok(MailFileRecord {
-                    name: row.get(0)?,
-                    inode: row.get::<_, i64>(1)?.cast_unsigned(),
-                    state: MailFileState {
-                        size: row.get::<_, i64>(2)?.cast_unsigned(),
-                        modified: row.get(3)?,
-                        changed: row.get(4)?,
-                    },
-                })
-            })?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
+            let mut rows = select.query([directory])?;
+            while let Some(row) = rows.next()? {
+                let state = MailFileState {
+                    size: row.get::<_, i64>(2)?.cast_unsigned(),
+                    modified: row.get(3)?,
+                    changed: row.get(4)?,
+                };
+                visit(row.get_ref(0)?.as_blob()?, row.get::<_, i64>(1)?.cast_unsigned(), state);
+            }
+            Ok(())
         })
     }
 
@@ -506,9 +519,11 @@ impl<'r> MailReader<'r> {
             let mut select = tx.prepare_cached(
                 "SELECT f.item FROM mail_file f JOIN mail_directory d ON d.id = f.directory
                  JOIN collection c ON c.id = d.collection
-                 WHERE c.name = ?1 AND c.removed = 0 AND d.path = ?2 AND f.name = ?3",
+                 WHERE c.name = ?1 AND c.removed = 0 AND d.path = ?2 AND f.base = ?3
+                   AND f.name = ?4",
             )?;
-            Ok(select.query_row((collection, directory, name), |row| row.get(0)).optional()?)
+            let key = (collection, directory, hash_base_name(name), name);
+            Ok(select.query_row(key, |row| row.get(0)).optional()?)
         })
     }
 

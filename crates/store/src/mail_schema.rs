@@ -3,12 +3,14 @@
 //!
 //! * `mail_directory`: a directory `cur` or `new` of a maildir, with the state in which it was last
 //!   listed. `mail_folder`: the folder that it belongs to.
-//! * `mail_file(directory, name, inode, item, size, modified, changed, rank)`: the files. A message
-//!   has one or more. `size`, `modified` and `changed` are those of the file when it was read:
-//!   bytes, and the times of the last change of its content and of its state, in nanoseconds since
-//!   1970; `modified` is 0 if the file may have changed right after it was read. `rank`: the place
-//!   of the file among those of its message, which has the values of the file with the least rank,
-//!   see `MessageSummary::copy_rank`; NULL: the file must be read again.
+//! * `mail_file(directory, base, place, name, inode, item, size, modified, changed, rank)`: the
+//!   files. A message has one or more. `base`: a hash of the base name, which a changed flag keeps,
+//!   so that the row and its key in the index of items stay where they are; `place` divides the
+//!   files of a directory with one hash. `size`, `modified` and `changed` are those of the file
+//!   when it was read: bytes, and the times of the last change of its content and of its state, in
+//!   nanoseconds since 1970; `modified` is 0 if the file may have changed right after it was read.
+//!   `rank`: the place of the file among those of its message, which has the values of the file
+//!   with the least rank, see `MessageSummary::copy_rank`; NULL: the file must be read again.
 //! * `mail_column(id, data)`: one value for each row, in pages of [`crate::mail::BLOCK_ROWS`] rows:
 //!   `id` is the number of the column times 2^32 plus the number of the block. See `mail::columns`.
 //! * `mail_set(id, rows)`: the rows of a folder or of a label, as a bitmap for each block. `id` is
@@ -31,6 +33,9 @@
 //!   Message-IDs that each has and names, its own first. `mail_thread_id(id, thread)`: the thread
 //!   of each Message-ID, by its hash, also of messages that only others name.
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
+//! * `mail_state_change(item, seq, ordinal)`: the last batch that changed the state of a message
+//!   after the batch that wrote its row in `item`, and the place in it. It is the message's place in
+//!   the change feed.
 //! * `mail_before_image(id, seq, previous, first_new_row, data)`: the former states of the messages
 //!   that the batch `seq` changed; `previous`: the batch of the record before it; `first_new_row`:
 //!   the first row that is new in the batch; `data`: NULL if the former states are not known. See
@@ -87,6 +92,8 @@ CREATE TABLE mail_directory(
 ) STRICT;
 CREATE TABLE mail_file(
   directory INTEGER NOT NULL,
+  base INTEGER NOT NULL,
+  place INTEGER NOT NULL,
   name BLOB NOT NULL,
   inode INTEGER NOT NULL,
   item INTEGER NOT NULL,
@@ -94,7 +101,7 @@ CREATE TABLE mail_file(
   modified INTEGER NOT NULL,
   changed INTEGER NOT NULL,
   rank INTEGER,
-  PRIMARY KEY(directory, name)
+  PRIMARY KEY(directory, base, place)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mail_file_item ON mail_file(item);
 CREATE INDEX mail_file_unread ON mail_file(directory) WHERE rank IS NULL;
@@ -134,6 +141,12 @@ CREATE TABLE mail_conversion_use(
   PRIMARY KEY(item, conversion)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mail_conversion_use_conversion ON mail_conversion_use(conversion);
+CREATE TABLE mail_state_change(
+  item INTEGER PRIMARY KEY,
+  seq INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX mail_state_change_seq ON mail_state_change(seq, ordinal);
 CREATE TABLE mail_before_image(
   id INTEGER PRIMARY KEY,
   seq INTEGER NOT NULL,

@@ -38,8 +38,8 @@ pub struct IndexedFile {
     pub state: MailFileState,
     /// The row of its message.
     pub row: u32,
-    /// The row of its directory, by which the next files are found.
-    directory_row: i64,
+    /// The key of its row, after which the next files are found.
+    key: (i64, i64, i64),
     rank: i64,
     uid: String,
     uid_origin: i64,
@@ -106,18 +106,18 @@ impl MailReader<'_> {
             let outdated_end = find_meta_number(tx, OUTDATED_END_KEY)?.unwrap_or_default();
             let mut select = tx.prepare_cached(
                 "SELECT d.path, f.name, f.size, f.modified, f.changed, f.directory, f.rank, f.item,
-                        i.uid, i.uid_origin, i.stored_fields,
+                        i.uid, i.uid_origin, i.stored_fields, f.base, f.place,
                         EXISTS(SELECT 1 FROM mail_conversion_use u
                                JOIN mail_conversion c ON c.id = u.conversion
                                WHERE u.item = f.item AND c.text_hash <> u.text_hash)
                  FROM mail_file f JOIN mail_directory d ON d.id = f.directory
                  JOIN item i ON i.id = f.item
                  WHERE d.collection = (SELECT id FROM collection WHERE name = ?1 AND removed = 0)
-                   AND (f.directory, f.name) > (?2, ?3)
-                 ORDER BY f.directory, f.name LIMIT ?4",
+                   AND (f.directory, f.base, f.place) > (?2, ?3, ?4)
+                 ORDER BY f.directory, f.base, f.place LIMIT ?5",
             )?;
-            let place = after.map_or((0, &[][..]), |file| (file.directory_row, &file.name));
-            let mut rows = select.query((collection, place.0, place.1, FILES_PER_PAGE))?;
+            let (directory, base, place) = after.map_or((0, 0, 0), |file| file.key);
+            let mut rows = select.query((collection, directory, base, place, FILES_PER_PAGE))?;
             let mut files = Vec::new();
             while let Some(file) = rows.next()? {
                 let rank: Option<i64> = file.get(6)?;
@@ -130,7 +130,7 @@ impl MailReader<'_> {
                         modified: file.get(3)?,
                         changed: file.get(4)?,
                     },
-                    directory_row: file.get(5)?,
+                    key: (file.get(5)?, file.get(11)?, file.get(12)?),
                     rank: rank.unwrap_or_default(),
                     row,
                     uid: file.get(8)?,
@@ -138,7 +138,7 @@ impl MailReader<'_> {
                     summary: file.get::<_, Option<Vec<u8>>>(10)?.unwrap_or_default(),
                     flags: MessageFlags::default(),
                     thread_ids: Vec::new(),
-                    has_other_conversions: file.get(11)?,
+                    has_other_conversions: file.get(13)?,
                     is_expired: rank.is_none() || i64::from(row) < outdated_end,
                 });
             }

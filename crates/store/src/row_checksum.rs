@@ -14,7 +14,6 @@ use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use crate::write_transaction::WriteTransaction;
 use rusqlite::Row;
 use rusqlite::types::{Value, ValueRef};
-use std::sync::LazyLock;
 
 /// A table whose rows have a checksum.
 pub(crate) struct CheckedTable {
@@ -321,39 +320,6 @@ pub(crate) fn item_row_checksum(
 ) -> Checksum {
     Checksum::from_columns(columns).at_ordinal(number_of(ordinal))
 }
-
-/// Records that a batch changed an item, and where in the batch. A damaged row stays one.
-pub(crate) fn write_item_place(
-    tx: &WriteTransaction<'_>,
-    item: ItemRow,
-    seq: Seq,
-    ordinal: i64,
-) -> rusqlite::Result<()> {
-    let mut select = tx.prepare_cached(&SELECT_ITEM_PLACE_SQL)?;
-    let checksum = {
-        let mut rows = select.query([item])?;
-        let Some(row) = rows.next()? else { return Ok(()) };
-        let mut columns = read_version_columns(row)?;
-        match is_item_row_sound(row, VERSION_COLUMNS, VERSION_COLUMNS + 1)? {
-            false => row.get(VERSION_COLUMNS + 1)?,
-            true => {
-                columns[SEQ_COLUMN] = ValueRef::Integer(seq);
-                item_row_checksum(&columns, ValueRef::Integer(ordinal))
-            }
-        }
-    };
-    tx.prepare_cached("UPDATE item SET seq = ?2, ordinal = ?3, row_checksum = ?4 WHERE id = ?1")?
-        .execute((item, seq, ordinal, checksum))
-        .map(drop)
-}
-
-/// The place of the batch among the columns that an item and a former version of it have in common.
-const SEQ_COLUMN: usize = 6;
-
-/// The columns that the checksum of the row of an item is made from, and the checksum.
-static SELECT_ITEM_PLACE_SQL: LazyLock<String> = LazyLock::new(|| {
-    format!("SELECT {}, row_checksum FROM item WHERE id = ?1", ITEM_COLUMNS.join(", "))
-});
 
 /// Fails if the row of an item does not match its checksum; the error names the item.
 pub(crate) fn verify_item_row(tx: &ReadTransaction<'_>, item: ItemRow) -> DatabaseResult<()> {

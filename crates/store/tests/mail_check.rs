@@ -79,6 +79,8 @@ fn wrong_rows_are_found() {
         ("UPDATE mail_file SET name = CAST('2.host:2,R' AS BLOB) WHERE item = 2", "other flags"),
         ("UPDATE mail_file SET changed = 9000000000 WHERE item = 2", "wrong time of change"),
         ("UPDATE mail_file SET directory = 7 WHERE item = 2", "files whose directory is missing"),
+        ("UPDATE mail_file SET base = base + 1 WHERE item = 2", "the key of another name"),
+        ("INSERT INTO mail_state_change VALUES(9, 1, 1)", "changes of states without a message"),
         ("DELETE FROM mail_directory", "files whose directory is missing"),
         ("DELETE FROM mail_folder", "directories whose folder is missing"),
         ("UPDATE mail_directory SET collection = 5", "files of another source"),
@@ -162,9 +164,9 @@ fn compare(dir: &Path) -> Vec<FileComparison> {
     let files = mail.indexed_files("mail", None).unwrap();
     assert_eq!(mail.indexed_files("mail", files.last()).unwrap().len(), 0);
     let mut builder = MailBatchBuilder::new(&[]);
-    let results = (1..)
-        .zip(&files)
-        .map(|(row, file)| builder.compare(file, &words, text_of(row).as_bytes(), &mut |_| None));
+    let results = files
+        .iter()
+        .map(|file| builder.compare(file, &words, text_of(file.row).as_bytes(), &mut |_| None));
     results.filter(|result| *result != FileComparison::Same).collect()
 }
 

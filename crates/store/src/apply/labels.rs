@@ -11,9 +11,9 @@ use crate::error::DatabaseResult;
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::row_number;
 use crate::mail::labels::{LABEL_CURSOR_KEY, LabelBatch, LabelWriter, read_label_cursor};
+use crate::mail_state_changes::write_state_change;
 use crate::meta::write_meta;
 use crate::read_transaction::ReadTransaction;
-use crate::row_checksum::write_item_place;
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidFinder, UidLookup};
 use larder_extract::message_summary::MessageSummary;
@@ -49,7 +49,7 @@ impl BatchWriter<'_> {
                 };
                 if writer.set_labels(tx, row_number(*item)?, labels)? {
                     let ordinal = self.next_ordinal();
-                    write_item_place(tx, *item, self.seq, ordinal)?;
+                    write_state_change(tx, *item, self.seq, ordinal)?;
                     self.updated += 1;
                 }
             }

@@ -13,8 +13,8 @@ use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::mail::batch::{
-    MailBatch, MailChange, MailFile, MailFileState, PreparedMessage, name_other_text, rule_row_key,
-    write_words,
+    MailBatch, MailChange, MailFile, MailFileState, PreparedMessage, hash_base_name,
+    name_other_text, rule_row_key, write_words,
 };
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
@@ -22,8 +22,9 @@ use crate::mail::conversions::ConversionWriter;
 use crate::mail::labels::LabelWriter;
 use crate::mail::threads::{ThreadDepartures, join_thread};
 use crate::mail_schema::OUTDATED_END_KEY;
+use crate::mail_state_changes::{delete_state_change, write_state_change};
 use crate::meta::{find_meta_number, write_meta};
-use crate::row_checksum::{VersionColumns, history_place_checksum, write_item_place};
+use crate::row_checksum::{VersionColumns, history_place_checksum};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidLookup, allocate_handle, delete_collision};
 use crate::{CollectionType, Kind};
@@ -48,6 +49,8 @@ pub(super) struct DirectoryRow {
 pub(super) struct KnownFile {
     pub(super) item: ItemRow,
     rank: Option<i64>,
+    /// Its place among the files of its directory whose base names have the same hash.
+    place: i64,
 }
 
 /// The message that a new file may be a copy of.
@@ -370,9 +373,12 @@ impl MailWriter<'_, '_> {
         Ok(self
             .batch
             .tx
-            .prepare_cached("SELECT item, rank FROM mail_file WHERE directory = ?1 AND name = ?2")?
-            .query_row((directory.id, name), |row| {
-                Ok(KnownFile { item: row.get(0)?, rank: row.get(1)? })
+            .prepare_cached(
+                "SELECT item, rank, place FROM mail_file
+                 WHERE directory = ?1 AND base = ?2 AND name = ?3",
+            )?
+            .query_row((directory.id, hash_base_name(name), name), |row| {
+                Ok(KnownFile { item: row.get(0)?, rank: row.get(1)?, place: row.get(2)? })
             })
             .optional()?)
     }
@@ -389,9 +395,22 @@ impl MailWriter<'_, '_> {
         self.batch
             .tx
             .prepare_cached(
-                "INSERT OR REPLACE INTO mail_file VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT OR REPLACE INTO mail_file
+                 SELECT ?1, ?2, coalesce(max(place) FILTER (WHERE name = ?3), max(place) + 1, 0),
+                        ?3, ?4, ?5, ?6, ?7, ?8, ?9
+                 FROM mail_file WHERE directory = ?1 AND base = ?2",
             )?
-            .execute((directory.id, &file.name, inode, item, size, modified, changed, rank))?;
+            .execute((
+                directory.id,
+                hash_base_name(&file.name),
+                &file.name,
+                inode,
+                item,
+                size,
+                modified,
+                changed,
+                rank,
+            ))?;
         if let Some(least) = self.least_ranks.get_mut(&item) {
             *least = (*least).into_iter().chain(rank).min();
         }
@@ -445,7 +464,7 @@ impl MailWriter<'_, '_> {
     fn touch_item(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, seq) = (self.batch.tx, self.batch.seq);
         let ordinal = self.batch.next_ordinal();
-        write_item_place(tx, item, seq, ordinal)?;
+        write_state_change(tx, item, seq, ordinal)?;
         self.batch.updated += 1;
         Ok(())
     }
@@ -457,26 +476,62 @@ impl MailWriter<'_, '_> {
         file: &MailFile,
     ) -> Result<(), ApplyError> {
         let from = self.find_directory(from_directory)?;
-        let Some(KnownFile { item, rank }) = self.find_file(from, from_name)? else {
+        let Some(known) = self.find_file(from, from_name)? else {
             return Ok(());
         };
+        let item = known.item;
         let to = self.find_directory(&file.directory)?;
-        let tx = self.batch.tx;
-        tx.prepare_cached("DELETE FROM mail_file WHERE directory = ?1 AND name = ?2")?
-            .execute((from.id, from_name))?;
         if let Some(other) = self.find_file(to, &file.name)?
             && other.item != item
         {
             // The file was moved over another one.
             self.delete_file(to, &file.name, other.item)?;
         }
-        self.insert_file(to, file, item, rank)?;
+        self.move_file((from, from_name), to, file, known)?;
         if from.folder != to.folder {
             self.update_folder(item, from.folder)?;
             self.set_folder(to, item)?;
         }
         self.settle_rest(item)?;
         self.update_states(item)
+    }
+
+    /// Gives a file another name, in another directory or in the same one.
+    fn move_file(
+        &mut self,
+        (from, from_name): (DirectoryRow, &[u8]),
+        to: DirectoryRow,
+        file: &MailFile,
+        known: KnownFile,
+    ) -> Result<(), ApplyError> {
+        let base = hash_base_name(from_name);
+        let is_in_place = from.id == to.id && base == hash_base_name(&file.name);
+        if !is_in_place {
+            self.delete_file_row(from, from_name)?;
+            return self.insert_file(to, file, known.item, known.rank);
+        }
+        if from_name != file.name {
+            // A file of the same message may have the name.
+            self.delete_file_row(to, &file.name)?;
+        }
+        let (inode, size) = (file.inode.cast_signed(), file.state.size.cast_signed());
+        let MailFileState { modified, changed, .. } = file.state;
+        // The key stays, and with it the index of items.
+        self.batch
+            .tx
+            .prepare_cached(
+                "UPDATE mail_file SET name = ?4, inode = ?5, size = ?6, modified = ?7, changed = ?8
+                 WHERE directory = ?1 AND base = ?2 AND place = ?3",
+            )?
+            .execute((from.id, base, known.place, &file.name, inode, size, modified, changed))?;
+        Ok(())
+    }
+
+    fn delete_file_row(&self, directory: DirectoryRow, name: &[u8]) -> Result<(), ApplyError> {
+        let sql = "DELETE FROM mail_file WHERE directory = ?1 AND base = ?2 AND name = ?3";
+        let key = (directory.id, hash_base_name(name), name);
+        self.batch.tx.prepare_cached(sql)?.execute(key)?;
+        Ok(())
     }
 
     /// Removes a message from a folder if none of its files is there.
@@ -511,8 +566,7 @@ impl MailWriter<'_, '_> {
         item: ItemRow,
     ) -> Result<(), ApplyError> {
         let tx = self.batch.tx;
-        tx.prepare_cached("DELETE FROM mail_file WHERE directory = ?1 AND name = ?2")?
-            .execute((directory.id, name))?;
+        self.delete_file_row(directory, name)?;
         self.settle_least_rank(item)?;
         self.update_folder(item, directory.folder)?;
         let has_files: bool = tx
@@ -543,6 +597,7 @@ impl MailWriter<'_, '_> {
         self.least_ranks.remove(&item);
         self.departures.leave(tx, &mut self.columns, row)?;
         delete_collision(tx, item)?;
+        delete_state_change(tx, item)?;
         tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item])?;
         self.batch.removed += 1;
         Ok(())

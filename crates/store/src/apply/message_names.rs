@@ -13,6 +13,7 @@ use crate::mail::batch::{PreparedMessage, name_other_text};
 use crate::mail::columns::row_number;
 use crate::mail::threads::find_thread;
 use crate::mail_reader::find_other_texts;
+use crate::mail_state_changes::delete_state_change;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{UidLookup, delete_collision};
 use larder_extract::message_flags::MessageFlag;
@@ -119,6 +120,7 @@ impl MailWriter<'_, '_> {
         self.labels.set_labels(tx, row, &LabelList::default())?;
         self.record_removal(item)?;
         delete_collision(tx, item)?;
+        delete_state_change(tx, item)?;
         let handle = self.handle_for(uid, lookup, item)?;
         let ordinal = self.batch.next_ordinal();
         let row_checksum = self.message_columns(item, handle, uid, uid_origin).to_checksum();

@@ -16,7 +16,7 @@ use crate::write_transaction::WriteTransaction;
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::{CommitExtractor, MessageDocument, MessageExtractor, MessageTermField};
 use larder_format::commit::Commit;
-use larder_format::maildir_name::MaildirFlags;
+use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::message::MessagePart;
 use larder_index::{
     DictionaryRebuild, EncodedSegment, FullWordMerge, MAX_RESTING_SEGMENTS, SegmentId,
@@ -25,7 +25,7 @@ use larder_index::{
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::sync::Arc;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The changes of one batch to the mail of one collection.
 #[derive(Debug, Clone, Default)]
@@ -343,6 +343,13 @@ fn is_derived_name(message_id: &str) -> bool {
 pub(crate) fn name_other_text(text_hash: u64, message_id: &str) -> String {
     let digits = xxh3_64_with_seed(message_id.as_bytes(), text_hash);
     format!("{digits:016x}{DERIVED_NAME_DOMAIN}")
+}
+
+/// Returns the hash of the base name of a file, by which its row is found in its directory.
+pub(crate) fn hash_base_name(name: &[u8]) -> i64 {
+    let hash = xxh3_64(MaildirName::parse(name).base);
+    // Half of the bits keep the keys small. Files with the same ones are beside each other.
+    i64::from(hash as u32)
 }
 
 /// Writes the words of a batch. A small batch merges a little, too.

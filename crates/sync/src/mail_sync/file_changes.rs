@@ -130,6 +130,47 @@ fn replace_sections(missing: &mut MissingFiles<'_>, changes: &mut ResolvedChange
     });
 }
 
+/// The known files of a directory that was listed.
+#[derive(Default)]
+struct ListedDirectory {
+    /// By place in the listing, whether the file is known. One that another file replaced under its
+    /// name is not.
+    is_known: Vec<bool>,
+    /// The known files that are not there.
+    missing: Vec<MailFileRecord>,
+    /// The known files that are there, if each is to be looked at.
+    unedited: Vec<MailFileRecord>,
+}
+
+/// Compares a listing with the known files of the directory. Almost all are there, so that only the
+/// others are copied.
+fn compare_listing(
+    mail: &MailReader<'_>,
+    listing: &DirectoryListing,
+    files: &[(Vec<u8>, u64)],
+) -> Result<ListedDirectory, Error> {
+    let mut known = ListedDirectory { is_known: vec![false; files.len()], ..Default::default() };
+    let Some(directory) = listing.known.as_ref().filter(|_| !listing.is_addition) else {
+        return Ok(known);
+    };
+    let names = files.iter().enumerate().map(|(place, (name, _))| (name.as_slice(), place));
+    let places: FxHashMap<&[u8], usize> = names.collect();
+    mail.for_each_file(directory.id, &mut |name, inode, state| {
+        let place = places.get(name).copied();
+        let record = || MailFileRecord { name: name.to_vec(), inode, state };
+        let is_there = place.and_then(|place| files.get(place)).is_some_and(|file| file.1 == inode);
+        if let Some(is_known) = place.and_then(|place| known.is_known.get_mut(place)) {
+            *is_known = is_there;
+        }
+        if place.is_none() {
+            known.missing.push(record());
+        } else if is_there && listing.finds_edits {
+            known.unedited.push(record());
+        }
+    })?;
+    Ok(known)
+}
+
 impl<'l> FileChanges<'l> {
     /// Names the directories to compare.
     pub(super) fn compare(
@@ -162,23 +203,18 @@ impl<'l> FileChanges<'l> {
         }
         for listing in self.listings {
             let Some(files) = &listing.files else { continue };
-            let mut known: FxHashMap<Vec<u8>, MailFileRecord> = FxHashMap::default();
-            if let Some(directory) = listing.known.as_ref().filter(|_| !listing.is_addition) {
-                let records = mail.files_in(directory.id)?.into_iter();
-                known.extend(records.map(|record| (record.name.clone(), record)));
-            }
-            for file in files {
-                match known.remove(&file.0) {
-                    Some(record) if record.inode == file.1 => {
-                        if listing.finds_edits && self.is_edited(listing, &record) {
-                            changes.edited.push(expire_file(listing, &record.name));
-                        }
-                    }
-                    // A file that another one replaced under its name is read again.
-                    _ => unknown.push((listing, file)),
+            let known = compare_listing(mail, listing, files)?;
+            for (file, is_known) in files.iter().zip(known.is_known) {
+                if !is_known {
+                    unknown.push((listing, file));
                 }
             }
-            for file in known.into_values() {
+            for record in known.unedited {
+                if self.is_edited(listing, &record) {
+                    changes.edited.push(expire_file(listing, &record.name));
+                }
+            }
+            for file in known.missing {
                 let directory = &listing.path;
                 add_missing(MissingFile { directory, file, is_kept: false }, &mut changes);
             }

@@ -1,0 +1,48 @@
+//! The last batch that changed the state of a message: its flags, folders, labels or files.
+//!
+//! The row of a message has the batch that wrote its text. The batch of its state is in a small row
+//! of its own, so that a change of many states does not write the rows of all these messages, which
+//! have the values of lists, and which are in other pages each.
+//!
+//! Separate from `before_image`, whose records are kept for some time only and say what changed.
+
+use crate::Seq;
+use crate::read_transaction::ReadTransaction;
+use crate::row_ids::ItemRow;
+use crate::write_transaction::WriteTransaction;
+
+/// Records that a batch changed the state of a message, and where in the batch.
+pub(crate) fn write_state_change(
+    tx: &WriteTransaction<'_>,
+    item: ItemRow,
+    seq: Seq,
+    ordinal: i64,
+) -> rusqlite::Result<()> {
+    tx.prepare_cached("INSERT OR REPLACE INTO mail_state_change VALUES(?1, ?2, ?3)")?
+        .execute((item, seq, ordinal))
+        .map(drop)
+}
+
+/// Forgets the change of the state of a message whose row was deleted or written.
+pub(crate) fn delete_state_change(
+    tx: &WriteTransaction<'_>,
+    item: ItemRow,
+) -> rusqlite::Result<()> {
+    tx.prepare_cached("DELETE FROM mail_state_change WHERE item = ?1")?.execute([item]).map(drop)
+}
+
+/// Returns the messages whose state a batch after `after` changed.
+pub(crate) fn read_state_changes(
+    tx: &ReadTransaction<'_>,
+    after: Seq,
+) -> rusqlite::Result<Vec<ItemRow>> {
+    tx.prepare_cached("SELECT item FROM mail_state_change WHERE seq > ?1")?
+        .query_map([after], |row| row.get(0))?
+        .collect()
+}
+
+/// Returns whether a store has changes of states.
+pub(crate) fn has_state_changes(tx: &ReadTransaction<'_>) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS(SELECT 1 FROM sqlite_schema WHERE name = 'mail_state_change')";
+    tx.query_row(sql, [], |row| row.get(0))
+}

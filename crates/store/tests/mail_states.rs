@@ -1,0 +1,116 @@
+//! Changes of the states of messages: the change feed names them, and the rows of their text stay.
+
+use larder_format::maildir_name::MaildirName;
+use larder_store::{
+    BatchChange, DataDirectory, MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState,
+    NetEffect, Operation, Store, StoreFile, StoreOptions,
+};
+use rusqlite::Connection;
+use std::path::Path;
+
+fn file(name: &str) -> MailFile {
+    MailFile {
+        directory: b"cur".to_vec(),
+        name: name.into(),
+        inode: 7,
+        flags: MaildirName::parse(name.as_bytes()).flags(false),
+        state: MailFileState { size: 9, modified: 1, changed: 2 },
+    }
+}
+
+fn rename(from: &str, to: &str) -> MailChange {
+    MailChange::RenameFile { from: (b"cur".to_vec(), from.into()), file: file(to) }
+}
+
+fn remove(name: &str) -> MailChange {
+    MailChange::RemoveFile { directory: b"cur".to_vec(), name: name.into() }
+}
+
+fn apply(store: &mut Store, changes: Vec<MailChange>) {
+    let batch = MailBatch { collection: "mail".into(), changes, words: None, end_row: 0 };
+    let mut operation = Operation::new("sync", "mail", 0);
+    store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
+}
+
+/// Writes an index of messages in rows from 1 on, each with one file.
+fn write_index(dir: &Path, names: &[&str]) -> Store {
+    let options = StoreOptions { create: true, ..StoreOptions::default() };
+    let directory = DataDirectory::new(dir).with_store_file(StoreFile::Index);
+    let mut store = Store::open(directory, &options).unwrap();
+    let mut builder = MailBatchBuilder::new(&[]);
+    let mut changes = vec![MailChange::PutDirectory {
+        path: b"cur".to_vec(),
+        folder: b"".to_vec(),
+        is_new: false,
+        state: b"listed".to_vec(),
+    }];
+    for (row, name) in (1..).zip(names) {
+        let text = format!("Message-ID: <{row}>\n\nwalrus\n");
+        let (message, _) = builder.prepare(row, text.as_bytes(), 0);
+        changes.push(MailChange::AddFile { file: file(name), message: Box::new(message) });
+    }
+    let words = Some(builder.encode_words());
+    let batch = MailBatch { collection: "mail".into(), changes, words, end_row: 4 };
+    let mut operation = Operation::new("sync", "mail", 0);
+    store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
+    store
+}
+
+/// Returns the changes so far as batch and row; row 0 is a removed message.
+fn read_feed(store: &Store) -> Vec<(i64, i64)> {
+    let reader = store.open_reader().unwrap();
+    let start = reader.changes().start_cursor().unwrap();
+    let (news, _) = reader.changes().list_after(&start, 100).unwrap();
+    let row = |effect| match effect {
+        NetEffect::Put(row) => row.to_number(),
+        NetEffect::Removed => 0,
+    };
+    news.iter().map(|change| (change.seq, row(change.effect))).collect()
+}
+
+#[test]
+fn the_feed_names_changed_states_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut store = write_index(scratch.path(), &["1:2,", "2:2,", "3:2,"]);
+    assert_eq!(read_feed(&store), [(1, 1), (1, 2), (1, 3)]);
+    apply(&mut store, vec![rename("2:2,", "2:2,S"), rename("1:2,", "1:2,S")]);
+    assert_eq!(read_feed(&store), [(1, 3), (2, 2), (2, 1)]);
+    apply(&mut store, vec![rename("2:2,S", "2:2,FS")]);
+    assert_eq!(read_feed(&store), [(1, 3), (2, 1), (3, 2)]);
+    let before = store.open_reader().unwrap().changes().current_cursor().unwrap();
+    apply(&mut store, vec![remove("2:2,FS"), rename("3:2,", "3:2,T")]);
+    assert_eq!(read_feed(&store), [(2, 1), (4, 0), (4, 3)]);
+    let reader = store.open_reader().unwrap();
+    assert_eq!(reader.changes().list_after(&before, 9).unwrap().0.len(), 2);
+    let states = reader.mail().unwrap().former_states(1).unwrap().unwrap();
+    assert_eq!(states.changed_rows(0)[0], 0b1110);
+    assert_eq!(store.check().unwrap().faults, []);
+}
+
+#[test]
+fn a_changed_flag_writes_neither_the_message_nor_the_key_of_its_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut store = write_index(scratch.path(), &["1:2,", "1:2,R", "3:2,"]);
+    let conn = Connection::open(scratch.path().join("index.db")).unwrap();
+    let read = |sql: &str| -> Vec<String> {
+        let mut select = conn.prepare(sql).unwrap();
+        let rows = select.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<rusqlite::Result<_>>().unwrap()
+    };
+    let rows = || {
+        let items = read("SELECT id || ' ' || seq || ' ' || ordinal FROM item ORDER BY id");
+        let keys = read("SELECT item || ' ' || base || ' ' || place FROM mail_file ORDER BY item");
+        (items, keys)
+    };
+    let names = || read("SELECT CAST(name AS TEXT) FROM mail_file ORDER BY item");
+    let before = rows();
+    apply(&mut store, vec![rename("1:2,R", "1:2,FR"), rename("1:2,", "1:2,S")]);
+    assert_eq!(rows(), before);
+    assert_eq!(names(), ["1:2,S", "1:2,FR", "3:2,"]);
+    // Two files with one base name; a file is moved over another one, which goes.
+    apply(&mut store, vec![rename("1:2,S", "1:2,FR")]);
+    assert_eq!(names(), ["1:2,FR", "3:2,"]);
+    apply(&mut store, vec![rename("3:2,", "4:2,")]);
+    assert_eq!(names(), ["1:2,FR", "4:2,"]);
+    assert_eq!(store.check().unwrap().faults, []);
+}

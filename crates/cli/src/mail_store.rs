@@ -12,7 +12,8 @@ use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
 use larder_store::{DataDirectory, Error, HandlePrefix, PendingWork, Reader, Store, StoreFile};
-use larder_sync::{RegisteredSource, SourceStores};
+use larder_sync::{RegisteredSource, RenamedFileFinder, SourceStores};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -301,36 +302,51 @@ pub(crate) fn explain_message(
     }
 }
 
-/// Opens a file of a message. A file that was moved since the last synchronisation is named.
-pub(crate) fn open_message_row(
-    roots: &MailRoots,
-    reader: &Reader,
-    row: u32,
-) -> Result<MessageFile, CommandFailure> {
-    let files = reader.mail()?.message_files(row)?;
-    let paths: Vec<PathBuf> = files
-        .iter()
-        .map(|(collection, path)| file_path(roots, collection, path))
-        .collect::<Result<_, _>>()?;
-    let labels = {
-        let mail = reader.mail()?;
-        let mut listed = mail.listed_labels()?;
-        mail.labels_of(&mut listed, row)?.into_iter().map(str::to_string).collect()
-    };
-    // Those that seem to be there come first; of an mbox file, another message may be there.
-    let (present, absent): (Vec<_>, Vec<_>) =
-        paths.iter().partition(|path| larder_sync::has_message_file(path));
-    let mut first_failure = None;
-    for path in present.into_iter().chain(absent) {
-        match MessageFile::open(path) {
-            Ok(file) => return Ok(MessageFile { labels, ..file }),
-            Err(failure) => first_failure = first_failure.or(Some(failure)),
-        }
+/// Opens the files of messages. One that was renamed since the last synchronisation is found.
+pub(crate) struct MessageOpener<'r> {
+    roots: &'r MailRoots,
+    renamed: RefCell<RenamedFileFinder>,
+}
+
+impl<'r> MessageOpener<'r> {
+    pub(crate) fn new(roots: &'r MailRoots) -> MessageOpener<'r> {
+        MessageOpener { roots, renamed: RefCell::default() }
     }
-    match first_failure {
-        Some(failure) => Err(failure.with_hint("files that were moved are found by: larder sync")),
-        None => Err(CommandFailure::new(FailureKind::NotFound, "the message has no file")
-            .with_hint("larder sync")),
+
+    /// Opens a file of a message. If it has none that is where it was, the failure names the first.
+    pub(crate) fn open(&self, reader: &Reader, row: u32) -> Result<MessageFile, CommandFailure> {
+        let files = reader.mail()?.message_files(row)?;
+        let paths: Vec<PathBuf> = files
+            .iter()
+            .map(|(collection, path)| file_path(self.roots, collection, path))
+            .collect::<Result<_, _>>()?;
+        let labels = {
+            let mail = reader.mail()?;
+            let mut listed = mail.listed_labels()?;
+            mail.labels_of(&mut listed, row)?.into_iter().map(str::to_string).collect()
+        };
+        // Those that seem to be there come first; of an mbox file, another message may be there.
+        let (mut present, mut absent) = (Vec::new(), Vec::new());
+        for path in paths {
+            match self.renamed.borrow_mut().find(&path) {
+                Some(path) => present.push(path),
+                None => absent.push(path),
+            }
+        }
+        let mut first_failure = None;
+        for path in present.iter().chain(&absent) {
+            match MessageFile::open(path) {
+                Ok(file) => return Ok(MessageFile { labels, ..file }),
+                Err(failure) => first_failure = first_failure.or(Some(failure)),
+            }
+        }
+        match first_failure {
+            Some(failure) => {
+                Err(failure.with_hint("files that were moved are found by: larder sync"))
+            }
+            None => Err(CommandFailure::new(FailureKind::NotFound, "the message has no file")
+                .with_hint("larder sync")),
+        }
     }
 }
 
@@ -341,7 +357,7 @@ pub(crate) fn open_message(
 ) -> Result<Option<MessageFile>, CommandFailure> {
     let Some(reader) = open_labelled_mail(context)? else { return Ok(None) };
     let Some(row) = resolve_read_message(context, &reader, id)? else { return Ok(None) };
-    open_message_row(&mail_roots(context)?, &reader, row).map(Some)
+    MessageOpener::new(&mail_roots(context)?).open(&reader, row).map(Some)
 }
 
 /// A message of a thread, with its place in the tree.
@@ -370,12 +386,13 @@ pub(crate) fn open_thread(
         larder_query::MailSearch::open(&mail, &words)?.list_thread(row)?
     };
     let roots = mail_roots(context)?;
+    let opener = MessageOpener::new(&roots);
     let mut path = ThreadPath::default();
     let mut members = Vec::with_capacity(thread.messages.len());
     for place in thread.rows {
         let path = path.advance(&place).to_vec();
         let Some(listed) = thread.messages.get(place.index).cloned() else { continue };
-        let file = open_message_row(&roots, &reader, listed.message.row)?;
+        let file = opener.open(&reader, listed.message.row)?;
         members.push(ThreadMember { file, listed, place, path });
     }
     members.sort_by_key(|member| {

@@ -243,6 +243,35 @@ fn links_stand_in_a_maildir_of_their_own() {
     assert!(home.work("links/new/own").is_symlink());
 }
 
+/// A mail reader that marks a message as read renames its file.
+#[test]
+fn files_that_were_renamed_since_the_synchronisation_are_found() {
+    let home = home_with_mail();
+    for (known, present) in [
+        ("INBOX/cur/1.host:2,S", "INBOX/cur/1.host:2,RS"),
+        ("INBOX/new/2.host", "INBOX/cur/2.host:2,FS"),
+    ] {
+        std::fs::rename(home.work("mail").join(known), home.work("mail").join(present)).unwrap();
+    }
+    let run = |args: &[&str]| {
+        let run = home.code(args, 0);
+        assert_eq!(run.stderr(), "", "{args:?}");
+        run.stdout()
+    };
+    let page = run(&["show", "a2"]);
+    assert!(page.contains("\nflags  flagged seen\n"), "{page}");
+    assert!(run(&["show", "--thread", "a2"]).contains("The walrus is due."));
+    assert!(run(&["find", "msgid:a1", "--format", "raw"]).contains("Message-ID: <a1>"));
+    assert!(run(&["find", "due", "--snippets"]).contains("The walrus is due."));
+    assert!(run(&["save", "a2", "--all", "--to", "saved"]).starts_with("Saved saved/part-1.txt"));
+    home.ok(&["find", "walrus", "--links", "links"]);
+    let links = std::fs::read_dir(home.work("links/cur")).unwrap();
+    let broken = links.filter(|link| !link.as_ref().unwrap().path().exists());
+    assert_eq!(broken.count(), 0);
+    let purged = home.code(&["purge", "--yes", "mid:a2"], 3);
+    assert!(purged.stdout().contains("INBOX/cur/2.host:2,FS"), "{}", purged.stdout());
+}
+
 #[test]
 fn links_are_kept_out_of_mail_and_of_folders_of_others() {
     let home = home_with_mail();

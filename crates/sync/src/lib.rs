@@ -27,6 +27,7 @@
 //! | `mbox_file` | the messages of an mbox file |
 //! | `mail_rules` | saved searches that label new mail |
 //! | `mail_sync` | bringing the index of a maildir up to date |
+//! | `renamed_files` | files that were renamed since the last synchronisation |
 //! | `sources` | the registered sources |
 //! | `sync_round` | one synchronisation of all sources |
 //! | `mail_watch` | keeping the index up to date |
@@ -47,6 +48,7 @@ mod mail_sync;
 mod mail_watch;
 pub mod maildir;
 mod mbox_file;
+mod renamed_files;
 mod sources;
 mod sync_round;
 
@@ -80,7 +82,8 @@ pub use crate::mail_sync::{
 };
 pub use crate::mail_watch::{MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker};
 pub use crate::maildir::MailSourceFormat;
-pub use crate::mbox_file::{has_message_file, is_mbox_message, read_message_file};
+pub use crate::mbox_file::{is_mbox_message, read_message_file};
+pub use crate::renamed_files::RenamedFileFinder;
 pub use crate::sources::{
     ForgottenSource, RegisteredSource, SourceSelection, SourceType, add_mail_source, add_source,
     find_overlapping_source, list_mail_sources, list_sources, map_mail_roots, map_source_paths,

@@ -270,8 +270,7 @@ pub fn is_mbox_message(path: &Path) -> bool {
 }
 
 /// Returns whether there is a message at a path, without reading it.
-#[must_use]
-pub fn has_message_file(path: &Path) -> bool {
+pub(crate) fn has_message_file(path: &Path) -> bool {
     path.exists() || is_mbox_message(path)
 }
 

@@ -14,13 +14,14 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    MailRoots, list_sources, mail_roots, open_labelled_mail, open_message_row, parse_mail_query,
+    MailRoots, MessageOpener, list_sources, mail_roots, open_labelled_mail, parse_mail_query,
     print_outdated_note, print_unindexed_note, query_roots, require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
 use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
 use larder_store::Reader;
+use larder_sync::RenamedFileFinder;
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -344,9 +345,10 @@ fn make_links(
     is_clearing: bool,
 ) -> Result<(), CommandFailure> {
     let roots = mail_roots(context)?;
-    let mut paths = Vec::new();
+    let (mut paths, mut renamed) = (Vec::new(), RenamedFileFinder::default());
     for one in listed {
-        paths.extend(message_paths(reader, &roots, one.message.row)?);
+        let known = message_paths(reader, &roots, one.message.row)?;
+        paths.extend(known.into_iter().map(|path| renamed.find(&path).unwrap_or(path)));
     }
     let path = folder.checked_path(&context.dir)?;
     let sources = list_sources(context)?;
@@ -375,8 +377,9 @@ fn print_raw(
     listed: &[ListedMessage],
 ) -> Result<(), CommandFailure> {
     let roots = mail_roots(context)?;
+    let opener = MessageOpener::new(&roots);
     for one in listed {
-        let file = open_message_row(&roots, reader, one.message.row)?;
+        let file = opener.open(reader, one.message.row)?;
         context.out.print_bytes(&file.bytes)?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
-use crate::mail_store::{MailRoots, open_message_row};
+use crate::mail_store::{MailRoots, MessageOpener};
 use crate::output::{FAINT_STYLE, colour_style, sanitize_line};
 use larder_query::{ListedMessage, MailQuery, Snippet, SnippetFinder};
 use larder_store::Reader;
@@ -17,7 +17,7 @@ const HIT_COLOUR: u8 = 3;
 pub(super) struct SnippetReader<'r> {
     finder: SnippetFinder,
     reader: &'r Reader,
-    roots: &'r MailRoots,
+    opener: MessageOpener<'r>,
 }
 
 impl<'r> SnippetReader<'r> {
@@ -31,13 +31,13 @@ impl<'r> SnippetReader<'r> {
         if let Some(width) = context.out.line_width() {
             finder = finder.with_length(width.saturating_sub(INDENT.len() + 2));
         }
-        SnippetReader { finder, reader, roots }
+        SnippetReader { finder, reader, opener: MessageOpener::new(roots) }
     }
 
     /// Returns the snippet of a message. A file that cannot be read is named, and has none.
     pub(super) fn read(&self, context: &CommandContext, one: &ListedMessage) -> Option<Snippet> {
         let find = || -> Result<Snippet, CommandFailure> {
-            let file = open_message_row(self.roots, self.reader, one.message.row)?;
+            let file = self.opener.open(self.reader, one.message.row)?;
             Ok(self.finder.find(&file.parse()?))
         };
         find().map_err(|failure| failure.print_as_warning(context.quiet)).ok()

@@ -11,6 +11,7 @@ use crate::mail_store::{
 use crate::output::sanitize_line;
 use larder_edit::labels::find_labels_to_purge;
 use larder_store::{Handle, HandlePrefix, Operation, PurgeReport, Reader};
+use larder_sync::RenamedFileFinder;
 use std::path::PathBuf;
 
 /// The messages to erase.
@@ -108,7 +109,8 @@ impl PurgedMessages {
         let handles: Vec<Handle> = messages.into_iter().map(|(handle, _)| handle).collect();
         let mut operation = Operation::new("purge", "", now_milliseconds());
         add_report(purged, store.purge(&mut operation, &handles)?);
-        Ok(files.into_iter().filter(|file| larder_sync::has_message_file(file)).collect())
+        let mut renamed = RenamedFileFinder::default();
+        Ok(files.iter().filter_map(|file| renamed.find(file)).collect())
     }
 }
 

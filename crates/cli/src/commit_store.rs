@@ -7,6 +7,7 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::git_program::start_git;
 use crate::item_ids::has_item;
 use crate::output::sanitize_line;
+use crate::source_names::follow_source_names;
 use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch};
 use larder_store::{DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::git_repository::GitRepository;
@@ -18,7 +19,8 @@ pub(crate) fn commit_directory(context: &CommandContext) -> DataDirectory {
     DataDirectory::new(&context.dir).with_store_file(StoreFile::Commits)
 }
 
-/// Opens the index of commits for reading; `None`: there is none, or its creation was interrupted.
+/// Opens the index of commits for reading, with the names that the repositories have now; `None`:
+/// there is none, or its creation was interrupted.
 pub(crate) fn open_commit_reader(
     context: &CommandContext,
 ) -> Result<Option<Reader>, CommandFailure> {
@@ -30,10 +32,13 @@ pub(crate) fn open_commit_reader(
     if !directory.has_store() {
         return Ok(None);
     }
-    match Reader::open_with_zones(directory, Arc::clone(&context.settings.user_locale.zones)) {
-        Err(Error::NoStore { .. }) => Ok(None),
-        reader => Ok(Some(reader?)),
-    }
+    let reader =
+        match Reader::open_with_zones(directory, Arc::clone(&context.settings.user_locale.zones)) {
+            Err(Error::NoStore { .. }) => return Ok(None),
+            reader => reader?,
+        };
+    follow_source_names(context, SourceType::Repository, &commit_stores(context), &reader)?;
+    Ok(Some(reader))
 }
 
 /// Opens the index of commits for searches.

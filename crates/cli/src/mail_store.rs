@@ -8,11 +8,12 @@ use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
+use crate::source_names::follow_source_names;
 use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
 use larder_store::{DataDirectory, Error, HandlePrefix, PendingWork, Reader, Store, StoreFile};
-use larder_sync::{RegisteredSource, RenamedFileFinder, SourceStores};
+use larder_sync::{RegisteredSource, RenamedFileFinder, SourceStores, SourceType};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,8 +44,9 @@ pub(crate) fn open_mail_reader(context: &CommandContext) -> Result<Option<Reader
     Ok(Some(reader))
 }
 
-/// Opens the index of mail for searches, with the labels that the messages have now; `None`: there
-/// is none. If the index cannot be written, a warning says that its labels are out of date.
+/// Opens the index of mail for searches, with the labels that the messages have now, and the names
+/// that the sources have now; `None`: there is none. If the index cannot be written, a warning
+/// says that its labels are out of date.
 pub(crate) fn open_labelled_mail(
     context: &CommandContext,
 ) -> Result<Option<Reader>, CommandFailure> {
@@ -61,6 +63,7 @@ pub(crate) fn open_labelled_mail(
         let reason = failure.message();
         context.print_warning(format!("the labels of messages are out of date: {reason}"));
     }
+    follow_source_names(context, SourceType::Mail, &mail_stores(context), &reader)?;
     Ok(Some(reader))
 }
 
@@ -120,7 +123,7 @@ pub(crate) fn count_messages(
     context: &CommandContext,
     collection: &str,
 ) -> Result<u64, CommandFailure> {
-    let Some(reader) = open_mail_reader(context)? else { return Ok(0) };
+    let Some(reader) = open_labelled_mail(context)? else { return Ok(0) };
     Ok(reader.collections().find(collection)?.map_or(0, |found| found.item_count))
 }
 

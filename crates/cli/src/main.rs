@@ -30,6 +30,7 @@
 //! | `time_display` | times and recurrence rules as text |
 //! | `screen` | lines redrawn in place on a terminal |
 //! | `terminal_echo` | the echo of keys, switched off beside such lines |
+//! | `source_names` | the names of sources in the indexes |
 //! | `program_output` | the output of another mail program |
 //! | `git_program` | git, as repositories are read through it |
 //! | `progress` | progress bars |
@@ -58,6 +59,7 @@ mod program_output;
 mod progress;
 mod query_log_file;
 mod screen;
+mod source_names;
 mod suggestion;
 mod table;
 mod terminal_echo;

@@ -20,6 +20,7 @@
 //! | `commits` | commits of git repositories |
 //! | `store_checks` | `check` of all stores, and searches beside a damaged one |
 //! | `mail_lists` | lists of messages and threads |
+//! | `mail_sources` | sources of mail and commits |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
 //! | `source_tree` | no test: the sources as syntax trees |
 //! | `naming`, `module_graph`, `kind_places` | names, the form of comments, cycles and tables of modules, the places of a kind |
@@ -62,6 +63,7 @@ mod mail_against_mu;
 mod mail_against_notmuch;
 mod mail_lists;
 mod mail_queries;
+mod mail_sources;
 mod mail_watch;
 mod maintenance;
 mod measure_browse;

@@ -56,6 +56,12 @@ impl SavedSearches {
         users.filter(move |user| *user != name)
     }
 
+    /// Returns the names of the saved searches that may name a collection: those with `in:NAME`.
+    pub fn users_of_collection(&self, collection: &str) -> impl Iterator<Item = &str> {
+        let users = self.by_name.values().filter(move |search| names(&search.query, collection));
+        users.map(|search| search.name.as_str())
+    }
+
     /// Adds a saved search, or replaces the one of its name.
     pub fn insert(&mut self, search: SavedSearch) {
         self.by_name.insert(search.name.clone(), search);
@@ -145,9 +151,52 @@ pub(crate) fn error_in_search(
     SyntaxError { message, hint: error.hint, ..SyntaxError::new(line, at, "") }
 }
 
+/// The fields of search lines whose value is the name of a collection.
+const COLLECTION_FIELDS: &[&str] = &["in", "repository", "repo"];
+
+/// Returns whether a line may restrict a search to a collection, whose name may be quoted.
+fn names(line: &str, collection: &str) -> bool {
+    line.match_indices(':').any(|(colon, _)| {
+        let (before, after) = (&line[..colon], &line[colon + 1..]);
+        let field = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let quote = after.chars().next().filter(|c| *c == '"');
+        let value = after.trim_start_matches('"').strip_prefix(collection);
+        let is_end = |rest: &str| match (quote, rest.chars().next()) {
+            (Some(quote), next) => next == Some(quote),
+            (None, next) => next.is_none_or(|c| c.is_whitespace() || "(){}\"".contains(c)),
+        };
+        COLLECTION_FIELDS.iter().any(|known| known.eq_ignore_ascii_case(field))
+            && value.is_some_and(is_end)
+    })
+}
+
 /// Returns the names in a line that may be those of saved searches; some may be quoted.
 fn references(line: &str) -> impl Iterator<Item = &str> {
     let is_end = |c: char| c.is_whitespace() || "(){}".contains(c);
     let words = line.split(is_end).map(|word| word.trim_start_matches('-'));
     words.filter_map(parse_search_reference)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_a_collection_are_found() {
+        for (line, is_user) in [
+            ("in:post", true),
+            ("walrus and (IN:post)", true),
+            ("-in:post walrus", true),
+            ("in:\"post\" x", true),
+            ("repo:post", true),
+            ("in:poster", false),
+            ("in:\"post office\"", false),
+            ("post", false),
+            ("subject:post", false),
+            ("begin:post", false),
+        ] {
+            assert_eq!(names(line, "post"), is_user, "{line}");
+        }
+        assert!(names("in:\"post office\"", "post office"));
+    }
 }

@@ -25,7 +25,19 @@ impl Store {
     /// # Errors
     /// The lock file or the mark of unsynced writes cannot be used.
     pub fn lock_mail_sync(&self) -> Result<MailSyncLock> {
-        let lock = MailSyncLock { _work: self.lock_files.acquire_work_lock()? };
+        self.begin_mail_sync(MailSyncLock { _work: self.lock_files.acquire_work_lock()? })
+    }
+
+    /// Takes the lock of a synchronisation; `None`: another process has it.
+    ///
+    /// # Errors
+    /// As [`Store::lock_mail_sync`].
+    pub fn try_lock_mail_sync(&self) -> Result<Option<MailSyncLock>> {
+        let work = self.lock_files.try_work_lock()?;
+        work.map(|work| self.begin_mail_sync(MailSyncLock { _work: work })).transpose()
+    }
+
+    fn begin_mail_sync(&self, lock: MailSyncLock) -> Result<MailSyncLock> {
         // It has words of messages, which may have been purged since.
         self.directory.delete_unfinished_replacement()?;
         // A killed process left it.

@@ -4,9 +4,9 @@
 //! A source is a collection of messages or commits in `data.db` whose properties name the path; so
 //! it has checksums, a history, and can be undone like any other change. The messages themselves
 //! are in `index.db`, the commits in `commits.db`, under a collection with the same key, so that
-//! their handles stay when the source is renamed, and come back when the index is made again. The
-//! registrations are read under the lock of a synchronisation, so that none writes what another one
-//! removes.
+//! their handles stay when the source is renamed, and come back when the index is made again. Names
+//! of the index follow those of the sources before the next search. The registrations
+//! are read under the lock of a synchronisation, so that none writes what another one removes.
 
 use crate::error::Error;
 use crate::maildir::MailSourceFormat;
@@ -247,10 +247,7 @@ pub fn match_indexed_sources(
             }
             // Names may be exchanged: each goes through one that no collection has.
             Some(source) if source.name != collection.name => {
-                let handle_key = source.handle_key.clone();
-                let hex: String = handle_key.iter().map(|byte| format!("{byte:02x}")).collect();
-                let name = format!("{hex} renamed");
-                changes.push(BatchChange::AdoptCollection { name, kind, handle_key });
+                changes.push(take_name(kind, &source.handle_key));
             }
             Some(_) => {}
         }
@@ -269,6 +266,65 @@ pub fn match_indexed_sources(
     }
     forgotten.retain(|one| one.files > 0);
     Ok(forgotten)
+}
+
+/// Takes the name of a collection, so that another one can have it.
+fn take_name(kind: Kind, handle_key: &[u8]) -> BatchChange {
+    let hex: String = handle_key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (name, handle_key) = (format!("{hex} renamed"), handle_key.to_vec());
+    BatchChange::AdoptCollection { name, kind, handle_key }
+}
+
+/// Returns the sources whose collections in the index have other names, because they were renamed
+/// since the last synchronisation.
+///
+/// # Errors
+/// The index cannot be read.
+pub fn find_renamed_sources<'s>(
+    index: &Reader,
+    source_type: SourceType,
+    sources: &'s [RegisteredSource],
+) -> Result<Vec<&'s RegisteredSource>, Error> {
+    let indexed = list_indexed(index, source_type)?;
+    let is_renamed = |source: &&RegisteredSource| {
+        indexed.iter().any(|one| one.handle_key == source.handle_key && one.name != source.name)
+    };
+    Ok(sources.iter().filter(is_renamed).collect())
+}
+
+/// Gives the collections of the index the names of their sources. Returns whether they have them: a
+/// running synchronisation, which writes under the names of its beginning, keeps them.
+///
+/// # Errors
+/// The index cannot be written.
+pub fn follow_source_names(
+    index: &mut Store,
+    source_type: SourceType,
+    sources: &[RegisteredSource],
+    at: i64,
+) -> Result<bool, Error> {
+    let Some(lock) = index.try_lock_mail_sync()? else { return Ok(false) };
+    let (kind, reader) = (source_type.kind(), index.open_reader()?);
+    let renamed = find_renamed_sources(&reader, source_type, sources)?;
+    let mut changes = Vec::new();
+    // Names may be exchanged, and a source that was removed may still have one.
+    for collection in list_indexed(&reader, source_type)? {
+        let has_taken_name = |source: &&RegisteredSource| {
+            source.handle_key == collection.handle_key || source.name == collection.name
+        };
+        if renamed.iter().any(has_taken_name) {
+            changes.push(take_name(kind, &collection.handle_key));
+        }
+    }
+    for source in renamed {
+        let (name, handle_key) = (source.name.clone(), source.handle_key.clone());
+        changes.push(BatchChange::AdoptCollection { name, kind, handle_key });
+    }
+    if !changes.is_empty() {
+        index.apply(&mut Operation::new("sync", "sources", at), changes)?;
+    }
+    index.end_mail_sync(lock)?;
+    Ok(true)
 }
 
 /// Registers the mail at an absolute path under a name. A source of that name gets the new path.

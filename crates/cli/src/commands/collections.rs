@@ -1,14 +1,17 @@
 //! `larder collections`.
 
 use crate::args::OutputFormat;
+use crate::commit_store::open_commit_reader;
 use crate::context::CommandContext;
-use crate::failure::{CommandFailure, CommandStatus};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::display_name;
 use crate::machine_time::now_milliseconds;
+use crate::mail_store::open_labelled_mail;
 use crate::output::{STRONG_STYLE, format_count, print_message, sanitize_line};
 use crate::table::shorten_to_width;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_format::kind::SourceLocation;
+use larder_query::SavedSearches;
 use larder_store::{
     BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Kind, Operation,
     OperationId, Reader, Store,
@@ -54,6 +57,9 @@ enum CollectionsCommand {
         index: Vec<String>,
     },
     /// Rename a collection
+    ///
+    /// Messages and commits of a source are found by the new name at once. Saved searches that have
+    /// the former name, as in:NAME, are named.
     Rename {
         /// The current name
         from: String,
@@ -61,6 +67,8 @@ enum CollectionsCommand {
         to: String,
     },
     /// Remove a collection and its items (`larder undo` restores them)
+    ///
+    /// A source is removed by `larder sources remove`.
     Remove {
         /// The collection
         name: String,
@@ -86,19 +94,7 @@ impl CollectionsArgs {
                 let line = format!("{} created", sanitize_line(&name));
                 print_done(context, &json!({ "name": name, "operation": id }), &line)
             }
-            CollectionsCommand::Rename { from, to } => {
-                let change = BatchChange::RenameCollection(from.clone(), to.clone());
-                let detail = format!("{from} to {to}");
-                let id =
-                    apply_changes(&mut context.open_store()?, "rename", &detail, vec![change])?;
-                let id = id.map(OperationId::to_number);
-                let line = format!("{} is now {}", sanitize_line(&from), sanitize_line(&to));
-                print_done(
-                    context,
-                    &json!({ "name": to, "previous_name": from, "operation": id }),
-                    &line,
-                )
-            }
+            CollectionsCommand::Rename { from, to } => rename_collection(context, &from, &to),
             CollectionsCommand::Index { name, index } => {
                 let collection = find_collection(context, &name)?;
                 match parse_index(&index, collection.collection_type)? {
@@ -117,7 +113,7 @@ fn parse_index(
     collection_type: CollectionType,
 ) -> Result<Option<IndexConfig>, CommandFailure> {
     if index.iter().any(|words| words.trim().is_empty()) {
-        return Err(CommandFailure::new(crate::failure::FailureKind::Usage, "--index is empty")
+        return Err(CommandFailure::new(FailureKind::Usage, "--index is empty")
             .with_hint("use --index none for no indexes, or --index default"));
     }
     if index.is_empty() {
@@ -285,10 +281,40 @@ fn set_index(
     print_done(context, &json!({ "name": name, "index": index, "operation": id }), &line)
 }
 
+fn rename_collection(
+    context: &mut CommandContext,
+    from: &str,
+    to: &str,
+) -> Result<CommandStatus, CommandFailure> {
+    let change = BatchChange::RenameCollection(from.to_string(), to.to_string());
+    let detail = format!("{from} to {to}");
+    let id = apply_changes(&mut context.open_store()?, "rename", &detail, vec![change])?;
+    let searches = SavedSearches::read(&context.open_reader()?)?;
+    let users: Vec<String> =
+        searches.users_of_collection(from).map(|name| format!("@{name}")).collect();
+    if !users.is_empty() {
+        let (users, from) = (users.join(", "), sanitize_line(from));
+        context.print_warning(format!("saved searches that name {from}: {users}"));
+        print_message("hint", "to define one anew: larder searches add NAME QUERY");
+    }
+    // The indexes of mail and commits have the name, too.
+    CommandFailure::after_commit(open_labelled_mail(context).and(open_commit_reader(context)))?;
+    let line = format!("{} is now {}", sanitize_line(from), sanitize_line(to));
+    let id = id.map(OperationId::to_number);
+    print_done(context, &json!({ "name": to, "previous_name": from, "operation": id }), &line)
+}
+
 fn remove_collection(
     context: &mut CommandContext,
     name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
+    let collection = find_collection(context, name)?;
+    if collection.collection_type.main_kind().source_location() == SourceLocation::Locator {
+        let noun = collection.collection_type.item_noun();
+        let message = format!("{} is a source of {noun}s", sanitize_line(name));
+        return Err(CommandFailure::new(FailureKind::Usage, message)
+            .with_hint(format!("larder sources remove {}", sanitize_line(name))));
+    }
     let listed = larder_edit::list_collection(&context.open_reader()?, name)?;
     let mut store = context.open_store()?;
     let mut operation = Operation::new("remove", format!("collection {name}"), now_milliseconds());

@@ -1,0 +1,193 @@
+//! Sources of mail and commits on the command line: names, and hints about other commands.
+
+use crate::commits::home_with_repository;
+use crate::mail_lists::home_with_mail;
+use insta::assert_snapshot;
+
+/// The name of a source is in the index, too, and follows at once: also after an undo.
+#[test]
+fn messages_are_found_by_the_new_name_of_their_source() {
+    let home = home_with_mail();
+    home.ok(&["searches", "add", "sea", "in:post", "list:sea"]);
+    home.ok(&["searches", "add", "audits", "audit"]);
+    let count = |name: &str| {
+        let run = home.run(&["find", "--kind", "message", "--count", &format!("in:{name}")]);
+        if run.code == 2 { "unknown".to_string() } else { run.stdout().trim().to_string() }
+    };
+    assert_eq!((count("post"), count("mail")), ("4".into(), "unknown".into()));
+    assert_snapshot!(home.run(&["collections", "rename", "post", "mail"]).masked_output(), @"
+    post is now mail
+    ! warning: saved searches that name post: @sea
+    ! hint: to define one anew: larder searches add NAME QUERY
+    ");
+    assert_eq!((count("post"), count("mail")), ("unknown".into(), "4".into()));
+    assert_eq!(home.json(&["find", "msgid:a1"])[0]["collection"], "mail");
+    assert!(home.ok(&["collections"]).contains("4 messages"));
+    assert!(home.ok(&["sync"]).starts_with("mail: nothing changed"));
+    home.ok(&["undo"]);
+    assert_eq!((count("post"), count("mail")), ("4".into(), "unknown".into()));
+    // Names may be exchanged.
+    std::fs::create_dir_all(home.work("other/cur")).unwrap();
+    std::fs::copy(home.work("mail/INBOX/cur/4.host:2,S"), home.work("other/cur/9.host")).unwrap();
+    home.ok(&["sources", "add", "other", "--into", "other"]);
+    home.ok(&["sync"]);
+    for (from, to) in [("post", "x"), ("other", "post"), ("x", "other")] {
+        home.code(&["collections", "rename", from, to], 0);
+    }
+    assert_eq!((count("post"), count("other")), ("1".into(), "4".into()));
+    home.ok(&["check"]);
+}
+
+#[test]
+fn commits_are_found_by_the_new_name_of_their_repository() {
+    let home = home_with_repository();
+    home.ok(&["collections", "rename", "project", "work"]);
+    assert_eq!(home.ok(&["find", "--kind", "commit", "--count", "in:work"]).trim(), "2");
+    assert!(home.ok(&["sources"]).starts_with("work  2 commits"));
+}
+
+#[test]
+fn a_source_is_not_removed_as_a_collection() {
+    let home = home_with_mail();
+    assert_snapshot!(home.run(&["collections", "remove", "post"]).masked_output(), @"
+    ! error: post is a source of messages
+    ! hint: larder sources remove post
+    exit 2
+    ");
+}
+
+#[test]
+fn an_unknown_message_is_no_file() {
+    let home = home_with_mail();
+    for operand in ["nobody@x.example", "zzzzzzzz"] {
+        let run = home.code(&["save", operand], 1);
+        assert!(run.stderr().contains("no message has the ID"), "{}", run.stderr());
+    }
+    for operand in ["./missing", "mail/missing.eml"] {
+        let run = home.run(&["save", operand]);
+        assert!(run.stderr().contains("no such file"), "{}", run.stderr());
+    }
+}
+
+/// Every group has a heading, also the first.
+#[test]
+fn messages_and_commits_have_headings() {
+    let home = home_with_repository();
+    home.write(
+        "Mail/cur/1:2,S", "Message-ID: <w@x>\nFrom: a@x\nDate: 03 Jan 2020 10:00:00 +0000\nSubject: walrus\n\nText.\n");
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    assert_snapshot!(home.run(&["find", "walrus"]).masked_output(), @"
+    Messages
+    fyasjyg8  2020-01-03 10:00  a@x  walrus
+
+    Commits
+    c014781  2020-01-02 10:00  Anna Berg  Describe the walrus
+    21bfb1c  2020-01-01 10:00  Anna Berg  Begin
+    ");
+}
+
+#[test]
+fn long_addresses_keep_the_columns_in_a_pipe() {
+    let home = home_with_mail();
+    let from = "somebody.with.a.long.name@mail.walrus-audits.example";
+    let date = "02 Feb 2020 10:00:00 +0000";
+    let text = format!("Message-ID: <w@x>\nFrom: {from}\nDate: {date}\nSubject: Walrus audit\n\n");
+    home.write("mail/INBOX/cur/6.host:2,S", text);
+    home.ok(&["sync"]);
+    assert_snapshot!(home.run(&["find", "subject:audit"]).masked_output(), @"
+    316wd8hh  2020-02-02 10:00  somebody.with.a.long.name@mail.…     Walrus audit
+    2fcxswsc  2020-01-02 10:00  Bruno                             u  Re: Walrus audit
+    4ffqdjt5  2020-01-01 10:00  Anna Berg                            Walrus audit
+    ");
+    assert_snapshot!(home.run(&["find", "subject:audit", "--summary"]).masked_output(), @"
+    0000000000000006  2020-02-02 10:00  [1/1]  somebody.with.a.long.name@mail.walrus-audits.ex…     Walrus audit
+    0000000000000001  2020-01-02 10:00  [2/2]  Anna Berg, Bruno                                  u  Walrus audit
+    ");
+}
+
+#[test]
+fn words_of_mu_and_notmuch_have_a_hint() {
+    let home = home_with_mail();
+    let hint = |args: &[&str]| {
+        let error = home.code(args, 2).stderr();
+        let line = error.lines().find(|line| line.contains("hint")).unwrap_or_default();
+        line.trim_start_matches("hint: ").to_string()
+    };
+    for (typed, hinted) in [
+        ("index", "sync"),
+        ("new", "sync, or add for a contact or an event"),
+        ("reindex", "sync --full"),
+        ("init", "sources add MAILDIR"),
+        ("setup", "sources add MAILDIR"),
+        ("info", "collections"),
+        ("tag", "edit ID --label +LABEL"),
+        ("view", "show"),
+        ("extract", "save"),
+        ("cfind", "find --correspondents"),
+        ("address", "find --correspondents"),
+        ("count", "find --count"),
+        ("dump", "labels export"),
+    ] {
+        assert_eq!(hint(&[typed, "walrus"]), format!("did you mean {hinted}?"), "{typed}");
+    }
+    for (typed, hinted) in
+        [("--maxnum=3", "--limit"), ("--reverse", "--sort"), ("--sortfield=date", "--sort")]
+    {
+        assert_eq!(hint(&["find", "walrus", typed]), format!("did you mean {hinted}?"), "{typed}");
+    }
+    let fields = ["find", "msgid:b1", "--kind", "message", "--fields", "d f s"];
+    assert!(home.ok(&fields).contains("dora@x.example\tSeal news"));
+    let run = home.code(&["find", "walrus", "--fields", "d f s"], 2);
+    assert!(run.stderr().contains("messages have it: --kind message"), "{}", run.stderr());
+}
+
+#[test]
+fn files_of_messages_are_counted() {
+    let home = home_with_mail();
+    let count = |args: &[&str]| home.ok(&[&["find", "msgid:c1", "--count"], args].concat());
+    assert_eq!((count(&["--kind", "message"]).trim(), count(&["--files"]).trim()), ("1", "2"));
+    assert_eq!(home.ok(&["find", "msgid:c1", "--files"]).lines().count(), 2);
+}
+
+/// Each file is named once, and a long list ends with the number of the others.
+#[test]
+fn a_full_synchronisation_names_each_damaged_file_once() {
+    let home = home_with_mail();
+    let damaged = "Content-Type: multipart/mixed; boundary=b\n\n--b\n\
+                   Content-Transfer-Encoding: base64\n\n!!!\n--b\n\
+                   Content-Transfer-Encoding: base64\n\n???\n";
+    for number in 10..35 {
+        let text = format!("Message-ID: <d{number}>\nMIME-Version: 1.0\n{damaged}");
+        home.write(&format!("mail/INBOX/cur/{number}.host:2,S"), text);
+    }
+    for args in [&["sync"][..], &["sync", "--full"]] {
+        let run = home.code(args, 0);
+        let error = run.stderr();
+        let warnings: Vec<&str> = error.lines().filter(|line| line.contains(".host:2,S")).collect();
+        let files: std::collections::BTreeSet<&str> =
+            warnings.iter().filter_map(|line| line.split(".host").next()).collect();
+        assert_eq!(warnings.len(), files.len(), "{error}");
+        assert!(warnings.len() <= 20, "{error}");
+        assert!(warnings.is_empty() || error.contains("further files with damage"), "{error}");
+    }
+}
+
+/// Names of files are bytes, and what is no message does not hide the others.
+#[test]
+fn what_is_no_message_is_named_and_the_rest_is_found() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let home = home_with_mail();
+    let folder = home.work("mail/INBOX/cur");
+    let name = OsStr::from_bytes(b"7.h\xf6st:2,S");
+    std::fs::write(folder.join(name), "Message-ID: <l1>\nSubject: latin\n\nText.\n").unwrap();
+    assert!(home.program("mkfifo").arg(folder.join("8.pipe")).status().unwrap().success());
+    let run = home.code(&["sync"], 3);
+    assert!(run.stderr().contains("8.pipe: not a file"), "{}", run.stderr());
+    assert!(home.ok(&["show", "l1"]).starts_with("latin\n"));
+    let paths = home.run(&["find", "msgid:l1", "--files", "-0"]).out;
+    assert_eq!(paths, [folder.join(name).as_os_str().as_bytes(), b"\0"].concat());
+    home.ok(&["find", "msgid:l1", "--links", "links"]);
+    assert_eq!(home.ok(&["find", "walrus", "--count", "--kind", "message"]).trim(), "3");
+}

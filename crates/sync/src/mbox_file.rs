@@ -81,6 +81,14 @@ impl MboxFile {
         Ok(first == SEPARATOR)
     }
 
+    /// Returns whether the file was changed since it was opened.
+    pub(crate) fn has_changed(&self) -> io::Result<bool> {
+        let state = |metadata: &Metadata| {
+            (encode_identity(metadata), metadata.ctime(), metadata.ctime_nsec())
+        };
+        Ok(state(&self.file.metadata()?) != state(&self.metadata))
+    }
+
     /// Returns whether the file is as it was when it had this state.
     pub(crate) fn is_known(&self, state: &[u8]) -> bool {
         let identity = encode_identity(&self.metadata);

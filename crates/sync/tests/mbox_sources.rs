@@ -15,6 +15,8 @@ use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 /// Files of mail with an index of them.
@@ -450,4 +452,46 @@ proptest! {
             }
         }
     }
+}
+
+/// A mail program that writes an mbox file anew in its place has it incomplete for a while.
+#[test]
+fn messages_stay_while_an_mbox_file_is_rewritten() {
+    let mut mail = MailFiles::new("old.mbox");
+    // The last message is so long that the file is changed while it is read.
+    let long = mbox_message("long", "", &"walrus ".repeat(300_000));
+    let complete = numbered_messages(0..3) + &long + &numbered_messages(3..6);
+    let root = mail.root.clone();
+    let part = numbered_messages(0..2) + &long;
+    for _ in 0..20 {
+        mail.write("old.mbox", &complete);
+        mail.sync(&small_batches(64));
+        fs::write(&root, &part).unwrap();
+        let is_done = AtomicBool::new(false);
+        let begin = Barrier::new(2);
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let file = fs::File::options().write(true).open(&root).unwrap();
+                let mut time = std::time::SystemTime::now();
+                begin.wait();
+                while !is_done.load(Ordering::Relaxed) {
+                    time += std::time::Duration::from_millis(1);
+                    file.set_modified(time).unwrap();
+                }
+            });
+            begin.wait();
+            let report = mail.sync(&small_batches(64));
+            is_done.store(true, Ordering::Relaxed);
+            report
+        });
+        let [problem] = report.problems.as_slice() else { continue };
+        assert!(problem.reason.starts_with("another program is writing"), "{problem:?}");
+        assert_eq!((problem.is_left_out, report.removed_files), (true, 0));
+        assert_eq!(mail.find("common").len(), 6);
+        mail.write("old.mbox", &complete);
+        assert_eq!(mail.counts(&small_batches(64)), [0, 0, 0, 0]);
+        mail.assert_same_as_fresh();
+        return;
+    }
+    panic!("the file was never changed while it was read");
 }

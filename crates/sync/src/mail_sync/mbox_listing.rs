@@ -15,7 +15,8 @@ use std::path::Path;
 
 impl MailSync<'_> {
     /// Lists the messages of an mbox file, or those that were added to it; `None`: it did not
-    /// change. One that cannot be read keeps the messages that are known of it.
+    /// change. One that cannot be read, or is being rewritten, keeps the messages that are known of
+    /// it.
     pub(super) fn list_mbox(
         &mut self,
         directory: &MaildirDirectory,
@@ -59,8 +60,14 @@ impl MailSync<'_> {
                     Some(known) => self.store.open_reader()?.mail()?.files_in(known.id)?,
                     None => Vec::new(),
                 };
-                match file.list_changed(former.iter().map(|record| record.name.as_slice())) {
-                    Ok(changed) => {
+                let changed = file.list_changed(former.iter().map(|record| record.name.as_slice()));
+                // What is missing in a file that is being rewritten may only not be there yet. One
+                // that grows has all that was there.
+                let has_former = found.is_addition || known.is_none();
+                let is_rewritten = if has_former { Ok(false) } else { file.has_changed() };
+                match changed.and_then(|changed| Ok((changed, is_rewritten?))) {
+                    Ok((_, true)) => self.report_rewritten(&directory.path),
+                    Ok((changed, false)) => {
                         listing.is_addition = found.is_addition && changed.is_none();
                         listing.mbox_changed = Some(found.changed);
                         let mut files = changed.unwrap_or_default();
@@ -101,6 +108,13 @@ impl MailSync<'_> {
             let path = directory.path.join(OsStr::from_bytes(name));
             self.report.problems.push(SyncProblem { path, reason, is_left_out: true });
         }
+    }
+
+    fn report_rewritten(&mut self, path: &Path) {
+        let reason = "another program is writing the file: its messages stay as they are known \
+                      until the next larder sync";
+        let (path, reason) = (path.to_path_buf(), reason.to_string());
+        self.report.problems.push(SyncProblem { path, reason, is_left_out: true });
     }
 
     fn report_unreadable(&mut self, path: &Path, error: &io::Error) {

@@ -338,7 +338,15 @@ impl<'r> MessageOpener<'r> {
         }
         let mut first_failure = None;
         for path in present.iter().chain(&absent) {
-            match MessageFile::open(path) {
+            // A pipe may have taken the place of the file, and reading it would wait.
+            let opened = match path.exists() && !path.is_file() {
+                true => {
+                    let error = std::io::Error::other("not a file");
+                    Err(CommandFailure::from_file_error(path, &error))
+                }
+                false => MessageFile::open(path),
+            };
+            match opened {
                 Ok(file) => return Ok(MessageFile { labels, ..file }),
                 Err(failure) => first_failure = first_failure.or(Some(failure)),
             }

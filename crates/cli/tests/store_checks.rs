@@ -3,6 +3,7 @@
 use crate::commits::home_with_repository;
 use crate::test_home::{ANNA, Home, left_out};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Command;
 
 /// The stores of a data directory.
@@ -334,4 +335,47 @@ fn interrupted_replacements_are_finished() {
             home.ok(&["check"]);
         }
     }
+}
+
+/// A pipe in the place of a file is not waited for.
+#[test]
+fn a_pipe_in_the_place_of_a_message_is_named() {
+    let home = home_with_three_stores();
+    let path = home.work("Mail/cur/1:2,S");
+    fs::remove_file(&path).unwrap();
+    assert!(home.program("mkfifo").arg(&path).status().unwrap().success());
+    for args in [&["check", "--full"][..], &["show", "m1@example.org"], &["sync", "--full"]] {
+        let run = home.run(args);
+        let error = run.stderr();
+        assert!(
+            error.contains("1:2,S: ") && error.contains("not a file"),
+            "{args:?}: {}",
+            run.masked_output()
+        );
+    }
+}
+
+/// Control-C ends the comparison between two files.
+#[test]
+fn a_check_of_files_can_be_interrupted() {
+    let home = Home::new();
+    let words: String = (0..4000).map(|number| format!("word{number} ")).collect();
+    for number in 0..60 {
+        let text = format!("Message-ID: <m{number}@x>\nSubject: walrus\n\n{words}\n");
+        home.write(&format!("Mail/cur/{number}:2,S"), text);
+    }
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    let mut child = home.spawn(&mut home.command(&["check", "--full"]));
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // The tables are checked, and the files come next.
+    assert!(lines.any(|line| line.unwrap().starts_with("index.db")));
+    let id = child.id().to_string();
+    assert!(home.program("kill").args(["-INT", &id]).status().unwrap().success());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let mut error = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?} {error}");
+    assert!(error.contains("interrupted: "), "{error}");
+    assert!(error.contains("of 60 messages were compared"), "{error}");
 }

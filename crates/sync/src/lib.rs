@@ -27,6 +27,7 @@
 //! | `mbox_file` | the messages of an mbox file |
 //! | `mail_rules` | saved searches that label new mail |
 //! | `mail_sync` | bringing the index of a maildir up to date |
+//! | `regular_file` | opening files that must be regular ones |
 //! | `renamed_files` | files that were renamed since the last synchronisation |
 //! | `sources` | the registered sources |
 //! | `sync_round` | one synchronisation of all sources |
@@ -48,6 +49,7 @@ mod mail_sync;
 mod mail_watch;
 pub mod maildir;
 mod mbox_file;
+mod regular_file;
 mod renamed_files;
 mod sources;
 mod sync_round;

@@ -9,6 +9,7 @@
 //!
 //! Separate from `maildir`, which finds files and reads none.
 
+use crate::regular_file::open_regular_file;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::mbox::{
     MboxMessage, MboxScanner, MboxSection, SEPARATOR, find_header_end, hash_message,
@@ -69,15 +70,14 @@ pub(crate) struct MboxListing {
 impl MboxFile {
     /// Opens a file.
     pub(crate) fn open(path: &Path) -> io::Result<MboxFile> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
+        let (file, metadata) = open_regular_file(path)?;
         Ok(MboxFile { file, metadata })
     }
 
     /// Returns whether a file begins as an mbox file does.
     pub(crate) fn has_form(path: &Path) -> io::Result<bool> {
         let mut first = Vec::new();
-        File::open(path)?.take(SEPARATOR.len() as u64).read_to_end(&mut first)?;
+        open_regular_file(path)?.0.take(SEPARATOR.len() as u64).read_to_end(&mut first)?;
         Ok(first == SEPARATOR)
     }
 
@@ -279,7 +279,7 @@ pub fn is_mbox_message(path: &Path) -> bool {
 
 /// Returns whether there is a message at a path, without reading it.
 pub(crate) fn has_message_file(path: &Path) -> bool {
-    path.exists() || is_mbox_message(path)
+    path.is_file() || is_mbox_message(path)
 }
 
 fn find_section(path: &Path) -> Option<MboxSection> {

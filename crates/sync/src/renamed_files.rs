@@ -41,11 +41,11 @@ impl RenamedFileFinder {
         let folder = directory.parent()?;
         let base = MaildirName::parse(path.file_name()?.as_bytes()).base;
         let listing = self.folders.entry(folder.to_path_buf()).or_default();
-        let known = listing.paths.get(base).filter(|path| path.exists());
+        let known = listing.paths.get(base).filter(|path| path.is_file());
         if known.is_none() && listing.listings < MAX_FOLDER_LISTINGS {
             listing.list(folder);
         }
-        listing.paths.get(base).filter(|path| path.exists()).cloned()
+        listing.paths.get(base).filter(|path| path.is_file()).cloned()
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
             ("cur/4.host:2,", None),
             ("other/5:2,", None),
             ("cur/6.host:2,", None),
-            ("cur", Some("cur")),
+            ("cur", None),
         ] {
             assert_eq!(finder.find(&path(known)), present.map(path), "{known}");
         }

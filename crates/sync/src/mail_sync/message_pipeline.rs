@@ -12,11 +12,12 @@ use super::{MailSyncOptions, SyncProblem};
 use crate::attachment_conversion::ConversionRun;
 use crate::error::Error;
 use crate::mbox_file::read_indexed_section;
+use crate::regular_file::open_regular_file;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::message::MessageProblem;
 use larder_store::{MailBatchBuilder, MailChange, MailFile, MailFileState, Reader, WordBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -418,7 +419,7 @@ pub(super) fn read_message(
 ) -> io::Result<(MailFileState, i64)> {
     bytes.clear();
     bytes.shrink_to(MAX_KEPT_BUFFER_BYTES);
-    let file = match File::open(path) {
+    let (file, metadata) = match open_regular_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             let section = read_indexed_section(path, limit);
             let (read, metadata) = section.unwrap_or(Err(error))?;
@@ -427,12 +428,8 @@ pub(super) fn read_message(
             let state = MailFileState { size: bytes.len() as u64, modified: 0, changed };
             return Ok((state, metadata.mtime().max(0)));
         }
-        file => file?,
+        opened => opened?,
     };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("not a file"));
-    }
     if metadata.len() > limit {
         return Err(io::Error::other(format!("larger than {} MiB", limit >> 20)));
     }

@@ -6,7 +6,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::mail_store::{list_sources, mail_directory, open_mail_reader};
-use crate::output::{format_count, print_message, sanitize_line};
+use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::progress::count_progress;
 use larder_store::Store;
 use larder_sync::{MailDisagreement, MailFinding, MailSyncOptions, verify_mail};
@@ -57,9 +57,6 @@ pub(super) fn compare_files(
     let mut progress = |files: u64| bar.set_position(files);
     let report = verify_mail(&reader, &sources, &options, &mut print, &mut progress, is_stopped)?;
     bar.finish_and_clear();
-    if report.is_interrupted {
-        return Ok(CommandStatus::Interrupted);
-    }
     for (count, what) in [(damaged, "damaged"), (others, "missing, changed or unreadable")] {
         if count > MAX_PRINTED_FINDINGS {
             let further = format_count((count - MAX_PRINTED_FINDINGS) as u64, "further file");
@@ -69,7 +66,12 @@ pub(super) fn compare_files(
     if others > 0 {
         context.print_note("to bring the index up to date: larder sync --full");
     }
-    if report.is_outdated || report.expired > 0 {
+    if report.is_interrupted {
+        let (read, all) = (format_grouped(report.files), format_count(total, "message"));
+        context.print_note(format!(
+            "interrupted: {read} files of {all} were compared; run the command again to compare all"
+        ));
+    } else if report.is_outdated || report.expired > 0 {
         let which = match report.is_outdated {
             true => "no file was compared".to_string(),
             false => format!("{} not compared", format_count(report.expired, "file")),
@@ -80,6 +82,7 @@ pub(super) fn compare_files(
         context.out.print_json(&json!({
             "store": "index.db", "files": report.files, "damaged_files": report.damaged,
             "not_compared_files": report.not_compared + report.expired,
+            "is_interrupted": report.is_interrupted,
         }))?;
     } else {
         let files = format_count(report.files, "file");
@@ -88,6 +91,7 @@ pub(super) fn compare_files(
     context.out.flush()?;
     let has_left_out = has_unreadable || report.is_outdated || report.expired > 0;
     Ok(match () {
+        () if report.is_interrupted => CommandStatus::Interrupted,
         () if report.damaged > 0 => CommandStatus::Damaged,
         () if is_source_missing => CommandStatus::SourceMissing,
         () if has_left_out => CommandStatus::Rejected,

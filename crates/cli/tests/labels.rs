@@ -85,7 +85,7 @@ fn messages_are_labelled_found_and_shown() {
     assert_eq!(find(&home, "is:Töne"), ["m2", "m3"]);
     assert_eq!(find(&home, "label:tax -label:todo"), ["m0"]);
     assert_snapshot!(home.run(&["log", "-n", "3"]).masked_output(), @"
-    4  [TIME]  edit labels  ~1                -todo on 1 message
+    4  [TIME]  edit labels  ~1                -todo on ae1472ad statement of May, 2026-01-01 10:00
     3  [TIME]  edit labels  +2                +Töne -todo on 2 messages
     2  [TIME]  edit labels  +2                +tax +todo on 2 messages
     ");
@@ -378,10 +378,37 @@ fn changes_of_labels_are_logged_by_message() {
     let changes: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
     assert_eq!(changes, ["  + tax", "  - tax", "  + todo"], "{text}");
     assert_eq!(log("mid:m0@example.org"), text);
+    assert_eq!(log("<m0@example.org>"), text);
     let id = home.json(&["find", "--kind", "message", "id:m0@example.org"]);
     assert_eq!(log(id[0]["id"].as_str().unwrap()), text);
     let missing = home.run(&["log", "nobody@example.org"]);
     assert_eq!(missing.code, 1, "{}", missing.masked_output());
+}
+
+/// A message is named, and not the item of its labels.
+#[test]
+fn conflicts_of_labels_name_the_message() {
+    let home = home_with_mail();
+    home.ok(&["edit", "m0@example.org", "--label", "+tax"]);
+    home.ok(&["edit", "m0@example.org", "--label", "+todo"]);
+    assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
+    ae1472ad  statement of May, 2026-01-01 10:00
+    - after operation 2  + current
+      + todo
+    ! error: operation 2 was not undone: 1 item changed after it
+    ! hint: undo the later operations first (`larder log` lists them), or edit the items
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["log", "2"]).masked_output(), @"    2  [TIME]  edit labels  +1                +tax on ae1472ad statement of May, 2026-01-01 10:00");
+    std::fs::remove_file(home.data().join("index.db")).unwrap();
+    assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
+    cmrq9d1n  labels of m0@example.org
+    - after operation 2  + current
+      + todo
+    ! error: operation 2 was not undone: 1 item changed after it
+    ! hint: undo the later operations first (`larder log` lists them), or edit the items
+    exit 2
+    ");
 }
 
 /// Each text of a Message-ID has labels, and a history, of its own.

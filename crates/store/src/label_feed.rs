@@ -17,6 +17,7 @@ use crate::row_ids::ItemRow;
 use crate::uid_lookup::{UidFinder, UidLookup, find_collection};
 use crate::{CollectionType, Kind, Seq};
 use larder_format::label::MessageLabels;
+use rusqlite::OptionalExtension as _;
 
 /// The changes of labels after a cursor.
 #[derive(Debug, Clone)]
@@ -121,6 +122,22 @@ impl Reader {
                 Ok(Handle::from_bytes(row.get_ref(0)?.as_blob()?))
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the name of the message whose labels are the item with this handle, also one that
+    /// was removed; `None`: there is no such item.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn labelled_message(&self, labels: Handle) -> Result<Option<String>> {
+        self.read(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT uid FROM item WHERE kind = ?1 AND handle = ?2
+                 UNION SELECT uid FROM item_history WHERE kind = ?1 AND handle = ?2",
+            )?;
+            let parameters = (Kind::Labels.number(), labels.to_bytes());
+            Ok(select.query_row(parameters, |row| row.get(0)).optional()?)
         })
     }
 

@@ -5,14 +5,16 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::label_dump_file::read_label_dump;
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::{follow_committed_labels, mail_roots, open_labelled_mail};
+use crate::mail_store::{
+    follow_committed_labels, mail_roots, open_labelled_mail, open_mail_reader,
+};
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::output_path::OutputPath;
 use crate::table::format_columns;
 use larder_edit::labels::{change_labels, find_labelled};
 use larder_format::label::{LabelChange, LabelError, check_label};
 use larder_format::label_dump::{LabelDump, LabelDumpFormat};
-use larder_store::{FilePrivacy, LabelledText, Operation, OperationId};
+use larder_store::{FilePrivacy, Handle, LabelledText, Operation, OperationId};
 use larder_sync::LabelImportReport;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -298,7 +300,10 @@ pub(super) fn change_and_print(
     change: &LabelChange,
 ) -> Result<CommandStatus, CommandFailure> {
     let mut data = context.open_store()?;
-    let detail = format!("{change} on {}", format_count(messages.len() as u64, "message"));
+    let handle = find_handle(context, messages)?;
+    let named = handle.map(|handle| handle.to_string());
+    let named = named.unwrap_or_else(|| format_count(messages.len() as u64, "message"));
+    let detail = format!("{change} on {named}");
     let mut operation = Operation::new(verb, detail, now_milliseconds());
     let report = change_labels(&mut data, &mut operation, messages, change)?;
     follow_committed_labels(context)?;
@@ -318,6 +323,18 @@ pub(super) fn change_and_print(
     let undo = format_undo(operation);
     context.out.print_line(format!("{changed} changed{unchanged}{undo}"))?;
     Ok(CommandStatus::Done)
+}
+
+/// Returns the handle of the message that alone is changed, for the log, which shows its subject.
+fn find_handle(
+    context: &CommandContext,
+    messages: &[LabelledText],
+) -> Result<Option<Handle>, CommandFailure> {
+    let ([message], Some(index)) = (messages, open_mail_reader(context)?) else { return Ok(None) };
+    let mail = index.mail()?;
+    let row = mail.rows_with_uid(&message.uid)?.into_iter().next();
+    let found = row.map(|row| mail.message(row)).transpose()?.flatten();
+    Ok(found.map(|found| found.handle))
 }
 
 /// Returns the sentence that names the command which reverts an operation.

@@ -1,10 +1,11 @@
 //! `larder log`.
 
 use crate::args::OutputFormat;
+use crate::commands::find::message_rows::{list_date, subject_text};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, name_from_bytes, resolve_item};
-use crate::mail_store::{find_message_rows, open_mail_reader};
+use crate::mail_store::{find_message_rows, message_id, open_mail_reader};
 use crate::output::{
     ADDED_STYLE, FAINT_STYLE, OutputStream, REMOVED_STYLE, STRONG_STYLE, format_count,
     format_local_time, sanitize_line,
@@ -58,11 +59,14 @@ impl LogArgs {
             None => reader.changes().list_operations(None, self.limit)?,
         };
         let width = context.out.line_width();
+        let index = open_mail_reader(context)?;
         for row in &operations {
-            match context.format {
-                OutputFormat::Json => context.out.print_json(&operation_json(row))?,
-                _ => context.out.print_line(operation_line(&reader, row, width)?)?,
+            if context.format == OutputFormat::Json {
+                context.out.print_json(&operation_json(row))?;
+                continue;
             }
+            let detail = describe_detail(context, &reader, index.as_ref(), &row.detail)?;
+            context.out.print_line(operation_line(row, detail, width))?;
         }
         Ok(if operations.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
     }
@@ -104,7 +108,7 @@ fn list_label_histories(
     id: &str,
 ) -> Result<Option<Vec<ItemHistory>>, CommandFailure> {
     // A message that went has labels still.
-    let mut names = vec![id.strip_prefix("mid:").unwrap_or(id).to_string()];
+    let mut names = vec![message_id(id).to_string()];
     let mut is_message = false;
     if let Some(index) = open_mail_reader(context)? {
         let rows = find_message_rows(&index, id)?;
@@ -143,11 +147,7 @@ fn find_operation(reader: &Reader, number: &str) -> Result<Vec<OperationRecord>,
     }
 }
 
-fn operation_line(
-    reader: &Reader,
-    row: &OperationRecord,
-    width: Option<usize>,
-) -> Result<String, CommandFailure> {
+fn operation_line(row: &OperationRecord, mut detail: String, width: Option<usize>) -> String {
     let [added, updated, removed] = row.counts;
     let counts: Vec<String> = [(added, "+"), (updated, "~"), (removed, "-")]
         .iter()
@@ -155,7 +155,7 @@ fn operation_line(
         .map(|(number, sign)| format!("{sign}{number}"))
         .collect();
     let undone = row.undone_by.map_or(String::new(), |by| format!("  (undone by {by})"));
-    let (id, verb, mut detail) = (row.id, &row.verb, describe_detail(reader, &row.detail)?);
+    let (id, verb) = (row.id, &row.verb);
     let mut counts_wide = 16;
     if let Some(width) = width {
         counts_wide = if width < 80 { 8 } else { counts_wide };
@@ -167,16 +167,25 @@ fn operation_line(
         format_local_time(row.started_at_ms),
         counts.join(" ")
     );
-    Ok(line.trim_end().to_string())
+    line.trim_end().to_string()
 }
 
 /// Returns the detail of an operation with a name after each item's ID. The log itself contains no
 /// names, as a purge would have to erase them there.
-fn describe_detail(reader: &Reader, detail: &str) -> Result<String, CommandFailure> {
+fn describe_detail(
+    context: &CommandContext,
+    reader: &Reader,
+    index: Option<&Reader>,
+    detail: &str,
+) -> Result<String, CommandFailure> {
     let mut words = Vec::new();
     for word in detail.split(' ') {
         let prefix = HandlePrefix::parse(word).filter(|_| word.len() == HANDLE_LETTERS);
-        match prefix.map(|prefix| last_known_name(reader, prefix)).transpose()?.flatten() {
+        let mut named = prefix.map(|prefix| last_known_name(reader, prefix)).transpose()?.flatten();
+        if let (None, Some(prefix), Some(index)) = (&named, prefix, index) {
+            named = message_name(context, index, prefix)?;
+        }
+        match named {
             Some((handle, name)) => words.push(format!("{handle:.8} {name}")),
             None => words.push(sanitize_line(word)),
         }
@@ -204,6 +213,38 @@ fn last_known_name(
     let versions = reader.changes().list_versions(handle)?;
     let bytes = versions.last().and_then(|version| version.bytes.as_deref());
     Ok(bytes.map(|bytes| (handle, name_from_bytes(bytes))))
+}
+
+/// Returns the handle, subject and date of a message.
+fn message_name(
+    context: &CommandContext,
+    index: &Reader,
+    prefix: HandlePrefix,
+) -> Result<Option<(Handle, String)>, CommandFailure> {
+    let Some(meta) = index.items().find_by_handle(prefix, 1)?.pop() else { return Ok(None) };
+    let row = u32::try_from(meta.row.to_number()).unwrap_or(u32::MAX);
+    let Some(message) = index.mail()?.message(row)? else { return Ok(None) };
+    let title = subject_text(message.summary.subject());
+    let date = list_date(context, message.summary.date());
+    let title = if date.is_empty() { title } else { format!("{title}, {date}") };
+    Ok(Some((message.handle, title)))
+}
+
+/// Returns the handle and the title of the message whose labels an item is; of one that is not in
+/// the index, the name. `None`: the item is no list of labels.
+pub(super) fn labelled_message_name(
+    context: &CommandContext,
+    data: &Reader,
+    labels: Handle,
+) -> Result<Option<(Handle, String)>, CommandFailure> {
+    let Some(uid) = data.labelled_message(labels)? else { return Ok(None) };
+    let unindexed = (labels, format!("labels of {}", sanitize_line(&uid)));
+    let Some(index) = open_mail_reader(context)? else { return Ok(Some(unindexed)) };
+    let found = find_message_rows(&index, &uid)?.into_iter().next();
+    let message = found.map(|row| index.mail()?.message(row)).transpose()?.flatten();
+    let prefix = message.and_then(|found| HandlePrefix::parse(&found.handle.to_string()));
+    let named = prefix.map(|prefix| message_name(context, &index, prefix)).transpose()?;
+    Ok(named.flatten().or(Some(unindexed)))
 }
 
 fn operation_json(row: &OperationRecord) -> Value {

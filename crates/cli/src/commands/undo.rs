@@ -1,6 +1,6 @@
 //! `larder undo`.
 
-use super::log::print_difference;
+use super::log::{labelled_message_name, print_difference};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -10,6 +10,7 @@ use crate::mail_store::follow_committed_labels;
 use crate::output::{
     ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, print_message, sanitize_line,
 };
+use larder_format::label::MessageLabels;
 use larder_store::{
     DamagedObject, Error, OperationId, OperationRecord, Reader, Store, UndoReport,
     UnreadableVersion,
@@ -38,7 +39,7 @@ impl UndoArgs {
                 let undo = store.undo(id, now_milliseconds())?;
                 refresh_after_undo(&mut store)?;
                 follow_committed_labels(context)?;
-                print_report(context, id, undone.as_ref(), &undo)
+                print_report(context, &reader, id, undone.as_ref(), &undo)
             }
             None => undo_newest(context, &reader),
         }
@@ -78,7 +79,7 @@ fn undo_newest(
             refresh_after_undo(&mut store)?;
             follow_committed_labels(context)?;
             if !had_nothing_left(row, &undo) {
-                return print_report(context, row.id, Some(row), &undo);
+                return print_report(context, reader, row.id, Some(row), &undo);
             }
             context.print_note(nothing_left_message(row));
         }
@@ -107,13 +108,14 @@ fn nothing_left_message(undone: &OperationRecord) -> String {
 /// Prints the result of an undo.
 fn print_report(
     context: &mut CommandContext,
+    reader: &Reader,
     id: OperationId,
     undone: Option<&OperationRecord>,
     undo: &UndoReport,
 ) -> Result<CommandStatus, CommandFailure> {
     print_unreadable(context, undo)?;
     if !undo.conflicts.is_empty() {
-        return print_conflicts(context, id, undo);
+        return print_conflicts(context, reader, id, undo);
     }
     let verb = undone.map(|row| format!(" ({})", row.verb)).unwrap_or_default();
     let effect = match undone.map(|row| row.counts) {
@@ -196,14 +198,17 @@ fn damage_failure(id: OperationId, undo: &UndoReport, restored: &str) -> Command
 /// Prints the after-image and the current version of each conflict.
 fn print_conflicts(
     context: &mut CommandContext,
+    reader: &Reader,
     id: OperationId,
     undo: &UndoReport,
 ) -> Result<CommandStatus, CommandFailure> {
     for conflict in &undo.conflicts {
         let after_image = conflict.after_image.as_deref().unwrap_or_default();
         let current = conflict.current.as_deref().unwrap_or_default();
-        let name = name_from_bytes(if current.is_empty() { after_image } else { current });
-        let handle = conflict.handle;
+        let (mut handle, mut name) = (
+            conflict.handle,
+            name_from_bytes(if current.is_empty() { after_image } else { current }),
+        );
         if context.format == OutputFormat::Json {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             context.out.print_json(&json!({
@@ -213,6 +218,13 @@ fn print_conflicts(
             }))?;
             continue;
         }
+        let mut images = [after_image.to_vec(), current.to_vec()];
+        if let Some(message) = labelled_message_name(context, reader, handle)? {
+            (handle, name) = message;
+            // Without the hash of the text that has the labels.
+            images = images.map(|bytes| MessageLabels::parse(&bytes).labels.to_bytes());
+        }
+        let [after_image, current] = &images;
         context.out.print_line(format!("{handle:.8}  {STRONG_STYLE}{name}{STRONG_STYLE:#}"))?;
         context.out.print_line(format!(
             "{REMOVED_STYLE}- after operation {id}{REMOVED_STYLE:#}  {ADDED_STYLE}+ current{ADDED_STYLE:#}"

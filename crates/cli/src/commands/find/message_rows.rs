@@ -74,7 +74,7 @@ impl TitleCell {
 }
 
 /// Returns a subject as lists show it.
-pub(super) fn subject_text(subject: &str) -> String {
+pub(in crate::commands) fn subject_text(subject: &str) -> String {
     match subject.trim() {
         "" => "(no subject)".to_string(),
         subject => sanitize_line(subject),
@@ -124,7 +124,7 @@ pub(super) fn print_rows(
 }
 
 /// Returns the date of a list, in the user's time zone.
-pub(super) fn list_date(context: &CommandContext, seconds: i64) -> String {
+pub(in crate::commands) fn list_date(context: &CommandContext, seconds: i64) -> String {
     if seconds == 0 {
         return String::new();
     }

@@ -37,6 +37,22 @@ pub(crate) fn pad_cells<const N: usize>(
     pad_cells_by_name_column(rows, limits, width, NAME_COLUMN)
 }
 
+/// Like [`pad_cells`], but without a `width` the cells of a column are shortened to its limit, too:
+/// those of senders, of which few are long.
+pub(crate) fn pad_cells_with_bound<const N: usize>(
+    rows: &mut [[String; N]],
+    limits: [usize; N],
+    width: Option<usize>,
+    bounded: usize,
+) -> Vec<[String; N]> {
+    if width.is_none() {
+        for row in rows.iter_mut() {
+            row[bounded] = shorten_to_width(&row[bounded], limits[bounded]);
+        }
+    }
+    pad_cells(rows, limits, width)
+}
+
 /// Like [`pad_cells`], with another column as the name.
 pub(crate) fn pad_cells_by_name_column<const N: usize>(
     rows: &[[String; N]],
@@ -186,6 +202,15 @@ mod tests {
             |width, expect: [&str; 3]| assert_eq!(format_columns(&rows, [8, 80], width), expect);
         check(None, ["王小明    x", "Anna      y", "a very long name  z"]);
         check(Some(80), ["王小明            x", "Anna              y", "a very long name  z"]);
+    }
+
+    #[test]
+    fn a_bounded_column_is_aligned_in_a_pipe() {
+        let rows = [["1", "anna.berg@a-long-host.example", "x"], ["22", "王小明", "y"]];
+        let mut rows = rows.map(|row| row.map(String::from));
+        let padded = pad_cells_with_bound(&mut rows, [13, 12, 0], None, 1);
+        let lines: Vec<String> = padded.iter().map(|cells| cells.concat()).collect();
+        assert_eq!(lines, ["1   anna.berg@a…  x", "22  王小明        y"]);
     }
 
     #[test]

@@ -11,6 +11,10 @@ use std::process::ExitCode;
 /// Names that other programs give to a subcommand.
 const COMMAND_SYNONYMS: &[(&str, &str)] = &[
     ("index", "sync"),
+    ("reindex", "sync --full"),
+    ("init", "sources add MAILDIR"),
+    ("setup", "sources add MAILDIR"),
+    ("info", "collections"),
     ("cfind", "find --correspondents"),
     ("address", "find --correspondents"),
     ("count", "find --count"),
@@ -23,7 +27,7 @@ const COMMAND_SYNONYMS: &[(&str, &str)] = &[
     ("query", "find"),
     ("list", "find"),
     ("ls", "find"),
-    ("new", "add or sync"),
+    ("new", "sync, or add for a contact or an event"),
     ("create", "add"),
     ("rm", "remove"),
     ("del", "remove"),

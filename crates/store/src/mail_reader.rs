@@ -558,6 +558,15 @@ impl<'r> MailReader<'r> {
         })
     }
 
+    /// Returns the number of files of a message.
+    pub fn count_files(&self, row: u32) -> Result<u64> {
+        self.run(|tx| {
+            let sql = "SELECT count(*) FROM mail_file WHERE item = ?1";
+            let count: u32 = tx.prepare_cached(sql)?.query_row([row], |row| row.get(0))?;
+            Ok(u64::from(count))
+        })
+    }
+
     /// Returns the first row of a collection that the rules have not been run on; `None`: it is not
     /// known, as no synchronisation has completed.
     pub fn rule_row(&self, collection: &str) -> Result<Option<u32>> {

@@ -17,7 +17,7 @@ use self::commit_list::CommitGroup;
 use self::explanation::print_explanation;
 pub(super) use self::item_list::{calendar_item_row, parse_columns};
 use self::item_list::{print_answer, print_heading};
-use self::message_list::MessageGroup;
+use self::message_list::{GroupPlace, MessageGroup};
 use self::query_args::QueryArgs;
 use self::unread_stores::UnreadStores;
 use crate::args::OutputFormat;
@@ -190,7 +190,13 @@ impl FindArgs {
             return Err(CommandFailure::new(FailureKind::Usage, message)
                 .with_hint("add --kind message; other lists start at --from TEXT"));
         }
-        let columns = parse_columns(&self.fields)?;
+        let columns =
+            parse_columns(&self.fields).map_err(
+                |failure| match message_fields::parse_field_names(&self.fields) {
+                    Ok(_) => failure.with_hint("messages have it: --kind message"),
+                    Err(_) => failure,
+                },
+            )?;
         let mut request = self.to_search_request(context)?;
         let reader = context.open_reader()?;
         if self.duplicates {
@@ -241,7 +247,8 @@ impl FindArgs {
             let has_others = message_count + commit_count > 0;
             print_answer(context, &reader, &answer, columns.as_deref(), has_others)?;
             if let Some(messages) = &messages {
-                unread.keep(messages.print(context, !answer.is_empty()))?;
+                let place = GroupPlace::new(!answer.is_empty(), commit_count > 0);
+                unread.keep(messages.print(context, place))?;
             }
             if let Some(commits) = &commits {
                 let has_others = !answer.is_empty() || message_count > 0;

@@ -95,13 +95,21 @@ impl SaveArgs {
     }
 
     fn open_message(&self, context: &CommandContext) -> Result<MessageFile, CommandFailure> {
-        let is_file = self.message.as_os_str() == "-" || self.message.exists();
-        if let Some(id) = self.message.to_str().filter(|_| !is_file)
-            && let Some(file) = crate::mail_store::open_message(context, id)?
-        {
+        let is_file = self.message.exists();
+        let Some(operand) = self.message.to_str().filter(|_| !is_file) else {
+            return MessageFile::open(&self.message);
+        };
+        // A Message-ID may have a slash.
+        if let Some(file) = crate::mail_store::open_message(context, operand)? {
             return Ok(file);
         }
-        MessageFile::open(&self.message)
+        if let Some(file) = MessageFile::open_operand(operand)? {
+            return Ok(file);
+        }
+        let message = format!("no message has the ID {:?}", sanitize_line(operand));
+        Err(CommandFailure::new(FailureKind::NotFound, message)
+            .with_hint("`larder find --kind message` shows IDs")
+            .with_hint("there is no file of that name, either"))
     }
 
     /// Returns the places of the parts to save, in ascending order.

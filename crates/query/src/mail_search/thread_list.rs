@@ -105,6 +105,20 @@ impl MailSearch<'_> {
         Ok(threads.len() as u64)
     }
 
+    /// Returns the number of files of the messages that match.
+    ///
+    /// # Errors
+    /// As [`MailSearch::find_newest`].
+    pub fn count_files(&self, query: &MailQuery) -> Result<u64, Error> {
+        let mut rows = Vec::new();
+        self.for_each_match(query, &mut |row| rows.push(row))?;
+        let mut files = 0;
+        for row in rows {
+            files += self.mail.count_files(row)?;
+        }
+        Ok(files)
+    }
+
     /// Returns the threads of the newest messages that match, at most `count`, each once.
     fn newest_threads(&self, query: &MailQuery, count: usize) -> Result<Vec<u32>, Error> {
         let mut limit = count.saturating_mul(HITS_PER_THREAD);

@@ -5,7 +5,7 @@
 
 use super::message_fields::{field_text, select_fields};
 use super::message_list::MessageListOptions;
-use super::message_rows::{list_date, subject_text};
+use super::message_rows::{SENDER_COLUMN, SENDER_WIDTH, list_date, subject_text};
 use super::print_heading;
 use crate::args::OutputFormat;
 use crate::commit_store::{
@@ -14,7 +14,7 @@ use crate::commit_store::{
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, sanitize_line};
-use crate::table::{pad_cells, style_cells};
+use crate::table::{pad_cells_with_bound, style_cells};
 use anstyle::Style;
 use larder_format::message::{MailAddress, MessageDate};
 use larder_query::{Kind, ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
@@ -305,8 +305,9 @@ impl CommitGroup {
                 subject_text(summary.subject),
             ]
         };
-        let rows: Vec<[String; 4]> = self.commits.iter().map(row).collect();
-        let padded = pad_cells(&rows, [self.digits, 16, 22, 0], width);
+        let mut rows: Vec<[String; 4]> = self.commits.iter().map(row).collect();
+        let limits = [self.digits, 16, SENDER_WIDTH, 0];
+        let padded = pad_cells_with_bound(&mut rows, limits, width, SENDER_COLUMN);
         let line = |[hash, date, author, subject]: &[String; 4]| {
             let plain = Style::new();
             style_cells(&[

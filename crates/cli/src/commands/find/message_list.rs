@@ -126,6 +126,7 @@ pub(super) fn print_messages(
     if options.is_count {
         let count = with_search(&reader, &roots, &query, |search| match options.is_threaded {
             true => search.count_threads(&query),
+            false if options.is_files => search.count_files(&query),
             false => search.count(&query),
         })?;
         super::print_count(context, count)?;
@@ -247,11 +248,11 @@ impl MessageGroup {
         self.count
     }
 
-    /// Prints the messages. After other items they have a heading.
+    /// Prints the messages. Beside other groups they have a heading.
     pub(super) fn print(
         &self,
         context: &mut CommandContext,
-        is_after_others: bool,
+        place: GroupPlace,
     ) -> Result<(), CommandFailure> {
         if self.listed.is_empty() {
             return Ok(());
@@ -259,8 +260,8 @@ impl MessageGroup {
         if context.format == OutputFormat::Raw {
             return print_raw(context, &self.reader, &self.listed);
         }
-        if is_after_others && context.format == OutputFormat::Text {
-            print_heading(&mut context.out, "messages", true)?;
+        if place != GroupPlace::Alone && context.format == OutputFormat::Text {
+            print_heading(&mut context.out, "messages", place == GroupPlace::Later)?;
         }
         print_list(context, &self.reader, &self.listed, &[], None)?;
         if self.is_cut && context.format == OutputFormat::Text {
@@ -269,6 +270,24 @@ impl MessageGroup {
             ));
         }
         Ok(())
+    }
+}
+
+/// The place of a group among those of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GroupPlace {
+    Alone,
+    First,
+    Later,
+}
+
+impl GroupPlace {
+    pub(super) fn new(has_earlier: bool, has_later: bool) -> GroupPlace {
+        match (has_earlier, has_later) {
+            (true, _) => GroupPlace::Later,
+            (false, true) => GroupPlace::First,
+            (false, false) => GroupPlace::Alone,
+        }
     }
 }
 

@@ -6,12 +6,17 @@ use super::snippets::snippet_line;
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
-use crate::table::{pad_cells, shorten_to_width, style_cells};
+use crate::table::{pad_cells_with_bound, shorten_to_width, style_cells};
 use anstyle::Style;
 use larder_query::{ListedMessage, Snippet};
 use larder_store::Reader;
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 use unicode_width::UnicodeWidthStr as _;
+
+/// The column of the sender or author in lists of messages and commits.
+pub(super) const SENDER_COLUMN: usize = 2;
+/// The most columns of the terminal that a sender takes in a pipe.
+pub(super) const SENDER_WIDTH: usize = 32;
 
 /// A line of a list.
 pub(in crate::commands) struct MessageLine {
@@ -86,8 +91,10 @@ pub(in crate::commands) fn format_lines(
     lines: &[MessageLine],
     width: Option<usize>,
 ) -> Vec<String> {
-    let rows: Vec<[String; 5]> = lines.iter().map(|line| line.cells.clone()).collect();
-    let padded = pad_cells(&rows, [13, 16, 22, 6, 0], width).into_iter().zip(lines);
+    let mut rows: Vec<[String; 5]> = lines.iter().map(|line| line.cells.clone()).collect();
+    let limits = [13, 16, SENDER_WIDTH, 6, 0];
+    let padded = pad_cells_with_bound(&mut rows, limits, width, SENDER_COLUMN);
+    let padded = padded.into_iter().zip(lines);
     let format_line = |([handle, date, from, flags, last], line): ([String; 5], &MessageLine)| {
         let (subject, labels) = line.title.fit(&last);
         let title = if flags.contains('u') { STRONG_STYLE } else { Style::new() };

@@ -11,7 +11,7 @@ use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::mail_store::{MailRoots, mail_roots};
 use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
-use crate::table::{pad_cells, style_cells};
+use crate::table::{pad_cells_with_bound, style_cells};
 use anstyle::Style;
 use larder_format::message::MessageDate;
 use larder_query::{ListedThread, MailQuery, ThreadPath, ThreadRow, format_thread_id};
@@ -84,6 +84,10 @@ impl BranchLines {
     }
 }
 
+/// The column of the senders in summaries.
+const AUTHORS_COLUMN: usize = 3;
+/// The most columns of the terminal that senders take in a pipe.
+const AUTHORS_WIDTH: usize = 48;
 /// The most names of senders in a line.
 const MAX_NAMES: usize = 6;
 
@@ -141,7 +145,9 @@ pub(super) fn print_summaries(
         titles.push((title, is_unread));
     }
     let width = context.out.line_width();
-    for (row, title) in pad_cells(&rows, [16, 16, 7, 30, 6, 0], width).into_iter().zip(titles) {
+    let limits = [16, 16, 7, AUTHORS_WIDTH, 6, 0];
+    let padded = pad_cells_with_bound(&mut rows, limits, width, AUTHORS_COLUMN);
+    for (row, title) in padded.into_iter().zip(titles) {
         let [id, date, numbers, authors, flags, last] = &row;
         let (title, is_unread) = title;
         let (subject, labels) = title.fit(last);

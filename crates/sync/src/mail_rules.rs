@@ -27,6 +27,9 @@ use std::mem;
 /// The labels that new replies inherit if the user sets none.
 pub const DEFAULT_INHERITED_LABELS: &[&str] = &["muted"];
 
+/// The number of messages whose labels are read at once.
+const MESSAGES_PER_READ: usize = 2000;
+
 /// A rule: the messages that match get labels, or lose some.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MailRule {
@@ -54,14 +57,14 @@ pub struct MailRuleEffect {
     pub search: Option<String>,
     /// The change of labels.
     pub change: LabelChange,
-    /// The number of messages that matched.
+    /// The number of messages whose labels it changes.
     pub messages: u64,
 }
 
 /// The result of a run.
 #[derive(Debug, Default)]
 pub struct MailRuleReport {
-    /// The rules that matched any message.
+    /// The rules that changed labels of any message.
     pub effects: Vec<MailRuleEffect>,
     /// The number of messages whose labels changed.
     pub changed: u64,
@@ -287,12 +290,7 @@ fn write_labels(
     report: &mut MailRuleReport,
     at: i64,
 ) -> Result<(), Error> {
-    let mut counts = vec![0; rules.len()];
-    matches.rules_by_uid.values().flatten().for_each(|number| {
-        if let Some(count) = counts.get_mut(*number) {
-            *count += 1;
-        }
-    });
+    let counts = count_changes(data, rules, &matches)?;
     for (rule, messages) in rules.iter().zip(counts).filter(|(_, messages)| *messages > 0) {
         let (search, change) = (rule.search.clone(), rule.change.clone());
         report.effects.push(MailRuleEffect { search, change, messages });
@@ -308,6 +306,33 @@ fn write_labels(
     report.changed = written.changed;
     report.operation = operation.id().filter(|_| written.changed > 0);
     Ok(())
+}
+
+/// Returns the number of messages that each rule gives other labels. A message that has them
+/// already is in no count, as it is in none of the log and of an undo.
+fn count_changes(
+    data: &Store,
+    rules: &[MailRule],
+    matches: &RuleMatches,
+) -> Result<Vec<u64>, Error> {
+    let mut counts = vec![0; rules.len()];
+    let reader = data.open_reader()?;
+    let names: Vec<&str> = matches.rules_by_uid.keys().map(String::as_str).collect();
+    for names in names.chunks(MESSAGES_PER_READ) {
+        for (name, stored) in names.iter().zip(reader.stored_labels(names)?) {
+            let mut labels = stored.labels.labels;
+            for number in matches.rules_by_uid.get(*name).into_iter().flatten() {
+                let (Some(rule), Some(count)) = (rules.get(*number), counts.get_mut(*number))
+                else {
+                    continue;
+                };
+                let after = rule.change.apply(&labels);
+                *count += u64::from(after != labels);
+                labels = after;
+            }
+        }
+    }
+    Ok(counts)
 }
 
 impl std::fmt::Display for MailRuleEffect {

@@ -441,26 +441,38 @@ fn problems_json(problems: &[&SyncProblem]) -> Vec<Value> {
     problems.iter().map(problem).collect()
 }
 
+/// Returns the first problem of each file that was left out, or of each damaged one.
+fn first_problems<'p>(problems: &[&'p SyncProblem], is_left_out: bool) -> Vec<&'p SyncProblem> {
+    let mut named = HashSet::new();
+    let chosen = problems.iter().filter(|one| one.is_left_out == is_left_out);
+    chosen.filter(|one| named.insert(&one.path)).copied().collect()
+}
+
 fn print_report(
     context: &mut CommandContext,
     name: &str,
     report: &MailSyncReport,
     problems: &[&SyncProblem],
 ) -> Result<(), CommandFailure> {
-    let left_out = problems.iter().filter(|problem| problem.is_left_out);
-    for problem in left_out.clone().take(MAX_PRINTED_PROBLEMS) {
+    let (left_out, damaged) = (first_problems(problems, true), first_problems(problems, false));
+    let line = |problem: &SyncProblem| {
         let path = sanitize_line(&problem.path.display().to_string());
-        print_message("error", format!("{path}: {}", sanitize_line(&problem.reason)));
+        format!("{path}: {}", sanitize_line(&problem.reason))
+    };
+    for problem in left_out.iter().take(MAX_PRINTED_PROBLEMS) {
+        print_message("error", line(problem));
     }
-    let mut damaged: Vec<_> = problems.iter().filter(|one| !one.is_left_out).collect();
-    damaged.dedup_by(|a, b| a.path == b.path);
     for problem in damaged.iter().take(MAX_PRINTED_DAMAGED) {
-        let path = sanitize_line(&problem.path.display().to_string());
-        context.print_warning(format!("{path}: {}", sanitize_line(&problem.reason)));
+        context.print_warning(line(problem));
     }
-    if damaged.len() > MAX_PRINTED_DAMAGED {
-        let further = format_count((damaged.len() - MAX_PRINTED_DAMAGED) as u64, "further file");
-        context.print_note(format!("{further} with damage not shown (--format json has all)"));
+    for (files, most, what) in [
+        (left_out.len(), MAX_PRINTED_PROBLEMS, "left out"),
+        (damaged.len(), MAX_PRINTED_DAMAGED, "with damage"),
+    ] {
+        if files > most {
+            let further = format_count((files - most) as u64, "further file");
+            context.print_note(format!("{further} {what} not shown (--format json has all)"));
+        }
     }
     for failure in &report.conversion_failures {
         let path = sanitize_line(&failure.path.display().to_string());
@@ -498,7 +510,7 @@ fn print_report(
         (report.reread_files, "read again"),
         (report.renamed_files, "renamed or moved"),
         (report.removed_files, "removed"),
-        (left_out.count(), "left out"),
+        (left_out.len(), "left out"),
         (damaged.len(), "with damage"),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);

@@ -61,6 +61,8 @@ pub(crate) struct MailConfig {
 struct ConverterLimitsConfig {
     /// The seconds for all attachments of a message.
     time: Option<NonZeroU32>,
+    /// The seconds of all programs of a synchronisation.
+    run_time: Option<NonZeroU32>,
     /// The address space of a program.
     memory: Option<ByteSize>,
     /// The text of an attachment.
@@ -112,15 +114,17 @@ impl MailConfig {
     pub(crate) fn to_converters(&self) -> ConverterSettings {
         let defaults = ConverterLimits::default();
         let limits = &self.converter_limits;
+        let seconds = |value: Option<NonZeroU32>, default| {
+            value.map_or(default, |seconds| Duration::from_secs(u64::from(seconds.get())))
+        };
         let converter = |(media_type, command): (&MediaTypePattern, &ConverterCommand)| {
             AttachmentConverter { media_type: media_type.0.clone(), command: command.0.clone() }
         };
         ConverterSettings {
             converters: self.converters.iter().map(converter).collect(),
             limits: ConverterLimits {
-                time: limits
-                    .time
-                    .map_or(defaults.time, |seconds| Duration::from_secs(u64::from(seconds.get()))),
+                time: seconds(limits.time, defaults.time),
+                run_time: seconds(limits.run_time, defaults.run_time),
                 memory_bytes: limits.memory.map_or(defaults.memory_bytes, |memory| memory.0 as u64),
                 output_bytes: limits.output.map_or(defaults.output_bytes, |output| output.0),
             },
@@ -307,7 +311,7 @@ mod tests {
         ] {
             assert_eq!(parse(&format!("[mail]\n{line}\n")).is_ok(), is_valid, "{line}");
         }
-        let limits = "time = 7\nmemory = \"1 MB\"\noutput = 9";
+        let limits = "time = 7\nrun-time = 8\nmemory = \"1 MB\"\noutput = 9";
         let text = format!(
             "[mail.converters]\n\"Application/PDF\" = [\"a\", \"b\"]\n\
              [mail.converter-limits]\n{limits}\n"
@@ -315,7 +319,8 @@ mod tests {
         let settings = parse(&text).unwrap().mail.to_converters();
         assert_eq!(settings.converters[0].media_type, "application/pdf");
         assert_eq!(settings.converters[0].command, ["a", "b"]);
-        let ConverterLimits { time, memory_bytes, output_bytes } = settings.limits;
-        assert_eq!((time.as_secs(), memory_bytes, output_bytes), (7, 1_000_000, 9));
+        let ConverterLimits { time, run_time, memory_bytes, output_bytes } = settings.limits;
+        assert_eq!((time.as_secs(), run_time.as_secs()), (7, 8));
+        assert_eq!((memory_bytes, output_bytes), (1_000_000, 9));
     }
 }

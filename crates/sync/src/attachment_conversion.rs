@@ -4,8 +4,8 @@
 //! in the index is not converted again; one of which a conversion failed is tried again on request.
 //! All attachments of a message together have the time limit once, and a converter that takes too
 //! long several times in a row is not run any more, so that mail from others cannot stop a
-//! synchronisation. An attachment that has no text because of others is tried again by the next
-//! one: its file is marked.
+//! synchronisation. All converters of a synchronisation have a time limit, too. An attachment that
+//! has no text because of others is tried again by the next one: its file is marked.
 //!
 //! Separate from `converter_process`, which runs one converter, and from `mail_sync`, which knows
 //! no contents.
@@ -28,6 +28,9 @@ const MAX_TIMEOUTS: u32 = 3;
 const MAX_MESSAGE_TEXTS: usize = 4;
 /// The attachments of a message that are tried again if the time did not suffice for all.
 const MAX_POSTPONED_ATTACHMENTS: usize = 32;
+/// The reason that a synchronisation runs no more converters.
+const RUN_TIME_REASON: &str =
+    "the converters of this run had all their time: the next larder sync goes on";
 /// The media types of files whose type the sender did not know.
 const UNSPECIFIC_TYPES: &[&str] = &[
     "application/octet-stream",
@@ -194,6 +197,8 @@ struct ConversionState {
     /// Texts that were made, which may not be in the index yet.
     recent: FxHashMap<ConversionKey, ConvertedText>,
     recent_bytes: usize,
+    /// The time that converters have taken.
+    spent: Duration,
     /// The times in a row that a converter took too long, by command.
     timeouts: BTreeMap<Vec<String>, u32>,
     /// By program and reason.
@@ -353,6 +358,9 @@ impl MessageConversions<'_> {
             let reason = "the program took too long too often, and was not run again";
             return self.postpone(converter, reason.to_string());
         }
+        if self.run.state().spent >= limits.run_time {
+            return self.postpone(converter, RUN_TIME_REASON.to_string());
+        }
         let time = limits.time.saturating_sub(self.spent);
         if time.is_zero() {
             return self.postpone_or_leave_out(converter);
@@ -360,7 +368,9 @@ impl MessageConversions<'_> {
         let (began, has_all_time) = (Instant::now(), self.spent.is_zero());
         let is_cancelled = || self.is_cancelled.load(Ordering::Relaxed);
         let result = run_converter(command, content, limits, time, &is_cancelled);
-        self.spent += began.elapsed();
+        let elapsed = began.elapsed();
+        self.spent += elapsed;
+        self.run.state().spent += elapsed;
         let is_timeout = matches!(result, Err(ConverterError::OutOfTime));
         if is_timeout && !has_all_time {
             return self.postpone_or_leave_out(converter);

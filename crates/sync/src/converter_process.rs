@@ -42,6 +42,8 @@ const MAX_PROCESSORS: u64 = 8;
 pub struct ConverterLimits {
     /// The time for all attachments of a message.
     pub time: Duration,
+    /// The time of all converters of a synchronisation together.
+    pub run_time: Duration,
     /// The address space of a process.
     pub memory_bytes: u64,
     /// The text of an attachment.
@@ -52,6 +54,7 @@ impl Default for ConverterLimits {
     fn default() -> ConverterLimits {
         ConverterLimits {
             time: Duration::from_secs(20),
+            run_time: Duration::from_secs(600),
             memory_bytes: 1 << 30,
             output_bytes: 4 << 20,
         }

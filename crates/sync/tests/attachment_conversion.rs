@@ -79,6 +79,36 @@ fn texts_of_attachments_are_found() {
     check(&mailbox.store);
 }
 
+/// What the converters of a synchronisation have no time for is left to the next one.
+#[test]
+fn converters_of_a_synchronisation_have_a_time_limit() {
+    let mut mailbox = Mailbox::new();
+    for number in 0..5 {
+        let type_of_all = "application/pdf";
+        // Other bytes in each, as a text that is known is not made again.
+        let content = format!("{SEAL}{}", "IFg=".repeat(number));
+        mailbox.write(
+            format!("cur/{number}:2,"),
+            attachment(&format!("m{number}"), type_of_all, &content.replace('=', "A")),
+        );
+    }
+    let mut options = options(&[converter("application/pdf", "tr A-Z a-z")]);
+    let reason = "the converters of this run had all their time: the next larder sync goes on";
+    for found in [0, 1, 2] {
+        options.readers = 1;
+        options.converters.limits.run_time = Duration::from_nanos(u64::from(found > 0));
+        let report = mailbox.sync_with(&options);
+        assert_eq!(failures(&report), [format!("{}x sh: {reason}", 5 - found)]);
+        assert_eq!(report.postponed_files.len(), 5 - found);
+        assert_eq!(mailbox.find("report").len(), found);
+        assert_eq!(mailbox.find("walrus").len(), 5);
+    }
+    options.converters.limits = ConverterLimits::default();
+    assert_eq!(failures(&mailbox.sync_with(&options)), [""; 0]);
+    assert_eq!(mailbox.find("report").len(), 5);
+    check(&mailbox.store);
+}
+
 /// The script appends a line to a file for each run.
 #[test]
 fn a_content_is_converted_once() {

@@ -101,6 +101,7 @@ VERBS = [
     # A rule labels the new messages in one batch.
     Verb("sync", "sync --tune-batch 4", Effect.WHOLE, start="mail-changed", indexes_mail=True),
     Verb("sync-full", "sync --full", Effect.WHOLE, start="mail-changed", indexes_mail=True),
+    Verb("sync-unsynced", "sync --tune-synchronous off --tune-batch 4", Effect.WHOLE, start="mail-changed", indexes_mail=True),
     Verb("sync-watch", "sync --watch", Effect.WHOLE, start="mail-changed", code=130, until="Control-C ends", indexes_mail=True),
     # An mbox file and a repository, whose commits have a store of their own
     Verb("sync-sources-new", "sync --tune-batch 4", start="sources-registered", indexes_mail=True),

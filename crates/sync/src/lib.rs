@@ -82,7 +82,9 @@ pub use crate::mail_sync::{
     MailVerificationReport, SyncProblem, SyncProgress, find_absent_mail, is_mail_outdated,
     sync_locked_mail, sync_maildir, verify_mail,
 };
-pub use crate::mail_watch::{MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker};
+pub use crate::mail_watch::{
+    MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker, WatchLimits,
+};
 pub use crate::maildir::MailSourceFormat;
 pub use crate::mbox_file::{is_mbox_message, read_message_file};
 pub use crate::renamed_files::RenamedFileFinder;

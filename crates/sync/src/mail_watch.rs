@@ -31,6 +31,21 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// The longest time between two rounds of all sources while not all folders can be watched.
 const UNWATCHED_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The limits of a watch of folders.
+#[derive(Debug, Clone, Copy)]
+pub struct WatchLimits {
+    /// The number of folders that are watched at most, beside the limit of the system.
+    pub folders: usize,
+    /// The longest time between two rounds of all sources while not all folders are watched.
+    pub unwatched_interval: Duration,
+}
+
+impl Default for WatchLimits {
+    fn default() -> WatchLimits {
+        WatchLimits { folders: usize::MAX, unwatched_interval: UNWATCHED_INTERVAL }
+    }
+}
+
 /// The settings of a watch.
 #[derive(Debug, Clone)]
 pub struct MailWatchOptions {
@@ -40,6 +55,8 @@ pub struct MailWatchOptions {
     pub sync: MailSyncOptions,
     /// The time between two rounds of all sources; `None`: they have no regular rounds.
     pub interval: Option<Duration>,
+    /// The limits of watches.
+    pub limits: WatchLimits,
 }
 
 /// A part of a watch.
@@ -186,7 +203,7 @@ impl MailWatch {
             if is_cancelled() {
                 break;
             }
-            if self.update_watches(report_event) {
+            if self.update_watches(options.limits, report_event) {
                 due = DueRound { is_all: true, ..DueRound::default() };
                 continue;
             }
@@ -265,7 +282,11 @@ impl MailWatch {
     }
 
     /// Watches the folders of the sources. Returns whether there are new ones.
-    fn update_watches(&mut self, report_event: &mut dyn FnMut(MailWatchEvent<'_>)) -> bool {
+    fn update_watches(
+        &mut self,
+        limits: WatchLimits,
+        report_event: &mut dyn FnMut(MailWatchEvent<'_>),
+    ) -> bool {
         // A maildir that comes back at this moment has new folders under the same names.
         for root in std::mem::take(&mut self.lost_roots) {
             self.forget_watches(&root);
@@ -290,7 +311,11 @@ impl MailWatch {
             if self.watched.contains(&folder) {
                 continue;
             }
-            match self.watcher.watch(&folder) {
+            let outcome = match self.watched.len() < limits.folders {
+                true => self.watcher.watch(&folder),
+                false => WatchOutcome::LimitReached,
+            };
+            match outcome {
                 WatchOutcome::Watched => {
                     has_new = true;
                     self.watched.insert(folder);
@@ -329,8 +354,8 @@ impl MailWatch {
         let mut due = DueRound::default();
         let began = Instant::now();
         let interval = match (options.interval, self.is_limit_reached) {
-            (Some(interval), true) => Some(interval.min(UNWATCHED_INTERVAL)),
-            (None, true) => Some(UNWATCHED_INTERVAL),
+            (Some(interval), true) => Some(interval.min(options.limits.unwatched_interval)),
+            (None, true) => Some(options.limits.unwatched_interval),
             (interval, false) => interval,
         };
         let next_scan = interval.and_then(|interval| last_scan.checked_add(interval));

@@ -17,7 +17,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A network file system may number its files anew when it is mounted again.
+/// A network file system may number its files anew when it is mounted again. A copy of a maildir
+/// has other times, too.
 #[test]
 fn other_inodes_of_all_files_change_no_message() {
     let mut mailbox = Mailbox::new();
@@ -36,9 +37,9 @@ fn other_inodes_of_all_files_change_no_message() {
         handles
     };
     let known = handles(&mailbox);
-    for _ in 0..2 {
+    for option in ["-a", "-r", "-a"] {
         fs::rename(&root, &away).unwrap();
-        assert!(Command::new("cp").arg("-a").args([&away, &root]).status().unwrap().success());
+        assert!(Command::new("cp").arg(option).args([&away, &root]).status().unwrap().success());
         fs::remove_dir_all(&away).unwrap();
         let report = mailbox.sync();
         assert_eq!((report.removed_files, report.problems), (0, vec![]));
@@ -80,6 +81,33 @@ fn changes_in_the_same_second_are_seen() {
     stop_clock(&["cur/1.host:2,", "cur"]);
     assert_eq!(sync(&mut store, &full_sync()).reread_files, 1);
     assert_eq!(find_rows(&store.open_reader().unwrap(), "otters").len(), 1);
+}
+
+/// A folder with very many files is compared with the index, and not each file with all others.
+#[test]
+fn a_folder_may_have_very_many_files() {
+    const FILES: usize = 20_000;
+    let mut mailbox = Mailbox::new();
+    let directory = mailbox.root().join("cur");
+    fs::create_dir_all(&directory).unwrap();
+    for number in 0..FILES {
+        let text = format!("Message-ID: <m{number}>\n\nword\n");
+        fs::write(directory.join(format!("{number}.host:2,")), text).unwrap();
+    }
+    let options = MailSyncOptions::default();
+    assert_eq!(counts(&mailbox.sync_with(&options)), (FILES, 0, 0));
+    // A mail reader marks half of them as read, and deletes others.
+    for number in 0..FILES / 2 {
+        let path = |flags: &str| directory.join(format!("{number}.host:2,{flags}"));
+        fs::rename(path(""), path("S")).unwrap();
+    }
+    for number in FILES / 2..FILES / 2 + FILES / 10 {
+        fs::remove_file(directory.join(format!("{number}.host:2,"))).unwrap();
+    }
+    assert_eq!(counts(&mailbox.sync_with(&options)), (0, FILES / 2, FILES / 10));
+    let reader = mailbox.store.open_reader().unwrap();
+    assert_eq!(find_rows(&reader, "word").len(), FILES - FILES / 10);
+    assert_eq!(find_rows(&reader, "flag:seen").len(), FILES / 2);
 }
 
 /// A disk is taken away while its messages are read.

@@ -5,7 +5,7 @@ use crate::mail_sync::small_batches;
 use crate::mailbox::{find_rows, message};
 use larder_sync::{
     AttachmentConverter, ConverterLimits, ConverterSettings, MailSyncOptions, MailWatch,
-    MailWatchEvent, MailWatchOptions, MailWatchWaker, SourceSelection, SyncRoundEvent,
+    MailWatchEvent, MailWatchOptions, MailWatchWaker, SourceSelection, SyncRoundEvent, WatchLimits,
     remove_source,
 };
 use std::fs;
@@ -44,15 +44,19 @@ fn watch_with(
     sync: MailSyncOptions,
     act: impl FnOnce(&Receiver<String>),
 ) {
+    let limits = WatchLimits::default();
+    watch_within(home, &MailWatchOptions { selection, sync, interval: None, limits }, act);
+}
+
+fn watch_within(home: &MailHome, options: &MailWatchOptions, act: impl FnOnce(&Receiver<String>)) {
     let mut watch = MailWatch::begin().unwrap();
     let (waker, stop) = (watch.waker(), AtomicBool::new(false));
-    let options = MailWatchOptions { selection, sync, interval: None };
     let (sender, lines) = channel();
     let mut send = |event: MailWatchEvent<'_>| {
         let line = match event {
             MailWatchEvent::Ready { .. } => "ready".to_string(),
             MailWatchEvent::Lost => "lost".into(),
-            MailWatchEvent::LimitReached { .. } => "limit".into(),
+            MailWatchEvent::LimitReached { folders } => format!("limit {folders}"),
             MailWatchEvent::Round(SyncRoundEvent::Forgotten(one)) => format!("-{}", one.name),
             MailWatchEvent::Round(SyncRoundEvent::Finished(source, Err(_))) => {
                 format!("{}: missing", source.name)
@@ -78,7 +82,7 @@ fn watch_with(
     thread::scope(|scope| {
         let ended = scope.spawn(|| {
             let is_stopped = || stop.load(Ordering::Relaxed);
-            watch.run(&home.stores, &options, &mut send, &is_stopped)
+            watch.run(&home.stores, options, &mut send, &is_stopped)
         });
         let end = EndGuard(&stop, waker);
         act(&lines);
@@ -118,6 +122,27 @@ fn a_watch_notes_changes_as_they_happen() {
         fs::remove_file(root.join("b/cur/3:2,")).unwrap();
         assert_eq!(next(lines), "mail [0, 0, 0, 1]");
         assert_eq!(find_rows(&home.index(), "maildir:/b").len(), 1);
+    });
+}
+
+/// A system that allows few watches is asked in intervals.
+#[test]
+fn folders_without_a_watch_are_looked_at_in_intervals() {
+    let home = MailHome::new();
+    let root = home.create_maildir("mail");
+    fs::create_dir_all(root.join("z/cur")).unwrap();
+    home.add("mail", &root);
+    let limits = WatchLimits { folders: 2, unwatched_interval: Duration::from_millis(20) };
+    let (selection, sync) = (SourceSelection::default(), small_batches(64));
+    watch_within(&home, &MailWatchOptions { selection, sync, interval: None, limits }, |lines| {
+        assert_eq!(next(lines), "mail [1, 0, 0, 0]");
+        assert_eq!((next(lines), next(lines)), ("limit 2".into(), "ready".into()));
+        fs::write(root.join("z/cur/9:2,"), message("m9", "note", "seal")).unwrap();
+        assert_eq!(next(lines), "mail [1, 0, 0, 0]");
+        // A folder that comes later is found, too, and nothing is said again.
+        fs::create_dir_all(root.join("y/cur")).unwrap();
+        fs::write(root.join("y/cur/8:2,"), message("m8", "note", "seal")).unwrap();
+        assert_eq!(next(lines), "mail [1, 0, 0, 0]");
     });
 }
 

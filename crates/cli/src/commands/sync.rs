@@ -17,7 +17,7 @@ use larder_store::{DataDirectory, Store, StoreFile, SyncMode};
 use larder_sync::{
     ConversionFailure, MailRuleReport, MailSyncOptions, MailSyncReport, MailWatch, MailWatchEvent,
     MailWatchOptions, RegisteredSource, RuleScope, SourceSelection, SourceStores, SyncProblem,
-    SyncRound, SyncRoundEvent, sync_mail_sources,
+    SyncRound, SyncRoundEvent, WatchLimits, sync_mail_sources,
 };
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -174,6 +174,7 @@ impl SyncArgs {
             selection,
             sync: self.to_options(context),
             interval: (self.interval > 0).then_some(interval),
+            limits: WatchLimits::default(),
         };
         let mut watch = MailWatch::begin()?;
         let waker = watch.waker();

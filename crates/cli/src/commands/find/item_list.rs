@@ -17,7 +17,7 @@ use larder_store::{ItemRow, Kind, Reader};
 use larder_time::zone::Zone;
 
 /// Limits for the rows whose columns are aligned together: a cell may have any length.
-const MAX_BUFFERED_ROWS: usize = 500;
+pub(super) const MAX_BUFFERED_ROWS: usize = 500;
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
 /// Parses the names of `--fields`; `None`: there are none.

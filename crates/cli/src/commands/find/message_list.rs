@@ -3,6 +3,7 @@
 //! Separate from `field_list`, because messages come from the index of mail, newest first, and may
 //! be drawn as threads.
 
+use super::item_list::MAX_BUFFERED_ROWS;
 use super::message_fields::{
     fields_line, message_json, message_paths, parse_field_names, select_fields,
 };
@@ -321,13 +322,16 @@ fn print_list(
         }
         return Ok(());
     }
-    let mut rows = Vec::with_capacity(listed.len());
-    let mut lines = Vec::new();
-    for one in listed {
-        rows.push(list_cells(context, reader, one, "")?);
-        lines.extend(snippets.as_ref().map(|snippets| snippets.read(context, one)));
+    for group in listed.chunks(MAX_BUFFERED_ROWS) {
+        let mut rows = Vec::with_capacity(group.len());
+        let mut lines = Vec::new();
+        for one in group {
+            rows.push(list_cells(context, reader, one, "")?);
+            lines.extend(snippets.as_ref().map(|snippets| snippets.read(context, one)));
+        }
+        print_rows(context, &rows, &lines)?;
     }
-    print_rows(context, &rows, &lines)
+    Ok(())
 }
 
 /// Prints the paths of the files of each message.

@@ -55,7 +55,7 @@ class Verb:
         """Returns whether the command changes items, indexes or settings of the store."""
         return self.effect is not Effect.NOTHING or self.name in ("check-rebuild", "collections-create",
                                                                   "collections-index", "collections-rename",
-                                                                  "sources-add", "sources-remove")
+                                                                  "sources-add", "sources-remove", "sources-rename")
 
 
 def read(name: str, command: str) -> Verb:
@@ -97,6 +97,8 @@ VERBS = [
     # Mail
     Verb("sources-add", "sources add {inputs}/mail --into mail"),
     Verb("sources-remove", "sources remove mail", start="mail-changed", indexes_mail=True),
+    # The name is in the index of mail, too.
+    Verb("sources-rename", "collections rename mail post", Effect.WHOLE, start="mail-changed", indexes_mail=True),
     Verb("sync-new", "sync --tune-batch 8", start="mail-registered", indexes_mail=True),
     # A rule labels the new messages in one batch.
     Verb("sync", "sync --tune-batch 4", Effect.WHOLE, start="mail-changed", indexes_mail=True),

@@ -18,6 +18,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("path:Inbox", "a folder may be named without cur and new"),
     ("* and not walrus", "a star is a term like others"),
     ("enclosure", "a free word is searched in attached messages, too"),
+    ("photo", "a free word is not searched in the names of attachments, as in mu"),
     ("hyperlink", "HTML is indexed if a message has no plain text"),
     ("forwarded", "a free word is searched in the subjects of attached messages, too"),
     ("subject:/^walrus/", "a regular expression matches one word"),

@@ -4,8 +4,9 @@ use crate::mail_sync::{set_old, small_batches};
 use crate::mailbox::{find_rows, message};
 use larder_store::{BatchChange, DataDirectory, Operation, Reader, Store, StoreFile, StoreOptions};
 use larder_sync::{
-    MailSourceFormat, SourceSelection, SourceStores, SyncRound, SyncRoundEvent, add_mail_source,
-    find_overlapping_source, map_mail_roots, remove_source, sync_mail_sources,
+    MailSourceFormat, SourceSelection, SourceStores, SourceType, SyncRound, SyncRoundEvent,
+    add_mail_source, find_overlapping_source, find_renamed_sources, follow_source_names,
+    map_mail_roots, remove_source, sync_mail_sources,
 };
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -132,6 +133,42 @@ fn a_renamed_source_keeps_its_messages_and_their_handles() {
     fs::remove_file(home.path("data/index.db")).unwrap();
     assert_eq!(home.sync(), ["b +1", "c +1"]);
     assert_eq!(home.messages(), with_names("b", "c"));
+}
+
+/// Names follow without a synchronisation, but not beside one, which writes under the old names.
+#[test]
+fn names_of_sources_are_followed() {
+    let home = MailHome::new();
+    for (name, folder) in [("a", "one"), ("b", "two"), ("c", "three")] {
+        home.add(name, &home.create_maildir(folder));
+    }
+    home.sync();
+    let before = home.messages();
+    let follow = || {
+        let sources = home.stores.list_mail_sources().unwrap();
+        let mut index = Store::open(home.stores.index.clone(), &home.stores.options).unwrap();
+        let is_followed = follow_source_names(&mut index, SourceType::Mail, &sources, 0).unwrap();
+        let renamed = find_renamed_sources(&home.index(), SourceType::Mail, &sources).unwrap();
+        (is_followed, renamed.len())
+    };
+    assert_eq!(follow(), (true, 0));
+    // The name of a source that was removed is taken before its messages have left the index.
+    home.change_data(|store| remove_source(store, "c", 0).unwrap());
+    home.rename(&[("a", "x"), ("b", "a"), ("x", "b"), ("a", "c")]);
+    let index = Store::open(home.stores.index.clone(), &home.stores.options).unwrap();
+    let lock = index.lock_mail_sync().unwrap();
+    assert_eq!(follow(), (false, 2));
+    assert_eq!(home.messages(), before);
+    drop((lock, index));
+    assert_eq!(follow(), (true, 0));
+    let names = |lines: Vec<String>| -> Vec<String> {
+        lines.iter().map(|line| line.split(' ').next().unwrap().to_string()).collect()
+    };
+    let after = names(home.messages());
+    assert!(after.contains(&"b".into()) && after.contains(&"c".into()), "{after:?}");
+    let lines = home.sync();
+    assert!(lines[0].starts_with('-') && lines[0].ends_with(" 1"), "{lines:?}");
+    assert_eq!(names(home.messages()), ["b", "c"]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ from harness.fixtures import Fixtures
 from harness.preload import Preload
 from harness.report import print_table
 from harness.runner import Lab, Step, Summary, run_step
+from harness.verbs import VERBS
 from steps.bit_flip import BitFlipStep
 from steps.cargo_tests import FuzzStep, ImportStep, ViewStep
 from steps.clock import ClockStep
@@ -55,6 +56,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="try about 50 points of each step, as `make test` does")
     parser.add_argument("--points", type=int, metavar="N", help="try N points of each step; 0 for all")
     parser.add_argument("--point", action="append", default=[], metavar="NAME", help="try only this point (repeatable)")
+    parser.add_argument("--verb", action="append", default=[], metavar="NAME",
+                        help="try only points of this verb (repeatable)")
     parser.add_argument("--again", action="store_true", help="forget the results of earlier runs of these steps")
     parser.add_argument("--keep", action="store_true", help="keep the directories of the run, and print where they are")
     parser.add_argument("--seed", type=int, default=1, help="the seed of everything random [default: 1]")
@@ -65,6 +68,9 @@ def parse_arguments() -> argparse.Namespace:
     unknown = set(arguments.step) - {step.name for step in STEPS}
     if unknown:
         parser.error(f"no such step: {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in STEPS)}")
+    unknown = set(arguments.verb) - {verb.name for verb in VERBS}
+    if unknown:
+        parser.error(f"no such verb: {', '.join(sorted(unknown))}; harness/verbs.py lists them")
     return arguments
 
 
@@ -103,7 +109,8 @@ def run_steps(arguments: argparse.Namespace, scratch: pathlib.Path) -> list[Summ
         if arguments.points is not None:
             number = arguments.points or None
         print(f"{step_type.name}: {step_type.title()}", flush=True)
-        summaries.append(run_step(step_type(lab), number, arguments.again or arguments.quick, arguments.point))
+        summaries.append(run_step(step_type(lab), number, arguments.again or arguments.quick, arguments.point,
+                                  arguments.verb))
     return summaries
 
 

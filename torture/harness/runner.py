@@ -177,8 +177,8 @@ def attempt_in_worker(point: str) -> tuple[str, Outcome, float]:
     return point, outcome, time.monotonic() - began
 
 
-def run_step(step: Step, number: int | None, again: bool, only: list[str]) -> Summary:
-    """Tries the points of a step that have no result yet."""
+def run_step(step: Step, number: int | None, again: bool, only: list[str], groups: list[str]) -> Summary:
+    """Tries the points of a step that have no result yet: `number` of them, or only these, or those of some groups."""
     global worker_step, worker_sandbox
     summary = Summary(step.name, left_out=step.missing())
     if summary.left_out:
@@ -189,6 +189,8 @@ def run_step(step: Step, number: int | None, again: bool, only: list[str]) -> Su
     except Exception as error:  # The other steps run nevertheless.
         summary.failed, summary.failures = 1, [("preparation", f"{error}")]
         return summary
+    if groups:
+        points = [point for point in points if point.split(":")[0] in groups]
     chosen = only or choose(points, number, step.lab.random(step.name))
     header = {"step": step.name, "digest": step.lab.digest, "seed": step.lab.seed, "items": step.lab.items}
     kind = ".points" if only else ".quick" if step.lab.quick else ""

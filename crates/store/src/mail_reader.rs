@@ -461,28 +461,36 @@ impl<'r> MailReader<'r> {
         })
     }
 
-    /// Returns the files of a collection that must be read again.
-    pub fn expired_files(&self, collection: &str) -> Result<Vec<MailFile>> {
+    /// Passes the files of a collection that must be read again to `visit`, and whether each is in
+    /// a directory `new`: after a change of the rules these are all.
+    pub fn for_each_expired_file(
+        &self,
+        collection: &str,
+        visit: &mut dyn FnMut(MailFile, bool),
+    ) -> Result<()> {
         self.run(|tx| {
             let outdated_end = find_meta_number(tx, OUTDATED_END_KEY)?.unwrap_or_default();
             let mut select = tx.prepare_cached(
                 "SELECT d.path, f.name, f.inode, d.is_new
                  FROM (SELECT directory, name, inode FROM mail_file WHERE rank IS NULL
-                       UNION SELECT directory, name, inode FROM mail_file WHERE item < ?2) f
+                       UNION ALL SELECT directory, name, inode FROM mail_file
+                                 WHERE item < ?2 AND rank IS NOT NULL) f
                  JOIN mail_directory d ON d.id = f.directory
                  WHERE d.collection = (SELECT id FROM collection WHERE name = ?1 AND removed = 0)",
             )?;
-            let rows = select.query_map((collection, outdated_end), |row| {
-                let name: Vec<u8> = row.get(1)?;
-                Ok(MailFile {
+            let mut rows = select.query((collection, outdated_end))?;
+            while let Some(row) = rows.next()? {
+                let (name, is_new): (Vec<u8>, bool) = (row.get(1)?, row.get(3)?);
+                let file = MailFile {
                     directory: row.get(0)?,
                     inode: row.get::<_, i64>(2)?.cast_unsigned(),
-                    flags: MaildirName::parse(&name).flags(row.get(3)?),
+                    flags: MaildirName::parse(&name).flags(is_new),
                     state: MailFileState::default(),
                     name,
-                })
-            })?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
+                };
+                visit(file, is_new);
+            }
+            Ok(())
         })
     }
 

@@ -271,8 +271,9 @@ impl CommitSync<'_> {
             })?;
         }
         if !self.skips_expired {
-            let expired = mail.expired_files(self.collection)?;
-            self.expired.extend(expired.iter().filter_map(|file| parse_hash(&file.name)));
+            mail.for_each_expired_file(self.collection, &mut |file, _| {
+                self.expired.extend(parse_hash(&file.name));
+            })?;
         }
         if old_shallow != shallow {
             let ends = old_shallow.iter().chain(shallow);

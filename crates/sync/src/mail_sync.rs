@@ -14,10 +14,13 @@
 //! Nothing in the maildir is changed. Separate from `import`, which copies items into the store.
 
 mod absent_mail;
+mod directory_listing;
 mod file_changes;
+mod file_list;
 mod mbox_listing;
 mod message_pipeline;
 mod message_writer;
+mod name_packer;
 mod verification;
 
 pub use self::absent_mail::find_absent_mail;
@@ -27,24 +30,22 @@ pub use self::verification::{MailDisagreement, MailFinding, MailVerificationRepo
 use crate::attachment_conversion::{ConversionFailure, ConversionRun, ConverterSettings};
 use crate::error::Error;
 use crate::maildir::{
-    DirectoryContents, DirectoryState, MailSourceFormat, MaildirDirectory, MaildirProblem,
-    find_absence, is_empty_file, scan_mail,
+    DirectoryContents, MailSourceFormat, MaildirDirectory, MaildirProblem, is_empty_file, scan_mail,
 };
-use file_changes::{
-    DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, ResolvedChanges,
-    sort_newest_first,
-};
+use file_changes::{DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChanges};
+use file_list::FileList;
 use larder_store::{
-    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailSyncLock, Operation, Reader,
-    ReadingRules, Store,
+    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailFile, MailSyncLock, Operation,
+    Reader, ReadingRules, Store,
 };
 use message_pipeline::MessagePipeline;
 use message_writer::MessageWriter;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
-use std::io;
+use std::hash::BuildHasher as _;
 use std::mem;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -259,55 +260,10 @@ impl MailSync<'_> {
             scan.directories.iter().filter(|one| one.contents == DirectoryContents::Maildir);
         self.report.scanned_folders.extend(folders.map(|directory| directory.path.clone()));
         self.report.problems.extend(scan.problems.iter().map(problem_of));
-        let mut listings = Vec::new();
-        for directory in &scan.directories {
-            let path = self.relative_path(directory);
-            let state = encode_state(&directory.state);
-            let record = known.iter().find(|record| record.path == path);
-            if directory.contents == DirectoryContents::Mbox {
-                listings.extend(self.list_mbox(directory, path, scanned_at, record)?);
-                continue;
-            }
-            let is_unchanged = record.is_some_and(|record| record.state == state);
-            let is_frozen =
-                directory.has_noupdate && record.is_some_and(|one| !one.state.is_empty());
-            if !self.finds_edits(directory) && (is_unchanged || is_frozen) {
-                continue;
-            }
-            listings.push(self.list(directory, path, state, scanned_at, record));
-        }
+        let gone = self.find_gone_directories(&scan, &known, scanned_at);
+        let (listings, files) = self.list_directories(&scan, &known, &gone, scanned_at)?;
         self.report.listed_directories = listings.len();
-        // What is in a folder that cannot be read at the moment stays as it is known.
-        let is_unreadable = |record: &KnownDirectory| {
-            let path = self.root.join(OsStr::from_bytes(&record.path));
-            scan.problems.iter().any(|problem| path.starts_with(&problem.path))
-        };
-        let is_gone = |record: &&KnownDirectory| {
-            scan.directories.iter().all(|directory| self.relative_path(directory) != record.path)
-                && !is_unreadable(record)
-        };
-        let gone: Vec<GoneDirectory> = known
-            .iter()
-            .filter(is_gone)
-            .map(|record| {
-                let path = match record.path.as_slice() {
-                    b"" => self.root.to_path_buf(),
-                    path => self.root.join(OsStr::from_bytes(path)),
-                };
-                let absence = find_absence(self.root, self.format, &path, scanned_at);
-                GoneDirectory { directory: record.clone(), absence }
-            })
-            .collect();
-        let (files, known_rules) = {
-            let reader = self.store.open_reader()?;
-            let mail = reader.mail()?;
-            let changes = FileChanges::compare(self.root, &listings, &gone);
-            (changes.resolve(&mail)?, mail.reading_rules()?)
-        };
-        // The names take memory, and are not needed any more.
-        listings.iter_mut().filter_map(|listing| listing.files.as_mut()).for_each(|files| {
-            *files = Vec::new();
-        });
+        let known_rules = self.store.open_reader()?.mail()?.reading_rules()?;
         self.write_changes(
             &scan.directories,
             &listings,
@@ -318,7 +274,7 @@ impl MailSync<'_> {
         )
     }
 
-    /// Reads the directories that the store knows, with the files of each.
+    /// Reads the directories that the store knows.
     fn read_known_directories(&self) -> Result<Vec<KnownDirectory>, Error> {
         let reader = self.store.open_reader()?;
         let mail = reader.mail()?;
@@ -327,59 +283,6 @@ impl MailSync<'_> {
             known.push(KnownDirectory { id: record.id, path: record.path, state: record.state });
         }
         Ok(known)
-    }
-
-    /// Returns whether the files of a directory are looked at, to find those that were edited.
-    fn finds_edits(&self, directory: &MaildirDirectory) -> bool {
-        self.options.is_full || self.options.edited_directories.contains(&directory.path)
-    }
-
-    fn relative_path(&self, directory: &MaildirDirectory) -> Vec<u8> {
-        let path = directory.path.strip_prefix(self.root).unwrap_or(&directory.path);
-        path.as_os_str().as_bytes().to_vec()
-    }
-
-    /// Lists a directory. One that cannot be listed keeps the files that are known of it.
-    fn list(
-        &mut self,
-        directory: &MaildirDirectory,
-        path: Vec<u8>,
-        state: Vec<u8>,
-        scanned_at: i64,
-        known: Option<&KnownDirectory>,
-    ) -> DirectoryListing {
-        let mut listing = DirectoryListing {
-            path,
-            folder: directory.folder.as_os_str().as_bytes().to_vec(),
-            is_new: directory.is_new,
-            finds_edits: self.finds_edits(directory),
-            is_addition: false,
-            mbox_changed: None,
-            state: if directory.state.is_settled(scanned_at) { state } else { Vec::new() },
-            known: known.cloned(),
-            files: None,
-        };
-        match directory.list_files() {
-            Ok((files, problems)) => {
-                if !problems.is_empty() {
-                    listing.state.clear();
-                }
-                self.report.problems.extend(problems.iter().map(problem_of));
-                let files = files.into_iter().map(|file| (file.name.into_vec(), file.inode));
-                listing.files = Some(files.collect());
-            }
-            // It was removed after the scan.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => listing.state.clear(),
-            Err(error) => {
-                listing.state.clear();
-                self.report.problems.push(SyncProblem {
-                    path: directory.path.clone(),
-                    reason: error.to_string(),
-                    is_left_out: true,
-                });
-            }
-        }
-        listing
     }
 
     fn write_changes(
@@ -443,7 +346,7 @@ impl MailSync<'_> {
         }
         for listing in listings {
             let is_complete =
-                listing.files.is_some() && !unread.contains(&listing.path) && !has_moving_files;
+                listing.is_listed && !unread.contains(&listing.path) && !has_moving_files;
             let state = if is_complete { listing.state.as_slice() } else { &[] };
             let known_state = listing.known.as_ref().map(|known| known.state.as_slice());
             if known_state != Some(state) || !files.is_unchanged {
@@ -460,28 +363,15 @@ impl MailSync<'_> {
         mut first_row: u32,
         report_progress: &mut dyn FnMut(SyncProgress),
     ) -> Result<(), Error> {
-        let mut tried = HashSet::new();
+        let mut tried = FxHashSet::default();
         loop {
-            let (mut files, rules) = {
-                let reader = self.store.open_reader()?;
-                let mail = reader.mail()?;
-                (mail.expired_files(self.collection)?, mail.reading_rules()?)
-            };
-            files.retain(|file| {
-                let path = file_path(self.root, &file.directory, &file.name);
-                if self.options.skipped_files.contains(&path) {
-                    return false;
-                }
-                let name = (file.directory.clone(), file.name.clone());
-                !self.postponed.contains(&name) && tried.insert(name)
-            });
+            let (files, rules) = self.list_expired_files(&mut tried)?;
             if files.is_empty() {
                 return match rules.has_outdated_messages {
                     true => self.apply(vec![MailChange::FinishReadingRules], None, 0),
                     false => Ok(()),
                 };
             }
-            sort_newest_first(&mut files);
             let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
             let (read, _) = self.add_messages(files, first_row, report_progress)?;
             first_row = first_row.saturating_add(count);
@@ -492,11 +382,45 @@ impl MailSync<'_> {
         }
     }
 
+    /// Lists the files that are marked in the store and were not tried, and reads the rules that
+    /// the store has.
+    fn list_expired_files(
+        &self,
+        tried: &mut FxHashSet<(u64, u64)>,
+    ) -> Result<(FileList, ReadingRules), Error> {
+        let mut files = FileList::default();
+        let mut numbers = FxHashMap::default();
+        let reader = self.store.open_reader()?;
+        let mail = reader.mail()?;
+        mail.for_each_expired_file(self.collection, &mut |file, is_new| {
+            let MailFile { directory, name, inode, .. } = file;
+            let is_skipped = !self.options.skipped_files.is_empty()
+                && self.options.skipped_files.contains(&file_path(self.root, &directory, &name));
+            // The names of all messages would take much memory.
+            let key = (inode, FxBuildHasher.hash_one((&directory, &name)));
+            let file = (directory, name);
+            if is_skipped || self.postponed.contains(&file) || !tried.insert(key) {
+                return;
+            }
+            let (directory, name) = file;
+            let number = match numbers.get(&directory) {
+                Some(number) => *number,
+                None => {
+                    let number = files.add_directory(&directory, is_new);
+                    numbers.insert(directory, number);
+                    number
+                }
+            };
+            files.push(number, name, inode);
+        })?;
+        Ok((files, mail.reading_rules()?))
+    }
+
     /// Reads, parses and writes files. Returns the number of those that were read, and the
     /// directories with a file that could not be read.
     fn add_messages(
         &mut self,
-        files: Vec<larder_store::MailFile>,
+        files: FileList,
         first_row: u32,
         report_progress: &mut dyn FnMut(SyncProgress),
     ) -> Result<(usize, Vec<Vec<u8>>), Error> {
@@ -536,11 +460,7 @@ impl MailSync<'_> {
         Ok((read, unread))
     }
 
-    fn start_pipeline(
-        &self,
-        files: Vec<larder_store::MailFile>,
-        first_row: u32,
-    ) -> Result<MessagePipeline, Error> {
+    fn start_pipeline(&self, files: FileList, first_row: u32) -> Result<MessagePipeline, Error> {
         let mut indexes = Vec::new();
         if self.conversions.has_converters() {
             for _ in 0..self.options.readers.max(1) {
@@ -584,11 +504,4 @@ fn problem_of(problem: &MaildirProblem) -> SyncProblem {
         reason: problem.reason.to_string(),
         is_left_out: true,
     }
-}
-
-/// Returns the stored form of the state of a directory.
-fn encode_state(state: &DirectoryState) -> Vec<u8> {
-    let seconds = state.modified_seconds.to_le_bytes();
-    let nanoseconds = state.modified_nanoseconds.to_le_bytes();
-    [state.device.to_le_bytes(), state.inode.to_le_bytes(), seconds, nanoseconds].concat()
 }

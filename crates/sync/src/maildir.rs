@@ -464,13 +464,16 @@ impl MaildirDirectory {
         !now.is_ok_and(|now| now == self.state)
     }
 
-    /// Lists the messages, in the order of their inodes, in which a disk reads them fastest. Hidden
-    /// files are left out; pipes, sockets and devices are reported.
+    /// Passes the messages to `visit`, in no order: a directory may have more than fit in memory.
+    /// Hidden files are left out; pipes, sockets and devices are reported.
     ///
     /// # Errors
     /// The directory cannot be listed, or was removed.
-    pub fn list_files(&self) -> io::Result<(Vec<MaildirFile>, Vec<MaildirProblem>)> {
-        let (mut files, mut problems) = (Vec::new(), Vec::new());
+    pub fn list_files(
+        &self,
+        visit: &mut dyn FnMut(MaildirFile),
+    ) -> io::Result<Vec<MaildirProblem>> {
+        let mut problems = Vec::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             let name = entry.file_name();
@@ -480,7 +483,7 @@ impl MaildirDirectory {
             }
             match self.file_type(&entry) {
                 Ok(file_type) if file_type.is_file() => {
-                    files.push(MaildirFile { name, inode: entry.ino() });
+                    visit(MaildirFile { name, inode: entry.ino() });
                 }
                 Ok(file_type) if is_special(file_type) => {
                     let reason = MaildirProblemReason::NotAFile;
@@ -495,8 +498,7 @@ impl MaildirDirectory {
                 }
             }
         }
-        files.sort_unstable_by(|a, b| (a.inode, &a.name).cmp(&(b.inode, &b.name)));
-        Ok((files, problems))
+        Ok(problems)
     }
 
     /// Returns the type of an entry, of a link that of its target.

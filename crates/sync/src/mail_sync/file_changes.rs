@@ -4,6 +4,7 @@
 //! a rename. A renamed file is looked at once, for its new times. Whether a file was edited in
 //! place is only known from a look at each: on request.
 
+use super::file_list::FileList;
 use crate::error::Error;
 use crate::maildir::MaildirProblem;
 use larder_format::maildir_name::MaildirName;
@@ -15,6 +16,7 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A file that was changed less than this before it was read may change again without another time.
@@ -52,15 +54,18 @@ pub(super) struct DirectoryListing {
     /// Its state; empty: it must be listed again.
     pub(super) state: Vec<u8>,
     pub(super) known: Option<KnownDirectory>,
-    /// The names and inodes of its files; `None`: it could not be listed.
-    pub(super) files: Option<Vec<(Vec<u8>, u64)>>,
+    /// Whether it could be listed.
+    pub(super) is_listed: bool,
 }
 
-/// The directories to compare.
+/// The files that were compared.
 pub(super) struct FileChanges<'l> {
     root: &'l Path,
-    listings: &'l [DirectoryListing],
-    gone: &'l [GoneDirectory],
+    missing: MissingFiles,
+    /// The files whose names are not known in their directories, which have the numbers of the
+    /// listings.
+    unknown: FileList,
+    changes: ResolvedChanges,
 }
 
 /// The changes of files.
@@ -73,7 +78,7 @@ pub(super) struct ResolvedChanges {
     /// The directories that may come back and have files.
     pub(super) kept_directories: FxHashSet<Vec<u8>>,
     /// The newest first, by their names.
-    pub(super) added: Vec<MailFile>,
+    pub(super) added: FileList,
     /// Whether no file changed.
     pub(super) is_unchanged: bool,
 }
@@ -84,7 +89,7 @@ impl ResolvedChanges {
         self.added.is_empty()
     }
 
-    fn add_removal(&mut self, file: MissingFile<'_>) {
+    fn add_removal(&mut self, file: MissingFile) {
         let directory = file.directory.to_vec();
         if file.is_kept {
             self.kept_directories.insert(directory);
@@ -95,30 +100,33 @@ impl ResolvedChanges {
 }
 
 /// A known file that is not where it was.
-struct MissingFile<'k> {
-    directory: &'k [u8],
+struct MissingFile {
+    directory: Rc<[u8]>,
     file: MailFileRecord,
     /// It stays in the index if it is nowhere else.
     is_kept: bool,
 }
 
 /// The known files that are not where they were, by what a renamed file keeps.
-type MissingFiles<'k> = FxHashMap<(u64, Vec<u8>), MissingFile<'k>>;
+type MissingFiles = FxHashMap<(u64, Vec<u8>), MissingFile>;
 
 /// Finds the messages of mbox files whose bytes changed at their place, such as the last one, which
 /// was not complete. They are read again under their new names, as files are that were edited: a
 /// new message would meet its former text under its own Message-ID, and get another name.
-fn replace_sections(missing: &mut MissingFiles<'_>, changes: &mut ResolvedChanges) {
+fn replace_sections(missing: &mut MissingFiles, changes: &mut ResolvedChanges) {
     let place = |directory: &[u8], name: &[u8]| {
         let section = MboxSection::parse_name(name).filter(|section| section.date != 0)?;
         Some((directory.to_vec(), section.date, section.offset))
     };
     let known = missing
         .iter()
-        .filter_map(|(key, one)| Some((place(one.directory, &one.file.name)?, key.clone())));
+        .filter_map(|(key, one)| Some((place(&one.directory, &one.file.name)?, key.clone())));
     let mut known: FxHashMap<_, _> = known.collect();
+    if known.is_empty() {
+        return;
+    }
     let ResolvedChanges { added, edited, renamed, .. } = changes;
-    added.retain(|file| {
+    added.retain(&mut |_, file| {
         let key = place(&file.directory, &file.name).and_then(|place| known.remove(&place));
         let Some(from) = key.and_then(|key| missing.remove(&key)) else { return true };
         let (directory, name) = (file.directory.clone(), file.name.clone());
@@ -172,92 +180,123 @@ fn compare_listing(
 }
 
 impl<'l> FileChanges<'l> {
-    /// Names the directories to compare.
-    pub(super) fn compare(
-        root: &'l Path,
-        listings: &'l [DirectoryListing],
-        gone: &'l [GoneDirectory],
-    ) -> FileChanges<'l> {
-        FileChanges { root, listings, gone }
+    /// Begins to compare the files of the maildir at a root.
+    pub(super) fn new(root: &'l Path) -> FileChanges<'l> {
+        FileChanges {
+            root,
+            missing: MissingFiles::default(),
+            unknown: FileList::default(),
+            changes: ResolvedChanges::default(),
+        }
     }
 
-    /// Compares the files.
-    pub(super) fn resolve(&self, mail: &MailReader<'_>) -> Result<ResolvedChanges, Error> {
-        let mut missing = MissingFiles::default();
-        let mut changes = ResolvedChanges::default();
-        let mut unknown: Vec<(&DirectoryListing, &(Vec<u8>, u64))> = Vec::new();
-        let mut add_missing = |one: MissingFile<'l>, changes: &mut ResolvedChanges| {
-            let key = identity_key(one.file.inode, &one.file.name);
-            if let Some(other) = missing.insert(key, one) {
-                changes.add_removal(other);
-            }
-        };
-        for GoneDirectory { directory, absence } in self.gone {
-            let is_kept = absence.is_some();
-            for file in mail.files_in(directory.id)? {
-                add_missing(
-                    MissingFile { directory: &directory.path, file, is_kept },
-                    &mut changes,
-                );
+    /// Adds the files of a directory that the scan did not find.
+    pub(super) fn add_gone(
+        &mut self,
+        gone: &GoneDirectory,
+        mail: &MailReader<'_>,
+    ) -> Result<(), Error> {
+        let (directory, is_kept) =
+            (Rc::from(gone.directory.path.as_slice()), gone.absence.is_some());
+        for file in mail.files_in(gone.directory.id)? {
+            self.add_missing(MissingFile { directory: Rc::clone(&directory), file, is_kept });
+        }
+        Ok(())
+    }
+
+    /// Adds a listing whose directory the store does not know, and returns its number.
+    pub(super) fn add_directory(&mut self, listing: &DirectoryListing) -> usize {
+        self.unknown.add_directory(&listing.path, listing.is_new)
+    }
+
+    /// Adds a file of such a listing.
+    pub(super) fn add_unknown(&mut self, number: usize, name: Vec<u8>, inode: u64) {
+        self.unknown.push(number, name, inode);
+    }
+
+    /// Compares the files of a listing, which are passed as names and inodes. Of a directory that
+    /// could not be listed, the files that are known stay.
+    pub(super) fn add_listing(
+        &mut self,
+        listing: &DirectoryListing,
+        files: Vec<(Vec<u8>, u64)>,
+        mail: &MailReader<'_>,
+    ) -> Result<(), Error> {
+        let number = self.add_directory(listing);
+        if !listing.is_listed {
+            return Ok(());
+        }
+        let known = compare_listing(mail, listing, &files)?;
+        for ((name, inode), is_known) in files.into_iter().zip(known.is_known) {
+            if !is_known {
+                self.add_unknown(number, name, inode);
             }
         }
-        for listing in self.listings {
-            let Some(files) = &listing.files else { continue };
-            let known = compare_listing(mail, listing, files)?;
-            for (file, is_known) in files.iter().zip(known.is_known) {
-                if !is_known {
-                    unknown.push((listing, file));
-                }
-            }
-            for record in known.unedited {
-                if self.is_edited(listing, &record) {
-                    changes.edited.push(expire_file(listing, &record.name));
-                }
-            }
-            for file in known.missing {
-                let directory = &listing.path;
-                add_missing(MissingFile { directory, file, is_kept: false }, &mut changes);
+        for record in known.unedited {
+            if self.is_edited(listing, &record) {
+                self.changes.edited.push(expire_file(listing, &record.name));
             }
         }
-        for (listing, (name, inode)) in unknown {
-            let parsed = MaildirName::parse(name);
-            let mut file = MailFile {
-                directory: listing.path.clone(),
-                name: name.clone(),
-                inode: *inode,
-                flags: parsed.flags(listing.is_new),
-                state: MailFileState::default(),
-            };
-            let Some(from) = missing.remove(&identity_key(*inode, name)) else {
-                changes.added.push(file);
-                continue;
-            };
-            let known = from.file.state;
-            file.state = match listing.mbox_changed {
-                Some(changed) => MailFileState { changed, ..known },
-                None => self.state(listing, name).unwrap_or(known),
-            };
-            // The time changes with the name, but not that of the content.
-            let is_edited = match known.modified {
-                0 => listing.finds_edits,
-                modified => (file.state.size, file.state.modified) != (known.size, modified),
-            };
-            if is_edited {
-                changes.edited.push(expire_file(listing, name));
-            } else {
-                file.state.modified = known.modified;
-            }
-            let from = (from.directory.to_vec(), from.file.name);
-            changes.renamed.push(MailChange::RenameFile { from, file });
+        let directory: Rc<[u8]> = Rc::from(listing.path.as_slice());
+        for file in known.missing {
+            self.add_missing(MissingFile {
+                directory: Rc::clone(&directory),
+                file,
+                is_kept: false,
+            });
         }
+        Ok(())
+    }
+
+    fn add_missing(&mut self, one: MissingFile) {
+        let key = identity_key(one.file.inode, &one.file.name);
+        if let Some(other) = self.missing.insert(key, one) {
+            self.changes.add_removal(other);
+        }
+    }
+
+    /// Returns the changes, when all listings were compared.
+    pub(super) fn resolve(mut self, listings: &[DirectoryListing]) -> ResolvedChanges {
+        if !self.missing.is_empty() {
+            let mut unknown = std::mem::take(&mut self.unknown);
+            unknown.retain(&mut |number, file| !self.find_rename(listings.get(number), file));
+            self.unknown = unknown;
+        }
+        let FileChanges { mut missing, unknown, mut changes, .. } = self;
+        changes.added = unknown;
         replace_sections(&mut missing, &mut changes);
         missing.into_values().for_each(|file| changes.add_removal(file));
-        sort_newest_first(&mut changes.added);
         changes.is_unchanged = changes.renamed.is_empty()
             && changes.edited.is_empty()
             && changes.removed.is_empty()
             && changes.added.is_empty();
-        Ok(changes)
+        changes
+    }
+
+    /// Returns whether an unknown file is a known one that was renamed, and adds that change.
+    fn find_rename(&mut self, listing: Option<&DirectoryListing>, file: &MailFile) -> bool {
+        let Some(listing) = listing else { return false };
+        let Some(from) = self.missing.remove(&identity_key(file.inode, &file.name)) else {
+            return false;
+        };
+        let (known, name, mut file) = (from.file.state, &file.name, file.clone());
+        file.state = match listing.mbox_changed {
+            Some(changed) => MailFileState { changed, ..known },
+            None => self.state(listing, name).unwrap_or(known),
+        };
+        // The time changes with the name, but not that of the content.
+        let is_edited = match known.modified {
+            0 => listing.finds_edits,
+            modified => (file.state.size, file.state.modified) != (known.size, modified),
+        };
+        if is_edited {
+            self.changes.edited.push(expire_file(listing, name));
+        } else {
+            file.state.modified = known.modified;
+        }
+        let from = (from.directory.to_vec(), from.file.name);
+        self.changes.renamed.push(MailChange::RenameFile { from, file });
+        true
     }
 
     /// Returns the state of a file; `None`: it cannot be seen.
@@ -292,13 +331,6 @@ pub(super) fn read_order(file: &MailFile) -> u64 {
     MboxSection::parse_name(&file.name).map_or(file.inode, |section| section.offset)
 }
 
-/// Sorts files by the times in their names, the newest first.
-pub(super) fn sort_newest_first(files: &mut [MailFile]) {
-    files.sort_by_cached_key(|file| {
-        (std::cmp::Reverse(delivery_time(&file.name)), file.inode, file.name.clone())
-    });
-}
-
 /// Returns the path of a file of a directory below the root.
 pub(super) fn file_path(root: &Path, directory: &[u8], name: &[u8]) -> PathBuf {
     root.join(OsStr::from_bytes(directory)).join(OsStr::from_bytes(name))
@@ -316,22 +348,4 @@ pub(super) fn file_state(metadata: &Metadata) -> MailFileState {
         modified: if is_settled { modified } else { 0 },
         changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
     }
-}
-
-/// A name with a smaller number is no time but the number of a file: there were no maildirs yet on
-/// 1990-01-01.
-pub(super) const FIRST_DELIVERY: i64 = 631_152_000;
-
-/// Returns the time of delivery that the name of a file begins with, in seconds since 1970; 0 if it
-/// has none.
-pub(super) fn delivery_time(name: &[u8]) -> i64 {
-    // People name such files.
-    if name.len() > 4 && name.to_ascii_lowercase().ends_with(b".eml") {
-        return 0;
-    }
-    let digits = name.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let number = name.get(..digits).and_then(|digits| str::from_utf8(digits).ok());
-    let seconds = number.and_then(|number| number.parse().ok()).unwrap_or_default();
-    // Longer numbers are not times.
-    if (1..=i64::from(u32::MAX)).contains(&seconds) { seconds } else { 0 }
 }

@@ -23,7 +23,7 @@ impl MailSync<'_> {
         path: Vec<u8>,
         scanned_at: i64,
         known: Option<&KnownDirectory>,
-    ) -> Result<Option<DirectoryListing>, Error> {
+    ) -> Result<Option<(DirectoryListing, MessageHashes)>, Error> {
         let known_state = known.map_or(&[][..], |known| known.state.as_slice());
         if directory.has_noupdate && !known_state.is_empty() && !self.options.is_full {
             return Ok(None);
@@ -37,8 +37,9 @@ impl MailSync<'_> {
             mbox_changed: Some(0),
             state: Vec::new(),
             known: known.cloned(),
-            files: None,
+            is_listed: false,
         };
+        let mut files = MessageHashes::new();
         let known_state = if self.options.is_full { &[] } else { known_state };
         let scan = MboxFile::open(&directory.path).and_then(|file| {
             Ok(match file.is_known(known_state) {
@@ -70,9 +71,9 @@ impl MailSync<'_> {
                     Ok((changed, false)) => {
                         listing.is_addition = found.is_addition && changed.is_none();
                         listing.mbox_changed = Some(found.changed);
-                        let mut files = changed.unwrap_or_default();
+                        files = changed.unwrap_or_default();
                         files.extend(self.name_messages(&found.messages, &mut found.state));
-                        listing.files = Some(files);
+                        listing.is_listed = true;
                         self.report_large_messages(directory, &found.state);
                         listing.state = found.state;
                     }
@@ -83,7 +84,7 @@ impl MailSync<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => self.report_unreadable(&directory.path, &error),
         }
-        Ok(Some(listing))
+        Ok(Some((listing, files)))
     }
 
     /// Returns the names and hashes of the messages of an mbox file. One that is too large is no

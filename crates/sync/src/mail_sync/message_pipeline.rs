@@ -7,13 +7,14 @@
 //! done, and has a channel of its own that holds a few batches, which bounds memory.
 //! Separate from `mail_sync` so that all code about threads is in one place.
 
-use super::file_changes::{FIRST_DELIVERY, delivery_time, file_path, file_state, read_order};
+use super::file_changes::{file_path, file_state, read_order};
+use super::file_list::{FIRST_DELIVERY, FileList, FileQueue, delivery_time};
 use super::{MailSyncOptions, SyncProblem};
 use crate::attachment_conversion::ConversionRun;
 use crate::error::Error;
 use crate::mbox_file::read_indexed_section;
 use crate::regular_file::open_regular_file;
-use larder_format::maildir_name::{MaildirFlags, MaildirName};
+use larder_format::maildir_name::MaildirName;
 use larder_format::message::MessageProblem;
 use larder_store::{MailBatchBuilder, MailChange, MailFile, MailFileState, Reader, WordBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -98,7 +99,7 @@ impl MessagePipeline {
     /// Starts the threads. With converters, `indexes` has a reader for each.
     pub(super) fn start(
         root: &Path,
-        files: Vec<MailFile>,
+        files: FileList,
         first_row: u32,
         options: &MailSyncOptions,
         conversions: &Arc<ConversionRun>,
@@ -130,7 +131,7 @@ impl MessagePipeline {
             threads.push(thread);
         }
         let mut pipeline = MessagePipeline {
-            queue: FileQueue::new(files),
+            queue: files.into_queue(),
             job_messages: FIRST_JOB_MESSAGES.min(options.batch_messages.max(1)),
             job_row: first_row,
             sender: Some(sender),
@@ -196,71 +197,6 @@ impl Drop for MessagePipeline {
             // That a thread died was noticed by its missing batches.
             let _died = thread.join();
         }
-    }
-}
-
-/// Files that are to be read, in a fifth of the memory of a [`MailFile`] each.
-struct FileQueue {
-    directories: Vec<Vec<u8>>,
-    /// The names, one after the other.
-    names: Vec<u8>,
-    files: Vec<QueuedFile>,
-    /// The number of files that were taken.
-    taken: usize,
-}
-
-/// A file of a queue.
-struct QueuedFile {
-    inode: u64,
-    /// The end of its name.
-    name_end: usize,
-    directory: u32,
-    flags: MaildirFlags,
-}
-
-impl FileQueue {
-    fn new(files: Vec<MailFile>) -> FileQueue {
-        let mut numbers: HashMap<Vec<u8>, u32> = HashMap::new();
-        let mut queue = FileQueue {
-            directories: Vec::new(),
-            names: Vec::with_capacity(files.iter().map(|file| file.name.len()).sum()),
-            files: Vec::with_capacity(files.len()),
-            taken: 0,
-        };
-        for MailFile { directory, name, inode, flags, .. } in files {
-            queue.names.extend_from_slice(&name);
-            let next = u32::try_from(queue.directories.len()).unwrap_or(u32::MAX);
-            let directory = *numbers.entry(directory).or_insert_with_key(|directory| {
-                queue.directories.push(directory.clone());
-                next
-            });
-            let name_end = queue.names.len();
-            queue.files.push(QueuedFile { inode, name_end, directory, flags });
-        }
-        queue
-    }
-
-    /// Takes the next files, at most so many.
-    fn take(&mut self, count: usize) -> Vec<MailFile> {
-        let end = self.taken.saturating_add(count).min(self.files.len());
-        let before = self.taken.checked_sub(1).and_then(|before| self.files.get(before));
-        let mut start = before.map_or(0, |file| file.name_end);
-        let mut taken = Vec::with_capacity(end - self.taken);
-        for file in self.files.get(self.taken..end).unwrap_or_default() {
-            let name = self.names.get(start..file.name_end).unwrap_or_default().to_vec();
-            let directory = self.directories.get(file.directory as usize);
-            start = file.name_end;
-            taken.push(MailFile {
-                directory: directory.cloned().unwrap_or_default(),
-                name,
-                inode: file.inode,
-                flags: file.flags,
-                // It is looked at when it is read.
-                state: MailFileState::default(),
-            });
-        }
-        self.taken = end;
-        taken
     }
 }
 

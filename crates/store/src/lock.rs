@@ -156,6 +156,23 @@ impl LockFiles {
     /// Waits for the write lock.
     pub(crate) fn acquire(&self) -> Result<WriteLock<'_>> {
         self.wait_in_queue()?;
+        Ok(self.mark_taken())
+    }
+
+    /// Takes the write lock without waiting; `None`: another process has it, or waits for it.
+    pub(crate) fn try_acquire(&self) -> Result<Option<WriteLock<'_>>> {
+        let queue = self.directory.lock_queue_path();
+        if !try_lock(&self.queue_file, &queue)? {
+            return Ok(None);
+        }
+        let is_locked = try_lock(&self.lock_file, &self.directory.lock_path());
+        self.queue_file.unlock().map_err(file_error_at(&queue))?;
+        Ok(is_locked?.then(|| self.mark_taken()))
+    }
+
+    /// Reads the mark of the previous owner of the write lock, which was taken, and writes that of
+    /// this one.
+    fn mark_taken(&self) -> WriteLock<'_> {
         let mut found = [0; LOCK_FILE_BYTES + 1];
         // Any other content was written by another program, or incompletely; it also counts as
         // unclean, and so does a mark that cannot be read: the store is verified, and the disk may
@@ -173,7 +190,7 @@ impl LockFiles {
         // On a full disk, writing the mark may fail; the transaction then fails as well and is
         // rolled back.
         let _unmarked = self.lock_file.write_all_at(&record, 0);
-        Ok(WriteLock { locks: self, unclean, marked_clean: Cell::new(false) })
+        WriteLock { locks: self, unclean, marked_clean: Cell::new(false) }
     }
 
     fn wait_in_queue(&self) -> Result<()> {

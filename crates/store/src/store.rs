@@ -8,7 +8,7 @@ use crate::connection::{SyncMode, WriteConnection, check_sqlite_version, quick_c
 use crate::data_directory::{DataDirectory, StoreFile};
 use crate::disk_state::fill_shared_memory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
-use crate::lock::{LockFiles, WriteLock};
+use crate::lock::{LockFiles, WriteLock, is_work_running};
 use crate::lock_holder::LockRequester;
 use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
 use crate::pending_work::{self, PendingWork};
@@ -23,7 +23,7 @@ use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::OptionalExtension as _;
 use std::cell::Cell;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,6 +80,10 @@ const SMALL_COMMIT_PAGES: i64 = 128;
 const WAL_RESTART_RETRY_PAGES: i64 = 1 << 8;
 /// The time that a writer waits for readers; a read transaction is shorter.
 pub(crate) const WAL_READER_PATIENCE: Duration = Duration::from_millis(200);
+/// The time that it waits for them while other writers wait for it.
+const WAL_RESTART_PATIENCE: Duration = Duration::from_millis(50);
+/// The most bytes of the log that a writer leaves behind when it closes the store.
+const LEFT_LOG_BYTES: u64 = 1 << 20;
 
 /// Options for opening a store.
 #[derive(Debug, Clone)]
@@ -154,19 +158,14 @@ enum ReadOnlyReason {
 }
 
 impl Drop for Store {
-    /// Completes the database, so that a copy of `data.db` alone has every batch. SQLite does this
-    /// itself if no other connection is open.
+    /// Completes the database, so that a copy of `data.db` alone has every batch, and empties a
+    /// long log. SQLite does this itself if no other connection is open.
     fn drop(&mut self) {
-        if self.read_only.is_some() {
-            return;
-        }
-        if self.conn.wal_pages().backlog() > 0 {
-            self.conn.checkpoint();
-        }
-        // A reader of an older state was in the way. Others cannot write while this waits for it.
-        if self.conn.wal_pages().backlog() > 0 {
-            // What is in the log only, the next writer copies.
-            let _blocked = self.conn.checkpoint_fully(WAL_READER_PATIENCE);
+        if self.read_only.is_none() && !self.is_log_of_others() {
+            if self.conn.wal_pages().backlog() > 0 {
+                self.conn.checkpoint();
+            }
+            self.complete_and_empty_log();
         }
     }
 }
@@ -402,33 +401,69 @@ impl Store {
         self.conn.autocommit_read()
     }
 
+    /// Returns whether another process is at work that writes a store which can be made again. It
+    /// copies the log when it ends; what it writes while others copy would keep them at it.
+    fn is_log_of_others(&self) -> bool {
+        self.directory.store_file() != StoreFile::Data && is_work_running(&self.directory)
+    }
+
+    /// Checkpoints what readers of an older state kept from being copied, and empties a long log,
+    /// unless another process writes: then that one does so. What is in the log only, the next
+    /// writer copies.
+    fn complete_and_empty_log(&self) {
+        let is_complete = self.conn.wal_pages().backlog() == 0;
+        let bytes = fs::metadata(self.directory.wal_path()).map_or(0, |log| log.len());
+        if is_complete && bytes <= LEFT_LOG_BYTES {
+            return;
+        }
+        let Ok(Some(lock)) = self.lock_files.try_acquire() else { return };
+        if lock.unclean {
+            return;
+        }
+        // Others cannot write while this waits for a reader.
+        if !is_complete && self.directory.store_file() == StoreFile::Data {
+            let _blocked = self.conn.checkpoint_fully(WAL_READER_PATIENCE);
+        }
+        if bytes > LEFT_LOG_BYTES {
+            let _in_use = self.conn.empty_wal(Duration::ZERO);
+        }
+    }
+
     /// Releases the lock, and checkpoints the write-ahead log if it is large. Others may write
-    /// during the checkpoint, unless the log has to be begun anew.
+    /// during the checkpoint.
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
         let log = self.conn.wal_pages();
         let former_pages = self.wal_pages.replace(log.all);
         if log.all >= self.wal_restart_pages.get() {
-            let has_restarted = self.conn.restart_wal(WAL_READER_PATIENCE);
-            // A reader that stays is not waited for after each batch.
-            let again = if has_restarted { 0 } else { log.all + WAL_RESTART_RETRY_PAGES };
-            self.wal_restart_pages.set(again.max(self.wal_limits.restart_pages));
+            drop(lock);
+            self.restart_log(log.all);
             return;
         }
-        let restart_pages = self.wal_limits.restart_pages;
         // A log that became shorter was begun anew.
         let largest_commit = match log.all < former_pages {
             true => log.all,
             false => self.largest_commit.get().max(log.all - former_pages),
         };
         self.largest_commit.set(largest_commit);
-        let checkpoint_pages = self.wal_limits.checkpoint_pages_after(largest_commit);
-        if log.backlog() >= restart_pages {
-            self.conn.checkpoint();
-        }
         drop(lock);
-        if (checkpoint_pages..restart_pages).contains(&log.backlog()) {
+        if log.backlog() >= self.wal_limits.checkpoint_pages_after(largest_commit) {
             self.conn.checkpoint();
         }
+    }
+
+    /// Begins a log of so many pages anew: most is copied while others write, the rest under the
+    /// lock.
+    fn restart_log(&self, pages: i64) {
+        self.conn.checkpoint();
+        let has_restarted = match self.lock_files.acquire() {
+            // The next writer verifies the store first.
+            Ok(lock) if lock.unclean => false,
+            Ok(_lock) => self.conn.restart_wal(WAL_RESTART_PATIENCE),
+            Err(_) => false,
+        };
+        // A reader that stays is not waited for after each batch.
+        let again = if has_restarted { 0 } else { pages + WAL_RESTART_RETRY_PAGES };
+        self.wal_restart_pages.set(again.max(self.wal_limits.restart_pages));
     }
 
     /// Returns whether the store can be written.

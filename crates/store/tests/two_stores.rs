@@ -1,6 +1,6 @@
 //! Two stores in one directory: the same schema and code, and nothing in common.
 
-use crate::book::{card, create_options, put};
+use crate::book::{card, create_options, large_card, put};
 use larder_store::{
     CommitWatcher, DataDirectory, Error, Operation, Precondition, Reader, Store, StoreFile,
     StoreOptions, SyncMode,
@@ -210,4 +210,50 @@ fn a_new_store_never_has_the_mark_of_the_former_one() {
     drop(Store::open(index_of(dir), &create_options()).unwrap());
     assert!(!mark.exists() && !pending.exists());
     assert_eq!(uids(index_of(dir)), ["mail-1"]);
+}
+
+/// Writes a log of two megabytes.
+fn write_long_log(store: &mut Store) {
+    for uid in ["a", "b"] {
+        let change = put(store, "contacts", &large_card(uid, 'A', 1 << 20), Precondition::Any);
+        store.apply(&mut Operation::new("add", "", 0), vec![change]).unwrap();
+    }
+}
+
+fn log_length(directory: &DataDirectory) -> u64 {
+    fs::metadata(directory.wal_path()).unwrap().len()
+}
+
+/// A reader closes last, and may not checkpoint.
+#[test]
+fn the_log_is_empty_when_a_writer_has_ended() {
+    let scratch = tempfile::tempdir().unwrap();
+    for directory in [DataDirectory::new(scratch.path()), index_of(scratch.path())] {
+        let mut store = Store::open(directory.clone(), &create_options()).unwrap();
+        let reader = Reader::open(directory.clone()).unwrap();
+        write_long_log(&mut store);
+        assert!(log_length(&directory) > 2 << 20);
+        drop(store);
+        assert_eq!(log_length(&directory), 0);
+        assert_eq!(crate::book::item_rows(&reader).len(), 2);
+    }
+}
+
+/// While mail is synchronised, others would copy the log again and again, as it does not end.
+#[test]
+fn the_log_is_left_to_a_synchronisation() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = index_of(scratch.path());
+    let syncing = Store::open(directory.clone(), &create_options()).unwrap();
+    let lock = syncing.lock_mail_sync().unwrap();
+    let mut store = Store::open(directory.clone(), &create_options()).unwrap();
+    write_long_log(&mut store);
+    let length = log_length(&directory);
+    drop(store);
+    assert_eq!(log_length(&directory), length);
+    let reader = Reader::open(directory.clone()).unwrap();
+    syncing.end_mail_sync(lock).unwrap();
+    drop(syncing);
+    assert_eq!(log_length(&directory), 0);
+    assert_eq!(crate::book::item_rows(&reader).len(), 2);
 }

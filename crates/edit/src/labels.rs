@@ -10,13 +10,16 @@
 
 use larder_format::label::{LabelChange, LabelList, MAX_LABELS, MessageLabels};
 use larder_store::{
-    BatchChange, CalendarContext, ChangeOutcome, CollectionType, Error, Extractor, Handle, ItemPut,
-    Kind, LabelBatch, LabelledText, Operation, Precondition, Reader, Store, StoredLabels,
+    AppliedBatch, BatchChange, CalendarContext, ChangeOutcome, CollectionType, Error, Extractor,
+    Handle, ItemPut, Kind, LabelBatch, LabelledText, Operation, Precondition, Reader, StepSize,
+    Store, StoredLabels,
 };
 use std::sync::Arc;
 
-/// The number of messages in a batch, which keeps the lock short.
-const MESSAGES_PER_BATCH: usize = 2000;
+/// The number of messages in a batch.
+const MESSAGES_PER_BATCH: StepSize = StepSize::new(1000, 50..=2000);
+/// The number of messages that are read in one transaction.
+const MESSAGES_PER_READ: usize = 2000;
 /// The number of attempts to change labels that others change at the same time.
 const MAX_ATTEMPTS: usize = 100;
 
@@ -74,8 +77,12 @@ pub fn replace_labels(
     let collection: Arc<str> = Arc::from(collection_type.default_collection());
     let extractor = data.extractor_for_collection(&collection, collection_type)?;
     let reader = data.open_reader()?;
-    let mut report = LabelReport::default();
-    for batch in messages.chunks(MESSAGES_PER_BATCH) {
+    let (mut report, mut size) = (LabelReport::default(), MESSAGES_PER_BATCH);
+    let mut rest = messages;
+    while let (batch, further) = rest.split_at(size.current().min(rest.len()))
+        && !batch.is_empty()
+    {
+        rest = further;
         let mut open: Vec<&LabelledText> = batch.iter().collect();
         for _ in 0..MAX_ATTEMPTS {
             let mut changes = Vec::new();
@@ -100,7 +107,8 @@ pub fn replace_labels(
                 open = Vec::new();
                 break;
             }
-            let outcomes = data.apply(operation, changes)?.outcomes;
+            let AppliedBatch { outcomes, lock_held, .. } = data.apply(operation, changes)?;
+            size.adapt_to(outcomes.len(), lock_held);
             let is_conflict =
                 |outcome: &ChangeOutcome| matches!(outcome, ChangeOutcome::Conflict(..));
             open = changed
@@ -174,13 +182,13 @@ pub fn for_each_labelled(
 }
 
 fn for_each_item(data: &Reader, visit: &mut dyn FnMut(String, MessageLabels)) -> Result<(), Error> {
-    let mut page = data.label_changes(None, MESSAGES_PER_BATCH)?;
+    let mut page = data.label_changes(None, MESSAGES_PER_READ)?;
     loop {
         page.messages.into_iter().for_each(|(uid, item)| visit(uid, item));
         if page.is_last {
             return Ok(());
         }
-        page = data.label_changes(Some(&page.cursor), MESSAGES_PER_BATCH)?;
+        page = data.label_changes(Some(&page.cursor), MESSAGES_PER_READ)?;
     }
 }
 
@@ -244,14 +252,15 @@ pub fn are_labels_outdated(data: &Reader, index: &Reader) -> Result<bool, Error>
 pub fn follow_labels(data: &Reader, index: &mut Store, at: i64) -> Result<bool, Error> {
     let mut operation = Operation::new("labels", "", at);
     let reader = index.open_reader()?;
-    let mut has_changed = false;
+    let (mut has_changed, mut size) = (false, MESSAGES_PER_BATCH);
     loop {
         let from = reader.mail()?.label_cursor()?;
-        let page = data.label_changes(from.as_ref(), MESSAGES_PER_BATCH)?;
+        let page = data.label_changes(from.as_ref(), size.current())?;
         has_changed |= !page.messages.is_empty() || page.is_restart;
         if from.as_ref() == Some(&page.cursor) {
             return Ok(has_changed);
         }
+        let written = page.messages.len();
         let batch = LabelBatch {
             from,
             is_restart: page.is_restart,
@@ -259,6 +268,7 @@ pub fn follow_labels(data: &Reader, index: &mut Store, at: i64) -> Result<bool, 
             to: page.cursor,
         };
         let applied = index.apply(&mut operation, vec![BatchChange::Labels(Box::new(batch))])?;
+        size.adapt_to(written, applied.lock_held);
         let is_written = applied.outcomes == [ChangeOutcome::Done];
         if is_written && page.is_last {
             return Ok(has_changed);

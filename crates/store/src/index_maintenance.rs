@@ -50,18 +50,24 @@ struct RefreshStep {
 }
 
 impl Store {
-    /// Merges about `budget_bytes` of the index of words towards at most `max_segments`, in a
-    /// transaction of its own. Returns whether there is more to merge.
+    /// Merges about `bytes` of the index of words towards at most `max_segments`, in a transaction
+    /// of its own, and adapts that size. Returns whether there is more to merge.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn merge_words(&mut self, max_segments: usize, budget_bytes: i64) -> Result<bool> {
-        self.step_words(&mut |tx| merge_words_step(tx, max_segments, budget_bytes))
+    pub fn merge_words(&mut self, max_segments: usize, bytes: &mut StepSize) -> Result<bool> {
+        let budget_bytes = i64::try_from(bytes.current()).unwrap_or(i64::MAX);
+        let step =
+            &mut |tx: &WriteTransaction<'_>| merge_words_step(tx, max_segments, budget_bytes);
+        let (has_more, held) = self.step_words(step)?;
+        bytes.adapt(held);
+        Ok(has_more)
     }
 
     /// Writes a part of the words of messages that are written later, in the rows before `end_row`,
     /// in a transaction of its own. So a segment can have the words of more messages than can be
-    /// written in one transaction. The parts of a segment are written one after the other.
+    /// written in one transaction. The parts of a segment are written one after the other. Returns
+    /// the time for which the lock was held.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -70,12 +76,12 @@ impl Store {
         part: &EncodedSegment,
         end_row: u32,
         begun: &mut BegunWordSegments,
-    ) -> Result<()> {
+    ) -> Result<Duration> {
         let write = &mut |tx: &WriteTransaction<'_>| {
             write_words_ahead(tx, part, end_row, begun)?;
             Ok(false)
         };
-        self.step_words(write).map(drop)
+        self.step_words(write).map(|(_, held)| held)
     }
 
     /// Rewrites the index of words and its dictionary without the words of removed messages, in
@@ -86,16 +92,19 @@ impl Store {
     /// The store cannot be written.
     pub fn erase_removed_words(&mut self) -> Result<()> {
         let mut erasure = WordErasure::new();
-        while self.step_words(&mut |tx| erasure.step(tx, MERGE_STEP_BYTES))? {}
+        while self.step_words(&mut |tx| erasure.step(tx, MERGE_STEP_BYTES))?.0 {}
         Ok(())
     }
 
+    /// Runs a transaction that returns whether there is more to do. Returns also the time for which
+    /// it held the lock.
     fn step_words(
         &mut self,
         step: &mut dyn FnMut(&WriteTransaction<'_>) -> DatabaseResult<bool>,
-    ) -> Result<bool> {
+    ) -> Result<(bool, Duration)> {
         self.ensure_writable()?;
         let lock = self.lock_files.acquire()?;
+        let locked_at = Instant::now();
         self.verify_before_write(&lock)?;
         let mut merge = || -> DatabaseResult<bool> {
             let tx = self.conn.begin_write()?;
@@ -104,8 +113,9 @@ impl Store {
             Ok(has_more)
         };
         let has_more = merge().map_err(sqlite_error_at(&self.path))?;
+        let held = locked_at.elapsed();
         self.release_and_checkpoint(lock);
-        Ok(has_more)
+        Ok((has_more, held))
     }
 
     /// Returns whether an index is complete and has the current fingerprint. Otherwise queries

@@ -209,6 +209,7 @@ pub use crate::salvage::{SalvageLoss, SalvageReport};
 pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::schema::SchemaDifference;
 pub use crate::sorted_reads::{IndexedOrder, SortedScan};
+pub use crate::step_size::StepSize;
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport, UnreadableVersion};
 pub use larder_extract::{

@@ -1,6 +1,6 @@
 //! The size of a step of long work, adapted to the time for which steps hold the write lock.
 //!
-//! Separate from the work, which counts pages, bytes or items.
+//! Separate from the work, which counts pages, bytes, items or messages.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -9,26 +9,36 @@ use std::time::Duration;
 /// syncing each step to the disk is a small part of the work.
 const TARGET_LOCK_TIME: Duration = Duration::from_millis(50);
 
-/// A number of pages, bytes or items.
+/// A number of pages, bytes, items or messages that are written in one transaction.
 #[derive(Debug, Clone)]
-pub(crate) struct StepSize {
+pub struct StepSize {
     current: usize,
     limits: RangeInclusive<usize>,
 }
 
 impl StepSize {
-    /// The size of the first step, and the limits of the sizes of further steps.
-    pub(crate) const fn new(first: usize, limits: RangeInclusive<usize>) -> StepSize {
+    /// Creates the size of a first step, with the limits of the sizes of further steps.
+    #[must_use]
+    pub const fn new(first: usize, limits: RangeInclusive<usize>) -> StepSize {
         StepSize { current: first, limits }
     }
 
     /// Returns the size of the next step.
-    pub(crate) fn current(&self) -> usize {
+    #[must_use]
+    pub fn current(&self) -> usize {
         self.current
     }
 
+    /// Adapts the size after a step of so many that held the lock for this time. A quick step that
+    /// was much smaller does not tell how long one of the whole size takes.
+    pub fn adapt_to(&mut self, written: usize, held: Duration) {
+        if written >= self.current / 2 || held > TARGET_LOCK_TIME {
+            self.adapt(held);
+        }
+    }
+
     /// Adapts the size after a step that held the lock for this time.
-    pub(crate) fn adapt(&mut self, held: Duration) {
+    pub fn adapt(&mut self, held: Duration) {
         let next = if held > 2 * TARGET_LOCK_TIME {
             self.current / 2
         } else if held > TARGET_LOCK_TIME {
@@ -56,6 +66,10 @@ mod tests {
         for (held, expect) in [(10, 150), (40, 150), (60, 111), (200, 55), (1, 82)] {
             check(&mut size, held, expect);
         }
+        size.adapt_to(10, Duration::ZERO);
+        assert_eq!(size.current(), 82);
+        size.adapt_to(10, Duration::from_millis(60));
+        assert_eq!(size.current(), 60);
         (0..20).for_each(|_| size.adapt(Duration::ZERO));
         check(&mut size, 0, 1000);
         (0..20).for_each(|_| size.adapt(Duration::from_secs(1)));

@@ -17,15 +17,19 @@ use crate::meta::read_meta_number;
 use crate::operation_log;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::OperationId;
+use crate::step_size::StepSize;
 use crate::store::Store;
 use collection_undo::{CollectionPlan, CollectionUndoPlanner};
 use item_undo::{ConflictCheck, ItemUndoPlanner, UndoStep};
 pub use item_undo::{UndoConflict, UnreadableVersion};
 use std::mem;
 use std::path::Path;
+use std::time::Duration;
 
-/// The largest number of changes in one batch of an undo.
-const UNDO_BATCH_CHANGES: usize = 2000;
+/// The number of changes in one batch of an undo.
+const UNDO_BATCH_CHANGES: StepSize = StepSize::new(1000, 50..=2000);
+/// The number of items whose conflicts are looked for in one read transaction.
+const ITEMS_PER_READ: usize = 2000;
 /// The largest number of bytes in one batch of an undo: a batch is read into memory and written at
 /// once.
 const UNDO_BATCH_BYTES: usize = 4 << 20;
@@ -49,8 +53,9 @@ pub struct UndoReport {
 }
 
 /// The changes of the next batch of an undo.
-#[derive(Default)]
 struct PendingUndoBatch {
+    /// The number of changes that make a batch.
+    max_changes: usize,
     changes: Vec<BatchChange>,
     /// The items of the first changes.
     handles: Vec<Handle>,
@@ -58,8 +63,12 @@ struct PendingUndoBatch {
 }
 
 impl PendingUndoBatch {
+    fn new(max_changes: usize) -> PendingUndoBatch {
+        PendingUndoBatch { max_changes, changes: Vec::new(), handles: Vec::new(), bytes: 0 }
+    }
+
     fn is_full(&self) -> bool {
-        self.changes.len() >= UNDO_BATCH_CHANGES || self.bytes >= UNDO_BATCH_BYTES
+        self.changes.len() >= self.max_changes || self.bytes >= UNDO_BATCH_BYTES
     }
 }
 
@@ -98,9 +107,11 @@ impl Store {
         let mut operation = Operation::new("undo", detail, started_at_ms);
         operation.undoes = Some((epoch, id));
         let mut report = UndoReport::default();
-        let mut pending = PendingUndoBatch { changes, ..PendingUndoBatch::default() };
+        let mut size = UNDO_BATCH_CHANGES;
+        let mut pending = PendingUndoBatch { changes, ..PendingUndoBatch::new(size.current()) };
         if !pending.changes.is_empty() {
-            self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut report)?;
+            let batch = mem::replace(&mut pending, PendingUndoBatch::new(size.current()));
+            self.write_undo_batch(&mut operation, batch, &mut report)?;
         }
         let item_count = handles.len() as u64;
         let mut handles = handles.into_iter();
@@ -109,7 +120,9 @@ impl Store {
             if !pending.is_full() {
                 break;
             }
-            self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut report)?;
+            let held = self.write_undo_batch(&mut operation, pending, &mut report)?;
+            size.adapt(held);
+            pending = PendingUndoBatch::new(size.current());
         }
         if report.unreadable.is_empty() {
             let removals = self.collection_undo_planner(id).plan_removals();
@@ -129,16 +142,22 @@ impl Store {
         Ok(report)
     }
 
-    /// Finds the conflicts of an undo, in one read transaction: one for each item takes longer than
-    /// to look at it.
+    /// Finds the conflicts of an undo, in few read transactions: one for each item takes longer
+    /// than to look at it. Items that change meanwhile are found when they are written.
     fn check_for_undo_conflicts(
         &self,
         operation: OperationId,
         handles: &[Handle],
     ) -> Result<ConflictCheck> {
-        let tx = self.conn.begin_read().map_err(sqlite_error_at(&self.path))?;
-        let planner = ItemUndoPlanner { tx, extractor: &self.extractor, operation };
-        planner.check_for_conflicts(handles).map_err(sqlite_error_at(&self.path))
+        let mut survey = ConflictCheck::default();
+        for handles in handles.chunks(ITEMS_PER_READ) {
+            let tx = self.conn.begin_read().map_err(sqlite_error_at(&self.path))?;
+            let planner = ItemUndoPlanner { tx, extractor: &self.extractor, operation };
+            planner
+                .check_for_conflicts(handles, &mut survey)
+                .map_err(sqlite_error_at(&self.path))?;
+        }
+        Ok(survey)
     }
 
     /// Plans the undo of items until a batch is full, in one read transaction.
@@ -181,13 +200,13 @@ impl Store {
     }
 
     /// Writes a batch of an undo, counts the restored items, and records the conflicts with changes
-    /// made since the items were read.
+    /// made since the items were read. Returns the time for which the lock was held.
     fn write_undo_batch(
         &mut self,
         operation: &mut Operation,
         pending: PendingUndoBatch,
         report: &mut UndoReport,
-    ) -> Result<()> {
+    ) -> Result<Duration> {
         let applied = self.apply(operation, pending.changes)?;
         let is_item_change = |outcome: &&ChangeOutcome| {
             matches!(
@@ -196,14 +215,14 @@ impl Store {
             )
         };
         report.items += applied.outcomes.iter().filter(is_item_change).count() as u64;
-        let Some((_, id)) = operation.undoes else { return Ok(()) };
+        let Some((_, id)) = operation.undoes else { return Ok(applied.lock_held) };
         for (outcome, handle) in applied.outcomes.iter().zip(pending.handles) {
             if matches!(outcome, ChangeOutcome::Conflict(..)) {
                 let conflict = self.item_undo_planner(id).find_refused_conflict(handle);
                 report.conflicts.push(conflict.map_err(sqlite_error_at(&self.path))?);
             }
         }
-        Ok(())
+        Ok(applied.lock_held)
     }
 
     fn find_undoable_operation(&self, id: OperationId) -> Result<OperationRecord> {

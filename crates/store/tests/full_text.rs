@@ -6,7 +6,8 @@
 use larder_store::position_list::{count_phrase, is_near};
 use larder_store::{
     BatchChange, DataDirectory, MailBatch, MailBatchBuilder, MailChange, MailFile,
-    MessageTermField, OpenMailWords, Operation, Store, StoreFile, StoreOptions, write_message_term,
+    MessageTermField, OpenMailWords, Operation, StepSize, Store, StoreFile, StoreOptions,
+    write_message_term,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -244,7 +245,7 @@ fn index(
         }
         apply(store, changes, &mut builder, row);
         if number % 3 == 2 {
-            store.merge_words(8, 1 << 20).unwrap();
+            store.merge_words(8, &mut StepSize::new(1 << 20, 1..=1 << 20)).unwrap();
         }
     }
     apply(store, removed, &mut builder, 0);

@@ -17,14 +17,16 @@ use crate::error::Error;
 use crate::git_repository::{
     GitError, GitRepository, LogReader, LoggedCommit, RepositoryRefs, SilenceLimits,
 };
-use crate::mail_sync::{SyncProblem, SyncProgress, merge_written_words, now_milliseconds};
+use crate::mail_sync::{
+    MERGED_BYTES, SyncProblem, SyncProgress, merge_written_words, now_milliseconds,
+};
 use damaged_history::{CommitPaths, HistoryDamage};
 use known_tips::{KnownTips, ObjectHash, format_hash, parse_hash};
 use larder_format::commit::Commit;
 use larder_format::maildir_name::MaildirFlags;
 use larder_store::{
     BatchChange, MAX_RESTING_SEGMENTS, MailBatch, MailBatchBuilder, MailChange, MailFile,
-    MailFileState, MailSyncLock, Operation, Store,
+    MailFileState, MailSyncLock, Operation, StepSize, Store,
 };
 use std::collections::HashSet;
 use std::mem;
@@ -37,8 +39,6 @@ const FIRST_BATCH_COMMITS: usize = 128;
 const MAX_BATCH_BYTES: usize = 16 << 20;
 /// The number of removals of a batch.
 const REMOVALS_PER_BATCH: usize = 2000;
-/// The bytes of words that are merged in one transaction.
-const MERGED_BYTES_PER_STEP: i64 = 4 << 20;
 /// The nanoseconds of a second.
 const NANOSECONDS: i64 = 1_000_000_000;
 
@@ -90,6 +90,8 @@ struct CommitSync<'s> {
     bytes: usize,
     batch_commits: usize,
     max_batch_commits: usize,
+    /// The bytes of words that are merged in one transaction.
+    merged_bytes: StepSize,
     /// Commits of the store that need not be read; empty if git names new ones only.
     known: HashSet<ObjectHash>,
     /// Those of them that must be read again: with other rules, because their paths could not be
@@ -147,6 +149,7 @@ pub fn sync_locked_commits(
         commits: Vec::new(),
         bytes: 0,
         batch_commits: FIRST_BATCH_COMMITS.min(max_batch_commits),
+        merged_bytes: MERGED_BYTES,
         max_batch_commits,
         known: HashSet::new(),
         expired: HashSet::new(),
@@ -404,7 +407,7 @@ impl CommitSync<'_> {
         self.store.apply(&mut self.operation, vec![BatchChange::Mail(Box::new(batch))])?;
         self.batch_commits = (self.batch_commits * 2).min(self.max_batch_commits);
         if has_commits {
-            self.store.merge_words(MAX_RESTING_SEGMENTS, MERGED_BYTES_PER_STEP)?;
+            self.store.merge_words(MAX_RESTING_SEGMENTS, &mut self.merged_bytes)?;
         }
         self.bytes = 0;
         let done = self.report.added + self.report.reread;

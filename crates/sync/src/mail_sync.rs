@@ -24,7 +24,7 @@ mod name_packer;
 mod verification;
 
 pub use self::absent_mail::find_absent_mail;
-pub(crate) use self::message_writer::merge_written_words;
+pub(crate) use self::message_writer::{MERGED_BYTES, merge_written_words};
 pub use self::verification::{MailDisagreement, MailFinding, MailVerificationReport, verify_mail};
 
 use crate::attachment_conversion::{ConversionFailure, ConversionRun, ConverterSettings};
@@ -36,7 +36,7 @@ use file_changes::{DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChan
 use file_list::FileList;
 use larder_store::{
     BatchChange, MailBatch, MailBatchBuilder, MailChange, MailFile, MailSyncLock, Operation,
-    Reader, ReadingRules, Store,
+    Reader, ReadingRules, StepSize, Store,
 };
 use message_pipeline::MessagePipeline;
 use message_writer::MessageWriter;
@@ -48,12 +48,12 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The number of messages of a transaction: at most as many as are written in a tenth of a second.
 pub const DEFAULT_MAIL_BATCH: usize = 2048;
 /// The number of renames and removals of a batch.
-const CHANGES_PER_BATCH: usize = 4000;
+const CHANGES_PER_BATCH: StepSize = StepSize::new(1000, 50..=4000);
 
 /// The largest message that is read.
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;
@@ -368,7 +368,7 @@ impl MailSync<'_> {
             let (files, rules) = self.list_expired_files(&mut tried)?;
             if files.is_empty() {
                 return match rules.has_outdated_messages {
-                    true => self.apply(vec![MailChange::FinishReadingRules], None, 0),
+                    true => self.apply_all(vec![MailChange::FinishReadingRules]),
                     false => Ok(()),
                 };
             }
@@ -473,24 +473,27 @@ impl MailSync<'_> {
 
     /// Writes changes without new messages, in batches.
     fn apply_all(&mut self, changes: Vec<MailChange>) -> Result<(), Error> {
+        let mut size = CHANGES_PER_BATCH;
         let mut changes = changes.into_iter().peekable();
         while changes.peek().is_some() {
-            let batch = changes.by_ref().take(CHANGES_PER_BATCH).collect();
-            self.apply(batch, None, 0)?;
+            let batch: Vec<MailChange> = changes.by_ref().take(size.current()).collect();
+            let written = batch.len();
+            size.adapt_to(written, self.apply(batch, None, 0)?);
         }
         Ok(())
     }
 
+    /// Writes a batch. Returns the time for which it held the lock.
     fn apply(
         &mut self,
         changes: Vec<MailChange>,
         words: Option<larder_store::EncodedSegment>,
         end_row: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<Duration, Error> {
         let collection = self.collection.to_string();
         let batch = MailBatch { collection, changes, words, end_row };
-        self.store.apply(&mut self.operation, vec![BatchChange::Mail(Box::new(batch))])?;
-        Ok(())
+        let batch = vec![BatchChange::Mail(Box::new(batch))];
+        Ok(self.store.apply(&mut self.operation, batch)?.lock_held)
     }
 }
 

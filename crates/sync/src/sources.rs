@@ -11,7 +11,8 @@
 use crate::error::Error;
 use crate::maildir::MailSourceFormat;
 use larder_store::{
-    BatchChange, CollectionProperties, Kind, MailChange, MailSyncLock, Operation, Reader, Store,
+    BatchChange, CollectionProperties, Kind, MailChange, MailSyncLock, Operation, Reader, StepSize,
+    Store,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -21,7 +22,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// The number of files that a batch removes.
-const FILES_PER_BATCH: usize = 2000;
+const FILES_PER_BATCH: StepSize = StepSize::new(1000, 50..=2000);
 
 /// The property line of the path of mbox and .eml files.
 const FILES_PROPERTY: &[u8] = b"X-LARDER-MAIL-FILES:";
@@ -425,14 +426,17 @@ pub fn remove_locked_mail(
     // Registered again, its messages are not new mail.
     changes.push(MailChange::SetRuleRow(None));
     let mut operation = Operation::new("sources remove", name, at);
+    let mut size = FILES_PER_BATCH;
     let mut changes = changes.into_iter().peekable();
     while changes.peek().is_some() {
         let batch = larder_store::MailBatch {
             collection: name.to_string(),
-            changes: changes.by_ref().take(FILES_PER_BATCH).collect(),
+            changes: changes.by_ref().take(size.current()).collect(),
             ..larder_store::MailBatch::default()
         };
-        index.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))])?;
+        let written = batch.changes.len();
+        let applied = index.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))])?;
+        size.adapt_to(written, applied.lock_held);
     }
     Ok(count)
 }

@@ -2,7 +2,7 @@
 
 use crate::git_home::{GitFault, GitHome, object_path};
 use larder_query::{Kind, MailQueryContext, MailView, MailViewEvent, MailViewOptions, UserLocale};
-use larder_store::{Store, StoreOptions};
+use larder_store::{StepSize, Store, StoreOptions};
 use larder_sync::CommitSyncOptions;
 use larder_sync::git_repository::SilenceLimits;
 use larder_time::civil::Instant;
@@ -239,7 +239,7 @@ fn many_commits_leave_few_segments() {
     let options = CommitSyncOptions { batch_commits: 1, ..CommitSyncOptions::default() };
     assert_eq!(home.try_sync(options, &|| false).unwrap().added, 9);
     let mut index = Store::open(home.index(), &StoreOptions::default()).unwrap();
-    assert!(!index.merge_words(8, 1).unwrap());
+    assert!(!index.merge_words(8, &mut StepSize::new(1, 1..=1)).unwrap());
 }
 
 /// Makes a repository a clone without the trees of a history of so many commits.

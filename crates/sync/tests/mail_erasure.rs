@@ -1,7 +1,7 @@
 //! Words of removed messages leave the index.
 
 use crate::mailbox::{Mailbox, message};
-use larder_store::{BegunWordSegments, Handle, MailBatchBuilder, Operation, WordPart};
+use larder_store::{BegunWordSegments, Handle, MailBatchBuilder, Operation, StepSize, WordPart};
 use std::fs;
 
 /// Returns whether a word of text is in the index of words, and whether it is in the dictionary.
@@ -62,7 +62,7 @@ fn merges_drop_words_of_removed_messages() {
         mailbox.write_numbered("cur", number..number + 1);
         mailbox.sync();
     }
-    while mailbox.store.merge_words(8, 1 << 20).unwrap() {}
+    while mailbox.store.merge_words(8, &mut StepSize::new(1 << 20, 1..=1 << 20)).unwrap() {}
     assert!(!has_word(&mailbox, "word7").0);
     assert_eq!(mailbox.find("common").len(), 39);
 }
@@ -122,7 +122,7 @@ fn words_without_messages_are_never_found() {
     mailbox.store.write_words_ahead(&part, row + 1, &mut begun).unwrap();
     assert_eq!(mailbox.find("lonely"), [""; 0]);
     // No merge drops the words of a message that may still come, and its row is not given again.
-    while mailbox.store.merge_words(1, 1 << 20).unwrap() {}
+    while mailbox.store.merge_words(1, &mut StepSize::new(1 << 20, 1..=1 << 20)).unwrap() {}
     assert_eq!(has_word(&mailbox, "lonely"), (true, true));
     assert_eq!(mailbox.store.next_mail_row(&lock).unwrap(), row + 1);
     drop(lock);

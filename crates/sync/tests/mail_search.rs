@@ -8,7 +8,7 @@ use larder_query::{
 };
 use larder_store::tokenizer::Tokenizer;
 use larder_store::{
-    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailFile, Operation, Store,
+    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailFile, Operation, StepSize, Store,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -371,7 +371,7 @@ fn index(
         }
         apply(store, changes, &mut builder, row);
         if place % 3 == 2 {
-            store.merge_words(8, 1 << 20).unwrap();
+            store.merge_words(8, &mut StepSize::new(1 << 20, 1..=1 << 20)).unwrap();
         }
     }
     apply(store, removed, &mut builder, 0);

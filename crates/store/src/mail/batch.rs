@@ -95,6 +95,17 @@ pub enum MailChange {
     SetRuleRow(Option<u32>),
 }
 
+impl MailChange {
+    /// Returns the row that is reserved for the message of a file that came.
+    #[must_use]
+    pub fn added_row(&self) -> Option<u32> {
+        match self {
+            MailChange::AddFile { message, .. } => Some(message.row),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the key in `meta` of the first row that the rules have not been run on.
 pub(crate) fn rule_row_key(collection: CollectionRow) -> String {
     format!("rule_row:{}", collection.to_number())

@@ -127,8 +127,11 @@ impl ItemUndoPlanner<'_> {
     }
 
     /// Finds the conflicts, and the collections that get items back.
-    pub(super) fn check_for_conflicts(&self, handles: &[Handle]) -> DatabaseResult<ConflictCheck> {
-        let mut survey = ConflictCheck::default();
+    pub(super) fn check_for_conflicts(
+        &self,
+        handles: &[Handle],
+        survey: &mut ConflictCheck,
+    ) -> DatabaseResult<()> {
         for &handle in handles {
             // An item that this operation changed last has no conflict, and its collection exists.
             if let Some(item) = self.find_current_item(handle)?
@@ -143,7 +146,7 @@ impl ItemUndoPlanner<'_> {
                 UndoStep::Conflict(conflict) => survey.conflicts.push(conflict),
             }
         }
-        Ok(survey)
+        Ok(())
     }
 
     /// Returns the conflict of an item that could not be restored, with its current bytes. Even if

@@ -10,13 +10,16 @@
 //! doubles until the words take [`MAX_SEGMENT_BYTES`] in memory. Few messages are one segment and
 //! one transaction: a second one would write the same pages again.
 //!
+//! The size of the transactions adapts to the time for which they hold the lock ([`StepSize`]).
+//!
 //! Separate from `message_pipeline`, which reads and parses without the store.
 
 use super::MailSync;
 use super::message_pipeline::PreparedBatch;
 use crate::error::Error;
 use larder_store::{
-    BegunWordSegments, MAX_RESTING_SEGMENTS, MailChange, SegmentWords, Store, new_segment_words,
+    BegunWordSegments, MAX_RESTING_SEGMENTS, MailChange, SegmentWords, StepSize, Store,
+    new_segment_words,
 };
 use std::collections::VecDeque;
 use std::mem;
@@ -28,8 +31,11 @@ const FIRST_SEGMENT_MESSAGES: usize = 128;
 const MAX_SEGMENT_TIME: Duration = Duration::from_secs(5);
 /// The bytes of words and converted texts in memory that make a segment.
 const MAX_SEGMENT_BYTES: usize = 16 << 20;
+/// The messages of the first transaction, and the fewest of a later one, which may be more.
+const FIRST_BATCH_MESSAGES: usize = 512;
+const MIN_BATCH_MESSAGES: usize = 64;
 /// The bytes of a segment that are written in one transaction.
-const PART_BYTES: usize = 1 << 20;
+const PART_BYTES: StepSize = StepSize::new(1 << 20, 64 << 10..=1 << 20);
 /// The most segments that are not merged while messages are added.
 const MAX_WRITING_SEGMENTS: usize = 12;
 /// The most segments that are left after many messages, and of a merge then: messages that come one
@@ -37,13 +43,18 @@ const MAX_WRITING_SEGMENTS: usize = 12;
 const MAX_INDEXED_SEGMENTS: usize = 8;
 const MAX_FINAL_SEGMENTS: usize = 5;
 /// The bytes of words that are merged in one transaction.
-const MERGED_BYTES_PER_STEP: i64 = 4 << 20;
+pub(crate) const MERGED_BYTES: StepSize = StepSize::new(1 << 20, 256 << 10..=4 << 20);
 /// The transactions of a merge after each segment.
 const MERGE_STEPS_PER_SEGMENT: usize = 4;
 
 /// Messages that were read and are not written yet.
 pub(super) struct MessageWriter {
-    batch_messages: usize,
+    /// The most messages of a transaction.
+    max_batch_messages: usize,
+    /// The number of messages of a transaction.
+    batch_messages: StepSize,
+    part_bytes: StepSize,
+    merged_bytes: StepSize,
     /// The number of messages after which the segment ends.
     segment_messages: usize,
     /// The words of the messages in `begun`.
@@ -70,15 +81,17 @@ impl MessageWriter {
     /// Creates a writer of this many messages that writes at most `batch_messages` in one
     /// transaction.
     pub(super) fn new(messages: usize, batch_messages: usize) -> MessageWriter {
-        let batch_messages = batch_messages.max(1);
-        let is_small = messages <= batch_messages;
+        let most = batch_messages.max(1);
+        let is_small = messages <= most;
         MessageWriter {
-            batch_messages,
-            segment_messages: if is_small {
-                batch_messages
-            } else {
-                FIRST_SEGMENT_MESSAGES.min(batch_messages)
-            },
+            max_batch_messages: most,
+            batch_messages: StepSize::new(
+                FIRST_BATCH_MESSAGES.min(most),
+                MIN_BATCH_MESSAGES.min(most)..=most,
+            ),
+            part_bytes: PART_BYTES,
+            merged_bytes: MERGED_BYTES,
+            segment_messages: if is_small { most } else { FIRST_SEGMENT_MESSAGES.min(most) },
             words: new_segment_words(),
             begun: Vec::new(),
             begun_at: Instant::now(),
@@ -119,7 +132,7 @@ impl MessageWriter {
 
     /// Merges the words until few segments are left, or the user interrupts it.
     pub(super) fn merge_segments(&self, sync: &mut MailSync<'_>) -> Result<(), Error> {
-        let is_small = self.done <= self.batch_messages;
+        let is_small = self.done <= self.max_batch_messages;
         merge_written_words(sync.store, is_small, sync.is_cancelled)
     }
 
@@ -139,21 +152,24 @@ impl MessageWriter {
         let words = mem::replace(&mut self.words, new_segment_words());
         let mut encoder = words.into_encoder();
         let Some(end_row) = begun.last().map(|last| last.end_row) else { return Ok(()) };
-        if begun.iter().map(|one| one.count).sum::<usize>() <= self.batch_messages {
+        let count = begun.iter().map(|one| one.count).sum::<usize>();
+        if count <= self.batch_messages.current() {
             let words = encoder.next_part(usize::MAX);
-            self.done += begun.iter().map(|one| one.count).sum::<usize>();
+            self.done += count;
             let changes = begun.into_iter().flat_map(|one| one.changes).collect();
-            sync.apply(changes, words, end_row)?;
+            let held = sync.apply(changes, words, end_row)?;
+            self.batch_messages.adapt_to(count, held);
         } else {
             let mut segments = BegunWordSegments::default();
-            while let Some(part) = encoder.next_part(PART_BYTES) {
-                sync.store.write_words_ahead(&part, end_row, &mut segments)?;
+            while let Some(part) = encoder.next_part(self.part_bytes.current()) {
+                let held = sync.store.write_words_ahead(&part, end_row, &mut segments)?;
+                self.part_bytes.adapt(held);
             }
             self.ready.extend(begun);
         }
         self.segment_messages = self.segment_messages.saturating_mul(2);
         for _ in 0..MERGE_STEPS_PER_SEGMENT {
-            if !sync.store.merge_words(MAX_WRITING_SEGMENTS, MERGED_BYTES_PER_STEP)? {
+            if !sync.store.merge_words(MAX_WRITING_SEGMENTS, &mut self.merged_bytes)? {
                 break;
             }
         }
@@ -162,20 +178,41 @@ impl MessageWriter {
 
     /// Writes one batch of messages whose words are written.
     fn write_batch(&mut self, sync: &mut MailSync<'_>) -> Result<(), Error> {
-        let (mut changes, mut end_row, mut count) = (Vec::new(), 0, 0);
-        while let Some(next) = self.ready.front()
-            && (count == 0 || count + next.count <= self.batch_messages)
-            && let Some(next) = self.ready.pop_front()
-        {
-            changes.extend(next.changes);
-            (end_row, count) = (next.end_row, count + next.count);
-        }
-        if count > 0 {
-            sync.apply(changes, None, end_row)?;
-            self.done += count;
+        let batch = take_batch(&mut self.ready, self.batch_messages.current());
+        if batch.count > 0 {
+            let written = batch.changes.len();
+            let held = sync.apply(batch.changes, None, batch.end_row)?;
+            self.batch_messages.adapt_to(written, held);
+            self.done += batch.count;
         }
         Ok(())
     }
+}
+
+/// Takes messages that are written in one transaction, with at most so many changes.
+fn take_batch(ready: &mut VecDeque<UnwrittenMessages>, max_changes: usize) -> UnwrittenMessages {
+    let mut batch = UnwrittenMessages { changes: Vec::new(), end_row: 0, count: 0 };
+    while let Some(next) = ready.front_mut() {
+        let room = max_changes.saturating_sub(batch.changes.len());
+        if next.changes.len() > room {
+            // The rows of the rest are not reserved yet: a merge would take them for free ones.
+            let rest = next.changes.split_off(room);
+            let part = mem::replace(&mut next.changes, rest);
+            let mut rows = part.iter().filter_map(MailChange::added_row);
+            let count = rows.clone().count();
+            batch.end_row = rows.next_back().map_or(batch.end_row, |row| row.saturating_add(1));
+            batch.count += count;
+            next.count -= count;
+            batch.changes.extend(part);
+            break;
+        }
+        if let Some(next) = ready.pop_front() {
+            batch.changes.extend(next.changes);
+            batch.end_row = next.end_row;
+            batch.count += next.count;
+        }
+    }
+    batch
 }
 
 /// Merges the words after few items were written, or many, until few segments are left.
@@ -185,8 +222,61 @@ pub(crate) fn merge_written_words(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
     let mut most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_INDEXED_SEGMENTS };
-    while !is_cancelled() && store.merge_words(most, MERGED_BYTES_PER_STEP)? {
+    let mut bytes = MERGED_BYTES;
+    while !is_cancelled() && store.merge_words(most, &mut bytes)? {
         most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_FINAL_SEGMENTS };
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_store::{MailBatchBuilder, MailFile, MailFileState};
+
+    /// Messages in the rows of a range, of files of which some could not be read.
+    fn unwritten(rows: std::ops::Range<u32>, unread: usize) -> UnwrittenMessages {
+        let mut builder = MailBatchBuilder::new(&[]);
+        let mut add = |row| {
+            let (message, _) = builder.prepare(row, b"Subject: x\n\nx\n", 0);
+            let file = MailFile {
+                directory: b"cur".to_vec(),
+                name: row.to_string().into_bytes(),
+                inode: 0,
+                flags: Default::default(),
+                state: MailFileState::default(),
+            };
+            MailChange::AddFile { file, message: Box::new(message) }
+        };
+        let changes: Vec<MailChange> = rows.clone().map(&mut add).collect();
+        UnwrittenMessages { count: changes.len() + unread, changes, end_row: rows.end }
+    }
+
+    /// Each transaction reserves the rows of its messages, and not of those that follow.
+    #[test]
+    fn messages_are_divided_among_transactions() {
+        let units = [(10..13, 0), (13..13, 2), (13..20, 1), (20..21, 0)];
+        // The most changes of a transaction, and of each the number of files and the row after its
+        // last one.
+        let cases: [(usize, &[(usize, u32)]); 4] = [
+            (100, &[(14, 21)]),
+            (10, &[(13, 20), (1, 21)]),
+            (4, &[(6, 14), (4, 18), (4, 21)]),
+            (3, &[(5, 13), (3, 16), (3, 19), (3, 21)]),
+        ];
+        for (most, expect) in cases {
+            let mut ready: VecDeque<UnwrittenMessages> =
+                units.iter().map(|(rows, unread)| unwritten(rows.clone(), *unread)).collect();
+            let mut written = Vec::new();
+            let mut rows = Vec::new();
+            while !ready.is_empty() {
+                let batch = take_batch(&mut ready, most);
+                assert!(batch.changes.len() <= most);
+                rows.extend(batch.changes.iter().filter_map(MailChange::added_row));
+                written.push((batch.count, batch.end_row));
+            }
+            assert_eq!(written, expect, "{most}");
+            assert!(rows.into_iter().eq(10..21));
+        }
+    }
 }

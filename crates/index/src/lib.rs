@@ -123,6 +123,8 @@
 //! | `word_index` | terms, and all rows of a term or a prefix |
 //! | `word_cursor` | the rows of a term by ranges, and its positions in a row |
 //! | `phrase_cursor` | the rows in which words follow each other |
+//! | `phrase_candidates` | the rows that have all words of a phrase |
+//! | `phrase_starts` | a quick comparison of two words of a phrase in one row |
 //! | `word_verification` | decoding all postings, to find damage |
 //! | `word_merge`, `word_merge_input` | merging in steps, reading the inputs of a merge |
 //! | `word_merge_policy` | the choice of the segments to merge |
@@ -139,7 +141,9 @@ mod merge;
 mod merge_input;
 mod merge_policy;
 mod newest_inputs;
+mod phrase_candidates;
 mod phrase_cursor;
+mod phrase_starts;
 pub mod position_list;
 mod posting_scan;
 mod rank_directory;

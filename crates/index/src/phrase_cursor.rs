@@ -3,10 +3,13 @@
 //! The rows that have all words are found first, the rarest word in front, and only their positions
 //! are compared. A row is in one segment with all of its words, unless a merge has moved some of
 //! them, so the words are compared segment by segment; the rows that are left, and those with very
-//! many positions, are read one by one. Separate from `word_cursor`, which reads one term, and from
-//! `position_list`, which compares positions in one row.
+//! many positions, are read one by one. Separate from `word_cursor`, which reads one term, from
+//! `phrase_candidates`, which knows rows alone, and from `position_list` and `phrase_starts`, which
+//! compare positions in one row.
 
 use crate::block::CorruptBlock;
+use crate::phrase_candidates::PhraseCandidates;
+use crate::phrase_starts::{PhraseAnswer, PhraseStarts};
 use crate::position_list::{PositionStream, count_phrase, has_phrase};
 use crate::segment_storage::ReadSegments;
 use crate::word_block::MIN_CONTINUED_BYTES;
@@ -18,6 +21,12 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct PhraseCursor {
     words: Vec<PhraseWord>,
+    /// The rows that have all words, as far as they are known.
+    candidates: PhraseCandidates,
+    /// The table that decides most rows; `None`: the distances are too great.
+    starts: Option<PhraseStarts>,
+    /// The answers for the candidates.
+    answers: Vec<PhraseAnswer>,
     /// The number of steps of the last call.
     steps: u64,
 }
@@ -30,25 +39,22 @@ struct PhraseWord {
     /// The number of rows that it was looked up in, and of those that have it.
     asked: u64,
     found: u64,
-    /// The rows of the last call that have it, for each segment.
-    places: Vec<RowPlaces>,
-}
-
-/// The rows of a range that have a word, as bits, and their places among the rows of its cursor.
-#[derive(Debug, Default)]
-struct RowPlaces {
-    bits: Vec<u64>,
-    /// The place of the first row of each word of bits.
-    first_places: Vec<usize>,
-    /// The place behind the last row.
-    end: usize,
 }
 
 /// A word of a phrase in one segment.
 struct SegmentWord<'c> {
     cursor: &'c SegmentCursor,
-    places: &'c RowPlaces,
+    /// The places of the candidates among the rows of the cursor.
+    places: &'c [u32],
     distance: u32,
+}
+
+/// The part of a phrase that is compared, and the most steps for it.
+#[derive(Debug, Clone, Copy)]
+struct PhraseLimits<'r> {
+    /// The positions that count.
+    range: &'r Range<u32>,
+    max_steps: u64,
 }
 
 impl PhraseCursor {
@@ -56,14 +62,13 @@ impl PhraseCursor {
     #[must_use]
     pub fn new(words: impl IntoIterator<Item = (WordCursor, u32)>) -> PhraseCursor {
         let words = words.into_iter();
-        let words = words.map(|(cursor, distance)| PhraseWord {
-            cursor,
-            distance,
-            asked: 0,
-            found: 0,
-            places: Vec::new(),
-        });
-        PhraseCursor { words: words.collect(), steps: 0 }
+        let words =
+            words.map(|(cursor, distance)| PhraseWord { cursor, distance, asked: 0, found: 0 });
+        let words: Vec<PhraseWord> = words.collect();
+        let distances = words.iter().map(|word| word.distance);
+        let starts = PhraseStarts::can_compare(distances).then(PhraseStarts::default);
+        let (candidates, answers) = (PhraseCandidates::default(), Vec::new());
+        PhraseCursor { words, candidates, starts, answers, steps: 0 }
     }
 
     /// Returns the terms of the words, the rarest first as far as known.
@@ -94,89 +99,169 @@ impl PhraseCursor {
         max_steps: u64,
     ) -> Result<bool, P::Error> {
         self.steps = 0;
-        if self.words.is_empty() {
-            rows.fill(0);
-        }
         // They are mostly in order, so this is one pass.
         self.words.sort_by_key(PhraseWord::frequency);
-        for word in &mut self.words {
-            let Some(wanted) = row_range(first_row, rows) else { return Ok(true) };
-            word.cursor.read_range(index, &wanted)?;
-            word.places.resize_with(word.cursor.segments.len(), RowPlaces::default);
-            for (segment, places) in word.cursor.segments.iter().zip(&mut word.places) {
-                let within = segment.places_within(&wanted);
-                word.found += within.len() as u64;
-                places.read(&segment.rows, within, first_row, rows.len());
+        let limits = PhraseLimits { range, max_steps };
+        let mut open = vec![0; rows.len()];
+        match self.read_candidates(index, first_row, rows)? {
+            Some(segment) => {
+                rows.fill(0);
+                self.compare_candidates::<P>(segment, limits, first_row, rows, &mut open)?;
             }
-            word.asked += wanted.end - wanted.start;
-            for (at, row) in rows.iter_mut().enumerate() {
-                *row &= word.places.iter().fold(0, |any, places| any | places.bits_at(at));
-            }
+            None => self.retain_among_segments(index, limits, first_row, rows, &mut open)?,
         }
-        let mut compared = vec![0; rows.len()];
-        for segment in 0..index.segment_count() {
-            self.retain_in_segment::<P>(segment, range, rows, &mut compared, max_steps)?;
-        }
-        for (place, compared) in compared.iter().enumerate() {
-            let mut open = rows.get(place).map_or(0, |word| word & !compared);
-            while open != 0 && self.steps <= max_steps {
+        for (place, open) in open.iter_mut().enumerate() {
+            while *open != 0 && self.steps <= max_steps {
                 let bit = open.trailing_zeros();
                 let before = u32::try_from(place * 64).unwrap_or(u32::MAX);
                 let row = first_row.saturating_add(before).saturating_add(bit);
-                let is_match = self.is_match(index, row, range, max_steps)?;
+                let is_match = self.is_match(index, row, limits)?;
                 set_bit(rows, place, bit, is_match);
-                open &= open - 1;
+                *open &= *open - 1;
             }
         }
         Ok(self.steps <= max_steps)
     }
 
-    /// Compares the positions in the rows that have all words in one segment, and sets their bits
-    /// in `compared`; but not in rows whose positions continue in other entries.
-    fn retain_in_segment<P: ReadSegments>(
+    /// Reads the words, and collects the rows that have all of them, if these are in one segment
+    /// only. Returns the segment; `None`: a word is in several.
+    fn read_candidates<P: ReadSegments>(
         &mut self,
-        segment: usize,
-        range: &Range<u32>,
-        rows: &mut [u64],
-        compared: &mut [u64],
-        max_steps: u64,
-    ) -> Result<(), P::Error> {
-        let has_candidate = (0..rows.len()).any(|at| {
-            let bits = rows.get(at).copied().unwrap_or_default();
-            self.words.iter().fold(bits, |bits, word| bits & word.bits_at(segment, at)) != 0
-        });
-        if !has_candidate {
-            return Ok(());
-        }
-        for word in &mut self.words {
-            if let (Some(cursor), Some(places)) =
-                (word.cursor.segments.get_mut(segment), word.places.get(segment))
-            {
-                cursor.find_lists(places.end).map_err(P::corruption)?;
+        index: &WordIndex<'_, P>,
+        first_row: u32,
+        rows: &[u64],
+    ) -> Result<Option<usize>, P::Error> {
+        let mut segment = None;
+        self.candidates.clear();
+        for (number, word) in self.words.iter_mut().enumerate() {
+            let wanted = match number {
+                0 => row_range(first_row, rows),
+                _ => self.candidates.row_range(),
+            };
+            let Some(wanted) = wanted else { break };
+            word.cursor.read_range(index, &wanted)?;
+            let places = word.cursor.segments.iter().map(|one| one.places_within(&wanted));
+            let mut with_rows = places.enumerate().filter(|(_, places)| !places.is_empty());
+            let Some((found, places)) = with_rows.next() else {
+                self.candidates.clear();
+                break;
+            };
+            if with_rows.next().is_some() || segment.is_some_and(|segment| segment != found) {
+                return Ok(None);
+            }
+            segment = Some(found);
+            word.count(&wanted, places.len());
+            let word_rows = word.cursor.segments.get(found).map_or(&[][..], |one| &one.rows);
+            match number {
+                0 => self.candidates.select(word_rows, places, first_row, rows),
+                _ => self.candidates.intersect(word_rows, places),
             }
         }
-        let words = self.words.iter().filter_map(|word| word.in_segment(segment));
-        let words: Vec<SegmentWord<'_>> = words.collect();
+        Ok(Some(segment.unwrap_or_default()))
+    }
+
+    /// Retains the rows of words that are in several segments, and sets the bits of those that are
+    /// to be compared one by one in `open`.
+    fn retain_among_segments<P: ReadSegments>(
+        &mut self,
+        index: &WordIndex<'_, P>,
+        limits: PhraseLimits<'_>,
+        first_row: u32,
+        rows: &mut [u64],
+        open: &mut [u64],
+    ) -> Result<(), P::Error> {
+        for word in &mut self.words {
+            let Some(wanted) = row_range(first_row, rows) else { break };
+            word.cursor.read_range(index, &wanted)?;
+            let mut found = vec![0; rows.len()];
+            for segment in &word.cursor.segments {
+                set_rows(&mut found, first_row, segment.rows_within(&wanted));
+            }
+            word.count(&wanted, found.iter().map(|word| word.count_ones() as usize).sum());
+            rows.iter_mut().zip(&found).for_each(|(row, found)| *row &= found);
+        }
+        let Some(wanted) = row_range(first_row, rows) else { return Ok(()) };
+        let (mut compared, mut matches) = (vec![0; rows.len()], vec![0; rows.len()]);
+        for segment in 0..index.segment_count() {
+            self.candidates.clear();
+            for (number, word) in self.words.iter().enumerate() {
+                let Some(one) = word.cursor.segments.get(segment) else { continue };
+                let places = one.places_within(&wanted);
+                match number {
+                    0 => self.candidates.select(&one.rows, places, first_row, rows),
+                    _ => self.candidates.intersect(&one.rows, places),
+                }
+            }
+            set_rows(&mut compared, first_row, self.candidates.rows());
+            self.compare_candidates::<P>(segment, limits, first_row, &mut matches, open)?;
+        }
+        for (place, row) in rows.iter_mut().enumerate() {
+            let compared = compared.get(place).copied().unwrap_or_default();
+            // A merge has moved some words of these.
+            if let Some(open) = open.get_mut(place) {
+                *open |= *row & !compared;
+            }
+            *row = matches.get(place).copied().unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Compares the positions of the candidates, which are of one segment. Sets the bits of the
+    /// rows that match, and in `open` those of rows whose positions continue in other entries.
+    fn compare_candidates<P: ReadSegments>(
+        &mut self,
+        segment: usize,
+        limits: PhraseLimits<'_>,
+        first_row: u32,
+        rows: &mut [u64],
+        open: &mut [u64],
+    ) -> Result<(), P::Error> {
+        if self.candidates.rows().is_empty() {
+            return Ok(());
+        }
+        for (word, places) in self.words.iter_mut().zip(self.candidates.places()) {
+            let end = places.last().map_or(0, |last| *last as usize + 1);
+            if let Some(cursor) = word.cursor.segments.get_mut(segment) {
+                cursor.find_lists(end).map_err(P::corruption)?;
+            }
+        }
+        let words = self.words.iter().zip(self.candidates.places());
+        let words: Vec<SegmentWord<'_>> =
+            words.filter_map(|(word, places)| word.in_segment(segment, places)).collect();
+        self.answers.clear();
+        self.answers.resize(self.candidates.rows().len(), PhraseAnswer::Open);
+        if let (Some(starts), [first, others @ ..]) = (&mut self.starts, words.as_slice()) {
+            for word in others {
+                self.steps += compare_words(starts, first, word, &mut self.answers);
+            }
+        }
+        // The quick comparison knows two words, and no range.
+        let is_exact = words.len() == 2 && (limits.range.start, limits.range.end) == (0, u32::MAX);
         let mut streams = Vec::with_capacity(words.len());
-        for at in 0..rows.len() {
-            let bits = rows.get(at).copied().unwrap_or_default();
-            let mut open = words.iter().fold(bits, |bits, word| bits & word.places.bits_at(at));
-            while open != 0 {
-                let bit = open.trailing_zeros();
-                open &= open - 1;
-                streams.clear();
-                let list_kind =
-                    open_streams(&words, at, bit, &mut streams).map_err(P::corruption)?;
-                let is_match = match list_kind {
-                    ListKind::Continued => continue,
-                    ListKind::Missing => false,
-                    ListKind::Whole => has_phrase(&mut streams, range, &mut self.steps, max_steps)
-                        .map_err(P::corruption)?,
-                };
-                set_bit(compared, at, bit, true);
-                set_bit(rows, at, bit, is_match);
-                if self.steps > max_steps {
-                    return Ok(());
+        for (number, row) in self.candidates.rows().iter().enumerate() {
+            let place = row.wrapping_sub(first_row);
+            let (at, bit) = (place as usize / 64, place % 64);
+            match self.answers.get(number) {
+                None | Some(PhraseAnswer::Absent) => continue,
+                Some(PhraseAnswer::Found) if is_exact => {
+                    set_bit(rows, at, bit, true);
+                    continue;
+                }
+                Some(_) => {}
+            }
+            if self.steps > limits.max_steps {
+                return Ok(());
+            }
+            streams.clear();
+            let list_kind = open_streams(&words, number, &mut streams).map_err(P::corruption)?;
+            match list_kind {
+                ListKind::Continued => set_bit(open, at, bit, true),
+                ListKind::Missing => {}
+                ListKind::Whole => {
+                    let max_steps = limits.max_steps;
+                    let is_match =
+                        has_phrase(&mut streams, limits.range, &mut self.steps, max_steps);
+                    set_bit(rows, at, bit, is_match.map_err(P::corruption)?);
                 }
             }
         }
@@ -188,25 +273,24 @@ impl PhraseCursor {
         &mut self,
         index: &WordIndex<'_, P>,
         row: u32,
-        range: &Range<u32>,
-        max_steps: u64,
+        limits: PhraseLimits<'_>,
     ) -> Result<bool, P::Error> {
         let mut words = Vec::with_capacity(self.words.len());
         for word in &mut self.words {
             let mut positions = Vec::new();
             word.cursor.positions(index, row, &mut positions)?;
             self.steps += positions.len() as u64;
-            if self.steps > max_steps {
+            if self.steps > limits.max_steps {
                 return Ok(false);
             }
-            positions.retain(|position| range.contains(position));
+            positions.retain(|position| limits.range.contains(position));
             words.push((positions, word.distance));
         }
         let words: Vec<(&[u32], u32)> =
             words.iter().map(|(positions, distance)| (positions.as_slice(), *distance)).collect();
         let fewest = words.iter().map(|(positions, _)| positions.len()).min().unwrap_or(0);
         self.steps += fewest.saturating_mul(words.len()) as u64;
-        Ok(self.steps <= max_steps && count_phrase(&words) > 0)
+        Ok(self.steps <= limits.max_steps && count_phrase(&words) > 0)
     }
 }
 
@@ -216,55 +300,52 @@ impl PhraseWord {
         self.found.saturating_mul(1_000_000) / self.asked.max(1)
     }
 
-    /// Returns the bits of the rows in a segment.
-    fn bits_at(&self, segment: usize, at: usize) -> u64 {
-        self.places.get(segment).map_or(0, |places| places.bits_at(at))
+    /// Counts rows that were looked up, and those that have the word.
+    fn count(&mut self, wanted: &Range<u64>, found: usize) {
+        self.asked += wanted.end - wanted.start;
+        self.found += found as u64;
     }
 
-    fn in_segment(&self, segment: usize) -> Option<SegmentWord<'_>> {
-        let (cursor, places) = (self.cursor.segments.get(segment)?, self.places.get(segment)?);
+    fn in_segment<'c>(&'c self, segment: usize, places: &'c [u32]) -> Option<SegmentWord<'c>> {
+        let cursor = self.cursor.segments.get(segment)?;
         Some(SegmentWord { cursor, places, distance: self.distance })
     }
 }
 
-impl RowPlaces {
-    /// Reads the rows at these places, which ascend from `first_row` on, as so many words of bits.
-    fn read(&mut self, rows: &[u32], within: Range<usize>, first_row: u32, words: usize) {
-        self.bits.clear();
-        self.bits.resize(words, 0);
-        for row in rows.get(within.clone()).unwrap_or_default() {
-            let place = row.wrapping_sub(first_row);
-            if let Some(word) = self.bits.get_mut(place as usize / 64) {
-                *word |= 1 << (place % 64);
-            }
-        }
-        self.first_places.clear();
-        self.end = within.start;
-        for word in &self.bits {
-            self.first_places.push(self.end);
-            self.end += word.count_ones() as usize;
-        }
+impl<'c> SegmentWord<'c> {
+    /// Returns the place of the list of a candidate.
+    #[inline]
+    fn list_place(&self, number: usize) -> Option<Range<usize>> {
+        self.cursor.list_place(*self.places.get(number)? as usize)
     }
 
+    /// Returns the positions of the word in a candidate.
     #[inline]
-    fn bits_at(&self, at: usize) -> u64 {
-        self.bits.get(at).copied().unwrap_or_default()
-    }
-
-    /// Returns the index of a row's posting in its cursor.
-    #[inline]
-    fn posting_index(&self, at: usize, bit: u32) -> usize {
-        let before = self.bits_at(at) & ((1 << bit) - 1);
-        let first = self.first_places.get(at).copied().unwrap_or_default();
-        first + before.count_ones() as usize
+    fn list(&self, number: usize) -> Option<&'c [u8]> {
+        self.cursor.lists().get(self.list_place(number)?)
     }
 }
 
-impl<'c> SegmentWord<'c> {
-    /// Returns the position list of a row.
-    fn list(&self, at: usize, bit: u32) -> Option<&'c [u8]> {
-        self.cursor.list(self.places.posting_index(at, bit))
+/// Compares two words of a phrase in each candidate that is not known to be without it. Returns the
+/// number of steps.
+fn compare_words(
+    starts: &mut PhraseStarts,
+    first: &SegmentWord<'_>,
+    second: &SegmentWord<'_>,
+    answers: &mut [PhraseAnswer],
+) -> u64 {
+    let mut steps = 0;
+    for (number, answer) in answers.iter_mut().enumerate() {
+        if *answer == PhraseAnswer::Absent {
+            continue;
+        }
+        let (Some(one), Some(other)) = (first.list(number), second.list(number)) else {
+            continue;
+        };
+        steps += (one.len() + other.len()) as u64;
+        *answer = starts.compare((one, first.distance), (other, second.distance));
     }
+    steps
 }
 
 /// The lists of positions of the words in a row.
@@ -277,22 +358,32 @@ enum ListKind {
     Missing,
 }
 
-/// Begins to read the positions of the words in a row.
+/// Begins to read the positions of the words in a candidate.
 fn open_streams<'c>(
     words: &[SegmentWord<'c>],
-    at: usize,
-    bit: u32,
+    number: usize,
     streams: &mut Vec<(PositionStream<'c>, u32)>,
 ) -> Result<ListKind, CorruptBlock> {
     let mut kind = ListKind::Whole;
     for word in words {
-        let Some(list) = word.list(at, bit) else { return Ok(ListKind::Missing) };
-        if list.len() >= MIN_CONTINUED_BYTES {
+        let Some(place) = word.list_place(number) else { return Ok(ListKind::Missing) };
+        if place.len() >= MIN_CONTINUED_BYTES {
             kind = ListKind::Continued;
         }
+        let list = word.cursor.lists().get(place).ok_or(CorruptBlock)?;
         streams.push((PositionStream::open(list)?, word.distance));
     }
     Ok(kind)
+}
+
+/// Sets the bits of rows.
+fn set_rows(bits: &mut [u64], first_row: u32, rows: &[u32]) {
+    for row in rows {
+        let place = row.wrapping_sub(first_row);
+        if let Some(word) = bits.get_mut(place as usize / 64) {
+            *word |= 1 << (place % 64);
+        }
+    }
 }
 
 /// Sets or clears a bit.

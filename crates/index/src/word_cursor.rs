@@ -103,7 +103,8 @@ impl WordCursor {
             segment.read_range(&reader, &self.term, &wanted)?;
             let Ok(number) = segment.rows.binary_search(&row) else { continue };
             segment.find_lists(number + 1).map_err(P::corruption)?;
-            let Some(list) = segment.list(number) else { break };
+            let Some(list) = segment.list_place(number) else { break };
+            let list = segment.lists.get(list).unwrap_or_default();
             PositionLists::new(list).read(positions).map_err(P::corruption)?;
             if list.len() >= MIN_CONTINUED_BYTES {
                 read_continued_positions(&reader, &self.term, row, positions)?;
@@ -145,6 +146,8 @@ pub(crate) struct SegmentCursor {
     known: Range<u64>,
     /// Whether the blocks, `known` and `rows` are valid.
     has_block: bool,
+    /// Whether rows of the last block are forgotten.
+    is_cut: bool,
     pub(crate) rows: Vec<u32>,
     /// The lists of positions of the rows; empty if the term has none.
     lists: Vec<u8>,
@@ -191,6 +194,12 @@ impl SegmentCursor {
         term: &[u8],
         wanted: &Range<u64>,
     ) -> Result<(), P::Error> {
+        if self.is_cut && self.known.end < wanted.end {
+            return self.seek(reader, term, wanted);
+        }
+        if wanted.start < self.known.start && wanted.end < self.known.end {
+            self.forget_from(wanted.end).map_err(P::corruption)?;
+        }
         while wanted.start < self.known.start {
             self.step_back(reader, term)?;
         }
@@ -270,7 +279,20 @@ impl SegmentCursor {
         Ok(())
     }
 
+    /// Forgets the rows from `end` on, so that steps back do not move them.
+    fn forget_from(&mut self, end: u64) -> Result<(), CorruptBlock> {
+        let count = self.rows.partition_point(|row| u64::from(*row) < end);
+        self.find_lists(count)?;
+        let bytes = count.checked_sub(1).and_then(|last| self.list_ends.get(last));
+        self.lists.truncate(bytes.copied().unwrap_or_default());
+        self.list_ends.truncate(count);
+        self.rows.truncate(count);
+        (self.known.end, self.is_cut) = (end, true);
+        Ok(())
+    }
+
     fn clear(&mut self) {
+        self.is_cut = false;
         self.rows.clear();
         self.lists.clear();
         self.list_ends.clear();
@@ -345,24 +367,38 @@ impl SegmentCursor {
         if self.lists.is_empty() || self.list_ends.len() >= count {
             return Ok(());
         }
-        let start = self.list_ends.last().copied().unwrap_or(0);
-        let mut lists = PositionLists::new(self.lists.get(start..).ok_or(CorruptBlock)?);
+        let mut end = self.list_ends.last().copied().unwrap_or(0);
         self.list_ends.reserve(count - self.list_ends.len());
         for _ in self.list_ends.len()..count {
-            lists.skip(1)?;
-            self.list_ends.push(self.lists.len() - lists.remaining_bytes().len());
+            match self.lists.get(end) {
+                // A list of one position has no further bytes.
+                Some(&head @ 0..0x80) => {
+                    let length = (head >> 1) & (head & 1).wrapping_sub(1);
+                    end += 1 + usize::from(length);
+                }
+                _ => {
+                    let mut lists = PositionLists::new(self.lists.get(end..).ok_or(CorruptBlock)?);
+                    end += lists.skip(1)?.len();
+                }
+            }
+            self.list_ends.push(end);
         }
-        Ok(())
+        if end > self.lists.len() { Err(CorruptBlock) } else { Ok(()) }
     }
 
-    /// Returns the list of positions of the row with this number, which
+    /// Returns the lists of positions of all rows, one after the other.
+    pub(crate) fn lists(&self) -> &[u8] {
+        &self.lists
+    }
+
+    /// Returns the place of the list of the row with this number, which
     /// [`SegmentCursor::find_lists`] has found; `None`: the term has no positions.
     #[inline]
-    pub(crate) fn list(&self, number: usize) -> Option<&[u8]> {
+    pub(crate) fn list_place(&self, number: usize) -> Option<Range<usize>> {
         let start = match number.checked_sub(1) {
             Some(before) => *self.list_ends.get(before)?,
             None => 0,
         };
-        self.lists.get(start..*self.list_ends.get(number)?)
+        Some(start..*self.list_ends.get(number)?)
     }
 }

@@ -10,7 +10,9 @@ use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
 use larder_query::query_log::{QueryLogEvent, QueryLogSink, ResultRecord};
 use larder_query::views::DEFAULT_CACHE_BYTES;
-use larder_query::{QueryContext, ResultSet, SavedSearches, SearchRequest, UserLocale};
+use larder_query::{
+    QueryContext, ResultSet, SavedSearchFollower, SavedSearches, SearchRequest, UserLocale,
+};
 use larder_store::{
     DataDirectory, FilePrivacy, LastCommit, LockHolder, LockRequester, OperationId, OutputFile,
     PendingWork, Reader, Store, StoreOptions, WaitNotice,
@@ -332,6 +334,13 @@ impl CommandContext {
             self.settings.saved_searches = Arc::new(searches);
         }
         Ok(())
+    }
+
+    /// Follows the saved searches of a search line, as they were read last; `None`: it uses none.
+    pub(crate) fn follow_saved_searches(&self, line: &str) -> Option<SavedSearchFollower> {
+        let zones = Arc::clone(&self.settings.user_locale.zones);
+        let searches = &self.settings.saved_searches;
+        SavedSearchFollower::open(DataDirectory::new(&self.dir), line, searches, zones)
     }
 
     /// Runs a query and appends it to the query log, where `client` names the caller.

@@ -612,3 +612,49 @@ fn changes_of_messages_are_printed() {
     home.ok(&["sync"]);
     assert_eq!(message_changes(&mut watch, 1), ["added m1"]);
 }
+
+/// A watch shows the answer to the new definition of a saved search, and ends if there is none.
+#[test]
+fn saved_searches_are_followed() {
+    let home = Home::with_book();
+    home.ok(&["searches", "add", "other", "--kind", "contact", "bruno"]);
+    home.ok(&["searches", "add", "friends", "--kind", "contact", "anna"]);
+    home.ok(&["searches", "add", "all", "--kind", "contact", "@friends or uid:nobody"]);
+    let mut watch = Watch::json(&home, &["@all"]);
+    assert_eq!(watch.changes(), ["+anna-1"]);
+    // Another search changes nothing.
+    home.ok(&["searches", "add", "other", "--kind", "contact", "anna"]);
+    home.ok(&["searches", "add", "friends", "--kind", "contact", "bruno"]);
+    assert_eq!(watch.changes(), ["+bruno-2", "="]);
+    home.ok(&["remove", "uid:bruno-2"]);
+    assert_eq!(watch.changes(), ["-bruno-2"]);
+    home.ok(&["searches", "remove", "friends"]);
+    let mut error = String::new();
+    let mut errors = watch.child.stderr.take().unwrap();
+    std::io::Read::read_to_string(&mut errors, &mut error).unwrap();
+    assert!(error.contains("no saved search is named \"friends\""), "{error}");
+    assert_eq!(watch.child.wait().unwrap().code(), Some(2));
+}
+
+#[test]
+fn messages_of_a_saved_search_and_of_a_source_are_watched() {
+    let home = crate::mail_lists::home_with_mail();
+    home.ok(&["searches", "add", "mine", "from:anna"]);
+    let mut watch = Watch::json(&home, &["--kind", "message", "--in", "post", "@mine"]);
+    let first = message_changes(&mut watch, 1);
+    assert_eq!(first, ["added a1"]);
+    home.ok(&["searches", "add", "mine", "from:bruno"]);
+    assert_eq!(message_changes(&mut watch, 1), ["added a2", "removed a1"]);
+    let watch = |args: &[&str]| home.run(&[&["watch", "--changes", "0"], args].concat());
+    let unknown = watch(&["--kind", "message", "--in", "nowhere", "walrus"]);
+    assert!(unknown.stderr().contains("no mail of a source \"nowhere\""), "{}", unknown.stderr());
+    home.write("anna.vcf", ANNA);
+    home.ok(&["import", "anna.vcf"]);
+    let mixed = watch(&["from:bruno", "or", "anna"]);
+    assert_eq!(
+        mixed.stderr(),
+        "note: messages are not watched; for them: larder watch --kind message QUERY\n"
+    );
+    assert!(mixed.stdout().contains("Anna"), "{}", mixed.stdout());
+    assert_eq!(watch(&["anna"]).stderr(), "");
+}

@@ -35,6 +35,7 @@
 //! | `result_domain` | the type of collection that a query is about |
 //! | `result_set` | [`ResultSet`]: the items of a result, page by page |
 //! | `saved_search_counts` | parsing and counting saved searches |
+//! | `saved_search_follower` | the saved searches that an open search line uses, as they change |
 //! | `saved_searches` | [`SavedSearches`]: what `@name` in a search line stands for |
 //! | `search_line` | parser of search lines |
 //! | `search_request` | [`SearchRequest`]: a query with collection, order and limit |
@@ -86,6 +87,7 @@ pub mod query_log;
 mod result_domain;
 mod result_set;
 mod saved_search_counts;
+mod saved_search_follower;
 mod saved_searches;
 mod search_line;
 mod search_request;
@@ -139,6 +141,7 @@ pub use crate::result_set::{Explanation, ResultSet};
 pub use crate::saved_search_counts::{
     CountedStores, SavedQuery, SavedSearchCount, count_saved_queries,
 };
+pub use crate::saved_search_follower::SavedSearchFollower;
 pub use crate::saved_searches::{SavedSearches, find_saved_search};
 pub use crate::search_request::{QueryBudget, SearchRequest, SortSpec};
 pub use crate::snippet::{Snippet, SnippetFinder};

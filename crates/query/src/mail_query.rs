@@ -446,6 +446,13 @@ impl MailQuery {
         }
     }
 
+    /// Returns whether a search line that has a meaning for contacts and calendars has a term that
+    /// only messages match.
+    #[must_use]
+    pub fn may_match_mail_only(line: &str, context: &QueryContext) -> bool {
+        Query::parse_with(line, context).is_ok_and(|query| has_mail_term(&query))
+    }
+
     /// Returns whether the query names a file or a directory by its absolute path.
     #[must_use]
     pub fn has_file_path(&self) -> bool {
@@ -457,6 +464,18 @@ impl MailQuery {
                 query.has_file_path()
             }
             _ => false,
+        }
+    }
+}
+
+/// Returns whether a query has a test of a field of messages.
+fn has_mail_term(query: &Query) -> bool {
+    match query {
+        Query::And(all) | Query::Or(all) => all.iter().any(has_mail_term),
+        Query::Not(query) => has_mail_term(query),
+        leaf => {
+            let of_messages = ResultDomain::One(Kind::Message.collection_type());
+            domain_of_query(leaf) == Some(of_messages)
         }
     }
 }

@@ -15,8 +15,9 @@
 use crate::error::Error;
 use crate::mail_query::{MailQuery, MailQueryContext};
 use crate::mail_search::{AnswerDifference, ListedMessage, MailSearch, QueryPair};
+use crate::saved_searches::SavedSearches;
 use larder_store::{
-    BLOCK_WORDS, DataDirectory, FormerMailStates, MailReader, Reader, RemovedMessage, Seq,
+    BLOCK_WORDS, DataDirectory, FormerMailStates, Kind, MailReader, Reader, RemovedMessage, Seq,
     StoreState,
 };
 use larder_time::civil::Instant;
@@ -89,6 +90,8 @@ struct ViewPosition {
 pub struct MailView {
     directory: DataDirectory,
     text: String,
+    /// The source or repository that the messages or commits are of.
+    collection: Option<String>,
     options: MailViewOptions,
     /// `None`: the store was deleted.
     reader: Option<Reader>,
@@ -120,6 +123,7 @@ impl MailView {
         let view = MailView {
             directory,
             text: text.to_string(),
+            collection: None,
             options,
             reader: Some(reader),
             position: None,
@@ -128,6 +132,25 @@ impl MailView {
         };
         view.resolve_query()?;
         Ok(view)
+    }
+
+    /// Restricts the view to the messages of a source, or to the commits of a repository.
+    #[must_use]
+    pub fn in_collection(self, name: &str) -> MailView {
+        MailView { collection: Some(name.to_string()), ..self }
+    }
+
+    /// Replaces the saved searches: the next events are the difference that their definitions make.
+    ///
+    /// # Errors
+    /// The query cannot be parsed with them. It keeps its meaning.
+    pub fn set_saved_searches(&mut self, searches: Arc<SavedSearches>) -> Result<(), Error> {
+        let former = std::mem::replace(&mut self.options.context.saved_searches, searches);
+        let resolved = self.resolve_query();
+        if resolved.is_err() {
+            self.options.context.saved_searches = former;
+        }
+        resolved.map(drop)
     }
 
     /// Returns the next event; `None`: nothing has changed since the last one.
@@ -160,6 +183,13 @@ impl MailView {
             ..self.options.context.clone()
         };
         let query = MailQuery::parse(&self.text, &context)?;
+        let query = match (&self.collection, context.kind) {
+            (None, _) => query,
+            (Some(name), Kind::Commit) => {
+                MailQuery::And(vec![query, MailQuery::Collection(name.clone())])
+            }
+            (Some(name), _) => query.in_source(name),
+        };
         Ok(query.without_labels(&self.options.excluded_labels))
     }
 

@@ -62,6 +62,20 @@ impl SavedSearches {
         users.map(|search| search.name.as_str())
     }
 
+    /// Returns the saved searches that a line uses, directly or in one another.
+    #[must_use]
+    pub fn used_in(&self, line: &str) -> SavedSearches {
+        let mut used = SavedSearches::default();
+        let mut open: Vec<&str> = references(line).collect();
+        while let Some(name) = open.pop() {
+            if let Some(search) = self.get(name).filter(|_| used.get(name).is_none()) {
+                open.extend(references(&search.query));
+                used.insert(search.clone());
+            }
+        }
+        used
+    }
+
     /// Adds a saved search, or replaces the one of its name.
     pub fn insert(&mut self, search: SavedSearch) {
         self.by_name.insert(search.name.clone(), search);

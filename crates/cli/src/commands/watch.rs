@@ -13,12 +13,16 @@ use super::show::item_format::OutputColumn;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::mail_store::list_sources;
 use crate::output::OutputStream;
 use crate::terminal_echo::{SilentTerminal, TerminalModes};
 use larder_query::views::{
     View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
 };
-use larder_query::{MailQuery, Query, QueryContext, SearchRequest, SortSpec, required_time_range};
+use larder_query::{
+    MailQuery, Query, QueryContext, SavedSearchFollower, SearchRequest, SortSpec,
+    required_time_range,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -116,6 +120,7 @@ impl WatchArgs {
             return Err(CommandFailure::new(FailureKind::Usage, message)
                 .with_hint("to watch messages: larder watch --kind message QUERY"));
         }
+        self.print_mail_note(context)?;
         let is_list = context.format == OutputFormat::Text && OutputStream::is_terminal_screen();
         let watch_options = self.watch_options(context, is_list)?;
         // A store of an older version is migrated.
@@ -132,7 +137,8 @@ impl WatchArgs {
         let interest = if is_list { ViewInterest::Rows } else { ViewInterest::MetaAndBytes };
         let options =
             ViewOptions { client: "larder watch".into(), interest, wake, ..ViewOptions::default() };
-        let view = views.open_view(watch_options.to_live_query(&context.settings), options)?;
+        let live_query = watch_options.to_live_query(&context.settings);
+        let view = views.open_view(live_query, options.clone())?;
         let output = match is_list {
             true => WatchOutput::List(WatchScreen::new(watch_options)),
             false => WatchOutput::Lines(StreamPrinter::new(watch_options)),
@@ -140,8 +146,25 @@ impl WatchArgs {
         let end =
             self.seconds.and_then(|time| Instant::now().checked_add(Duration::from_secs(time)));
         let _silence = silence;
-        WatchSession { views, view, output, signals, deadline: end, max_changes: self.changes }
+        let searches = context.follow_saved_searches(&self.query_args.query_text());
+        let (deadline, max_changes) = (end, self.changes);
+        WatchSession { views, view, options, searches, output, signals, deadline, max_changes }
             .run(context)
+    }
+
+    /// Says that messages are not watched, if the query has a term for them and another one.
+    fn print_mail_note(&self, context: &CommandContext) -> Result<(), CommandFailure> {
+        let is_any_kind = self.query_args.kind.is_none() && !self.query_args.sexp;
+        let line = self.query_args.query_text();
+        if is_any_kind
+            && MailQuery::may_match_mail_only(&line, &context.settings)
+            && !list_sources(context)?.is_empty()
+        {
+            context.print_note(
+                "messages are not watched; for them: larder watch --kind message QUERY",
+            );
+        }
+        Ok(())
     }
 
     /// Returns an option that views over messages do not have.
@@ -151,7 +174,6 @@ impl WatchArgs {
             (!self.fields.is_empty(), "--fields"),
             (self.expand, "--expand"),
             (self.query_args.sexp, "--sexp"),
-            (self.query_args.collection.is_some(), "--in"),
         ];
         options.into_iter().find(|(is_used, _)| *is_used).map(|(_, option)| option)
     }
@@ -224,6 +246,10 @@ fn send_wake(ring: &SyncSender<()>) {
 struct WatchSession {
     views: Views,
     view: View,
+    /// The options of the view.
+    options: ViewOptions,
+    /// The saved searches of the query, if it uses any.
+    searches: Option<SavedSearchFollower>,
     output: WatchOutput,
     signals: WakeSignals,
     deadline: Option<Instant>,
@@ -245,6 +271,9 @@ impl WatchSession {
     ) -> Result<CommandStatus, CommandFailure> {
         let (mut is_whole, mut changes) = (false, 0);
         loop {
+            if self.follow_saved_searches(context)? {
+                is_whole = false;
+            }
             while let Some(tell) = self.view.try_next()? {
                 match (&tell, is_whole) {
                     (ViewEvent::Added(items) | ViewEvent::Modified(items), true) => {
@@ -255,10 +284,7 @@ impl WatchSession {
                     (ViewEvent::Reset, _) => is_whole = false,
                     _ => {}
                 }
-                match &mut self.output {
-                    WatchOutput::List(list) => list.apply_event(&tell),
-                    WatchOutput::Lines(lines) => lines.print_event(context, &self.views, &tell)?,
-                }
+                self.print_event(context, &tell)?;
                 if self.signals.is_interrupted() {
                     return Ok(CommandStatus::Interrupted);
                 }
@@ -277,6 +303,35 @@ impl WatchSession {
             }
             let _woken_or_timed_out = self.signals.wake_receiver.recv_timeout(self.poll_timeout());
         }
+    }
+
+    fn print_event(
+        &mut self,
+        context: &mut CommandContext,
+        event: &ViewEvent,
+    ) -> Result<(), CommandFailure> {
+        match &mut self.output {
+            WatchOutput::List(list) => list.apply_event(event),
+            WatchOutput::Lines(lines) => lines.print_event(context, &self.views, event)?,
+        }
+        Ok(())
+    }
+
+    /// Opens the view again if a saved search of the query was changed. Returns whether it was.
+    fn follow_saved_searches(
+        &mut self,
+        context: &mut CommandContext,
+    ) -> Result<bool, CommandFailure> {
+        let Some(searches) = &mut self.searches else { return Ok(false) };
+        let Some(searches) = searches.poll()? else { return Ok(false) };
+        context.settings.saved_searches = Arc::new(searches);
+        let query = match &self.output {
+            WatchOutput::List(list) => list.watch_query.to_live_query(&context.settings),
+            WatchOutput::Lines(lines) => lines.watch_query.to_live_query(&context.settings),
+        };
+        self.view = self.views.open_view(query, self.options.clone())?;
+        self.print_event(context, &ViewEvent::Reset)?;
+        Ok(true)
     }
 
     fn flush_output(&mut self, context: &mut CommandContext) -> Result<(), CommandFailure> {

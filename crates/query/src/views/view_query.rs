@@ -167,6 +167,7 @@ impl PartialEq for ViewQuery {
             a.region == b.region
                 && a.user_locale.zone.name() == b.user_locale.zone.name()
                 && a.user_locale.language == b.user_locale.language
+                && a.saved_searches == b.saved_searches
         };
         (self.syntax, &self.text, &self.collection, self.kind, self.sort, self.wants_occurrences)
             == (

@@ -55,7 +55,12 @@ pub(super) fn watch_messages(
             larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000)
         }),
     };
-    let mut view = MailView::open(&directory, &args.query_args.query_text(), options)?;
+    let line = args.query_args.query_text();
+    let mut searches = context.follow_saved_searches(&line);
+    let mut view = MailView::open(&directory, &line, options)?;
+    if let Some(name) = &args.query_args.collection {
+        view = view.in_collection(name);
+    }
     let (signals, wake) = WakeSignals::new(None);
     let watch_commits = || {
         let wake = wake.clone();
@@ -67,6 +72,11 @@ pub(super) fn watch_messages(
         args.seconds.and_then(|time| Instant::now().checked_add(Duration::from_secs(time)));
     let (mut is_whole, mut changes) = (false, 0);
     loop {
+        if let Some(searches) = &mut searches
+            && let Some(changed) = searches.poll()?
+        {
+            view.set_saved_searches(Arc::new(changed))?;
+        }
         while let Some(event) = view.try_next()? {
             changes += if is_whole { count_changes(&event) } else { 0 };
             match event {

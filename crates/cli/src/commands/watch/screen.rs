@@ -48,7 +48,7 @@ struct ScreenContents {
 
 /// A list on a terminal.
 pub(super) struct WatchScreen {
-    watch_query: WatchOptions,
+    pub(super) watch_query: WatchOptions,
     screen: TerminalScreen,
     /// The marks, by row.
     marks: HashMap<ItemRow, char>,

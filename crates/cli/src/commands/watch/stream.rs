@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Prints changes as lines.
 pub(super) struct StreamPrinter {
-    watch_query: WatchOptions,
+    pub(super) watch_query: WatchOptions,
 }
 
 /// The kind of change of an item.

@@ -123,8 +123,8 @@ pub enum GitError {
         /// The words of git.
         reason: String,
     },
-    /// It printed nothing for a long time.
-    #[error("git reads {path} and prints nothing for minutes")]
+    /// It printed nothing for a long time, or was waited for too long in all.
+    #[error("git takes too long to read {path}")]
     Silent {
         /// The path.
         path: PathBuf,
@@ -216,14 +216,14 @@ impl<'g> GitRepository<'g> {
         Ok(repository)
     }
 
-    /// Sets the time that git may print nothing while it compares trees.
+    /// Sets the time that git is waited for while it compares trees.
     #[must_use]
     pub fn with_silence(mut self, limits: SilenceLimits) -> GitRepository<'g> {
         self.silence = Rc::new(SilenceBudget::new(limits));
         self
     }
 
-    /// Returns whether git has printed nothing for so long that no more trees are compared.
+    /// Returns whether git has been waited for so long that no more trees are compared.
     #[must_use]
     pub fn is_out_of_time(&self) -> bool {
         self.silence.is_spent()

@@ -365,7 +365,8 @@ fn a_commit_at_which_git_was_killed_is_tried_again() {
 fn a_commit_at_which_git_is_silent_is_left_out() {
     let tick = Duration::from_millis(1);
     for (total, with_paths) in [(Duration::MAX, 3), (tick, 1)] {
-        let silence = SilenceLimits { longest: tick, next_longest: tick, total };
+        let silence =
+            SilenceLimits { longest: tick, next_longest: tick, total, ..SilenceLimits::default() };
         let options = CommitSyncOptions { silence, ..CommitSyncOptions::default() };
         let mut home = home_with_history(4);
         let commit = home.git(&["rev-parse", "main~1"]);
@@ -385,6 +386,22 @@ fn a_commit_at_which_git_is_silent_is_left_out() {
     }
 }
 
+/// A repository for which git never stops to print a little is read without paths at last.
+#[test]
+fn the_wait_for_git_has_a_limit_in_all() {
+    let silence = SilenceLimits { waiting: Duration::ZERO, ..SilenceLimits::default() };
+    let options = CommitSyncOptions { silence, ..CommitSyncOptions::default() };
+    let home = home_with_history(4);
+    let report = home.try_sync(options, &|| false).unwrap();
+    let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
+    assert!(reasons.iter().all(|reason| reason.ends_with("larder sync --full")), "{reasons:?}");
+    assert_eq!((report.added, home.find("path:src").len(), reasons.len()), (4, 0, 1));
+    assert!(home.sync().is_unchanged);
+    assert_eq!(home.sync_fully().reread, 4);
+    assert_eq!(home.find("path:src").len(), 4);
+    home.check();
+}
+
 /// A commit that is left out is not tried again because another one is broken.
 #[test]
 fn a_broken_repository_tries_no_expensive_commit_again() {
@@ -395,7 +412,12 @@ fn a_broken_repository_tries_no_expensive_commit_again() {
     fs::remove_file(object_path(&home.root(), &broken)).unwrap();
     home.git_fault = Some(GitFault::Silent(commit));
     let tick = Duration::from_millis(1);
-    let silence = SilenceLimits { longest: tick, next_longest: tick, total: Duration::MAX };
+    let silence = SilenceLimits {
+        longest: tick,
+        next_longest: tick,
+        total: Duration::MAX,
+        ..SilenceLimits::default()
+    };
     let options = CommitSyncOptions { silence, ..CommitSyncOptions::default() };
     for (added, reread) in [(3, 0), (0, 0)] {
         let report = home.try_sync(options, &|| false).unwrap();

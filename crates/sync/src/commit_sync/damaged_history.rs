@@ -178,7 +178,7 @@ impl CommitSync<'_> {
         if self.repository.is_out_of_time() && !self.damage.is_out_of_time {
             self.damage.is_out_of_time = true;
             self.warn(&format!(
-                "git printed nothing for too long: the other new commits are found by no path; \
+                "git took too long: the other new commits are found by no path; \
                  {RETRY}"
             ));
         }

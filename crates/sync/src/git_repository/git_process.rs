@@ -50,7 +50,7 @@ pub fn limit_git_memory(child: &Child, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// The time that git may print nothing while it compares the trees of commits.
+/// The time that git is waited for while it compares the trees of commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SilenceLimits {
     /// At once.
@@ -59,6 +59,8 @@ pub struct SilenceLimits {
     pub next_longest: Duration,
     /// In all, without pauses that are shorter than a tenth of a second.
     pub total: Duration,
+    /// In all, with every pause: git may always print something, and never much.
+    pub waiting: Duration,
 }
 
 impl Default for SilenceLimits {
@@ -67,6 +69,7 @@ impl Default for SilenceLimits {
             longest: Duration::from_secs(300),
             next_longest: Duration::from_secs(10),
             total: Duration::from_secs(600),
+            waiting: Duration::from_secs(3600),
         }
     }
 }
@@ -76,6 +79,7 @@ impl Default for SilenceLimits {
 pub(super) struct SilenceBudget {
     limits: SilenceLimits,
     spent: Cell<Duration>,
+    waited: Cell<Duration>,
     has_failed: Cell<bool>,
 }
 
@@ -86,7 +90,16 @@ impl SilenceBudget {
 
     /// Returns whether no time is left.
     pub(super) fn is_spent(&self) -> bool {
-        self.spent.get() >= self.limits.total
+        self.spent.get() >= self.limits.total || !self.has_wait()
+    }
+
+    /// Returns whether git may be waited for at all.
+    fn has_wait(&self) -> bool {
+        self.waited.get() < self.limits.waiting
+    }
+
+    fn wait(&self, time: Duration) {
+        self.waited.set(self.waited.get().saturating_add(time));
     }
 
     /// Returns the time that git may print nothing now.
@@ -161,6 +174,9 @@ impl Read for WatchedOutput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (began, mut has_waited) = (Instant::now(), false);
         let limit = self.silence.as_ref().map(|silence| silence.limit());
+        if self.silence.as_ref().is_some_and(|silence| !silence.has_wait()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         let spend = |is_too_long: bool| {
             if let Some(silence) = &self.silence {
                 silence.spend(began.elapsed(), is_too_long);
@@ -174,6 +190,9 @@ impl Read for WatchedOutput<'_> {
             if self.output.pipe().map_or(Ok(true), is_readable)? {
                 if has_waited {
                     spend(false);
+                }
+                if let Some(silence) = &self.silence {
+                    silence.wait(began.elapsed());
                 }
                 return self.output.read(buffer);
             }
@@ -242,7 +261,12 @@ mod tests {
         let (reader, _writer) = io::pipe().unwrap();
         let output = Box::new(SilentOutput(reader.try_clone().unwrap()));
         let (longest, total) = (Duration::from_millis(1), Duration::from_secs(60));
-        let limits = SilenceLimits { longest, next_longest: Duration::ZERO, total };
+        let limits = SilenceLimits {
+            longest,
+            next_longest: Duration::ZERO,
+            total,
+            ..SilenceLimits::default()
+        };
         let silence = Rc::new(SilenceBudget::new(limits));
         let mut process =
             GitProcess::new(output, PathBuf::new(), &|| false, Some(Rc::clone(&silence)));

@@ -32,6 +32,39 @@ pub(crate) fn install_interrupt_wake(wake: impl Fn() + Send + 'static) -> Arc<At
     flag
 }
 
+/// Interrupts of work that only reads. The first one ends the process, until the work has begun to
+/// ask for interrupts: from then on it sets a flag, as with [`install_interrupt_flag`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReadingInterrupt {
+    is_asked_for: Arc<AtomicBool>,
+    flag: Arc<AtomicBool>,
+}
+
+impl ReadingInterrupt {
+    /// Installs the handler, which prints a note if it ends the process.
+    pub(crate) fn install(note: &'static str) -> ReadingInterrupt {
+        let interrupt = ReadingInterrupt::default();
+        let installed = interrupt.clone();
+        let _default = ctrlc::set_handler(move || {
+            let is_second = installed.flag.swap(true, Ordering::Relaxed);
+            if !installed.is_asked_for.load(Ordering::Relaxed) {
+                crate::output::print_message("note", note);
+                std::process::exit(130);
+            }
+            if is_second {
+                std::process::exit(130);
+            }
+        });
+        interrupt
+    }
+
+    /// Returns whether there was an interrupt. Later ones wait until this is asked again.
+    pub(crate) fn ask(&self) -> bool {
+        self.is_asked_for.store(true, Ordering::Relaxed);
+        self.flag.load(Ordering::Relaxed)
+    }
+}
+
 /// Runs this at every interrupt and termination request instead of ending.
 pub(crate) fn on_interrupt(action: impl Fn() + Send + 'static) {
     let _default = ctrlc::set_handler(action);

@@ -9,7 +9,7 @@ use crate::context::CommandContext;
 use crate::failure::{
     CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
 };
-use crate::interrupt::install_interrupt_flag;
+use crate::interrupt::{ReadingInterrupt, install_interrupt_flag};
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_store::{CheckReport, DataDirectory, Error, Fault};
 use serde_json::json;
@@ -39,16 +39,19 @@ impl CheckArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         // The report has interrupted work.
         context.without_work_warnings();
+        let reading =
+            self.full.then(|| ReadingInterrupt::install("interrupted: the check is not complete"));
+        let is_reading_stopped = || reading.as_ref().is_some_and(ReadingInterrupt::ask);
+        let reads_files: Option<&dyn Fn() -> bool> =
+            if self.full { Some(&is_reading_stopped) } else { None };
         // Each store is checked, whatever the others have.
         let mut failures = Vec::new();
         keep_failure(&mut failures, self.check_data(context))?;
-        let stop = (self.full || self.rebuild).then(install_interrupt_flag);
+        let stop = self.rebuild.then(install_interrupt_flag);
         let is_stopped = || stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-        let reads_files: Option<&dyn Fn() -> bool> =
-            if self.full { Some(&is_stopped) } else { None };
         let mut status = CommandStatus::Done;
         for store in DerivedStore::ALL {
-            if is_stopped() {
+            if is_stopped() || status == CommandStatus::Interrupted {
                 status = CommandStatus::Interrupted;
                 break;
             }

@@ -84,6 +84,10 @@ impl DerivedStore {
             return Ok(DerivedCheck { is_readable, status, failure: None });
         };
         let is_readable = !report.has_damaged_pages();
+        if let (DerivedStore::Mail, Some(is_stopped)) = (self, reads_files) {
+            // From here on, an interrupt ends with a report.
+            let _early = is_stopped();
+        }
         let labels = match self {
             DerivedStore::Mail if is_readable => find_label_faults(context),
             _ => None,

@@ -5,6 +5,7 @@
 //! from a slice that they advance, which suits the innermost loop over postings.
 
 /// Appends a number.
+#[inline]
 pub fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

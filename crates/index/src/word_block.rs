@@ -340,6 +340,7 @@ impl WordBlockBuilder {
         }
         let shared = self.last_term.iter().zip(term).take_while(|(a, b)| a == b).count();
         let suffix = term.get(shared..).unwrap_or_default();
+        self.block.reserve(length - self.block.len());
         write_varint(&mut self.block, shared as u64);
         write_varint(&mut self.block, suffix.len() as u64);
         self.block.extend_from_slice(suffix);

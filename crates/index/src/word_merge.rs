@@ -16,7 +16,7 @@ use crate::row_lists::RowLists;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
 use crate::word_block::{MAX_ENTRY_BYTES, WordBlockBuilder, WordEntry};
-use crate::word_merge_input::{LeastEntry, RowFilter, WordMergeInput};
+use crate::word_merge_input::{LeastEntry, MergeOrder, RowFilter, WordMergeInput};
 use crate::word_merge_policy::choose_word_segments;
 use std::mem;
 
@@ -124,13 +124,15 @@ impl<'a, 'f, P: WriteSegments> WordMerge<'a, 'f, P> {
     /// Moves entries, about `budget_bytes`. Returns the number of bytes that were read.
     fn step(mut self, budget_bytes: i64) -> Result<i64, P::Error> {
         let mut read = 0;
-        while let Some(least) = LeastEntry::find(&self.inputs) {
+        let mut order = MergeOrder::new(&self.inputs);
+        while let Some(least) = order.find_least(&self.inputs) {
             if read >= budget_bytes && self.inputs.iter().all(WordMergeInput::is_at_boundary) {
                 break;
             }
             read += self.move_entry(least)?;
+            order.update_least(&self.inputs);
             // Deletes the blocks that were read before it writes new ones.
-            for input in &mut self.inputs {
+            if let Some(input) = self.inputs.get_mut(least.input) {
                 input.delete_read_blocks(self.pages, MIN_FREED_BLOCKS)?;
             }
             self.write_full_blocks()?;
@@ -177,6 +179,8 @@ fn move_rows(
     let is_whole = !input.is_divided()
         && (count == 0
             || match next_row {
+                // Most entries of small segments have one row.
+                Some(next_row) if count == 1 && entry.first_row < next_row => true,
                 Some(next_row) => input.decode_before(next_row)?,
                 None => true,
             });

@@ -10,6 +10,7 @@ use crate::segment::corruption;
 use crate::segment_storage::{ReadSegments, Segment, WriteSegments};
 use crate::term::prefix_key;
 use crate::word_block::{PostingKey, WordEntry};
+use std::cmp::Ordering;
 use std::mem;
 use std::ops::Range;
 
@@ -22,28 +23,51 @@ pub(crate) struct LeastEntry {
     pub(crate) next_row: Option<u32>,
 }
 
-impl LeastEntry {
-    /// Finds the least entry; `None` if all inputs have ended.
-    pub(crate) fn find(inputs: &[WordMergeInput]) -> Option<LeastEntry> {
-        let mut open = inputs.iter().enumerate().filter(|(_, input)| !input.is_ended);
-        let (number, mut first) = open.next()?;
-        let mut least = LeastEntry { input: number, next_row: None };
-        for (input, other) in open {
-            let order = other.term_prefix.cmp(&first.term_prefix);
-            let order = order.then_with(|| other.term.cmp(&first.term));
-            if order.is_lt() {
-                (least, first) = (LeastEntry { input, next_row: None }, other);
-            } else if order.is_eq() {
-                let mut next_row = other.first_row;
-                if other.first_row < first.first_row {
-                    next_row = first.first_row;
-                    (least.input, first) = (input, other);
-                }
-                least.next_row = Some(least.next_row.map_or(next_row, |row| row.min(next_row)));
-            }
-        }
-        Some(least)
+/// The inputs of a merge that have not ended, in the order of their current entries. Inputs with
+/// equal entries are in the order of the inputs.
+pub(crate) struct MergeOrder(Vec<usize>);
+
+impl MergeOrder {
+    pub(crate) fn new(inputs: &[WordMergeInput]) -> MergeOrder {
+        let mut order: Vec<usize> = (0..inputs.len()).collect();
+        order.retain(|place| inputs.get(*place).is_some_and(|input| !input.is_ended));
+        order.sort_by(|a, b| compare_inputs(inputs, *a, *b));
+        MergeOrder(order)
     }
+
+    /// Returns the least entry; `None` if all inputs have ended.
+    pub(crate) fn find_least(&self, inputs: &[WordMergeInput]) -> Option<LeastEntry> {
+        let (least, others) = self.0.split_first()?;
+        let first = inputs.get(*least)?;
+        let next = others.first().and_then(|next| inputs.get(*next));
+        let next =
+            next.filter(|next| next.term_prefix == first.term_prefix && next.term == first.term);
+        Some(LeastEntry { input: *least, next_row: next.map(|next| next.first_row) })
+    }
+
+    /// Puts the input that had the least entry at its new place.
+    pub(crate) fn update_least(&mut self, inputs: &[WordMergeInput]) {
+        let Some(least) = self.0.first().copied() else { return };
+        if inputs.get(least).is_none_or(|input| input.is_ended) {
+            self.0.remove(0);
+            return;
+        }
+        let others = self.0.iter().skip(1);
+        let passed = others.take_while(|other| compare_inputs(inputs, **other, least).is_lt());
+        let place = passed.count();
+        if let Some(moved) = self.0.get_mut(..=place) {
+            moved.rotate_left(1);
+        }
+    }
+}
+
+fn compare_inputs(inputs: &[WordMergeInput], a: usize, b: usize) -> Ordering {
+    let (Some(one), Some(other)) = (inputs.get(a), inputs.get(b)) else { return a.cmp(&b) };
+    one.term_prefix
+        .cmp(&other.term_prefix)
+        .then_with(|| one.term.cmp(&other.term))
+        .then_with(|| one.first_row.cmp(&other.first_row))
+        .then_with(|| a.cmp(&b))
 }
 
 /// A function that returns whether a row is dropped.
@@ -222,7 +246,6 @@ impl WordMergeInput {
 
     /// Returns whether any row of the current entry is dropped.
     fn has_dropped_row(&mut self, filter: &mut RowFilter<'_>) -> Result<bool, CorruptBlock> {
-        // Most entries of small segments have one row.
         if self.count == 1 {
             return Ok(filter(self.first_row));
         }

@@ -82,28 +82,22 @@ impl BeforeImageWriter {
         self.is_unknown = true;
     }
 
-    /// Records the values of a block that change.
+    /// Records the values of a block that change: places, ascending, with the former values.
     pub(crate) fn add_values(
         &mut self,
         kind: ChangedPageKind,
         page: i64,
         block: u32,
-        former: &[u32],
-        values: &[u32],
+        changes: &[(usize, u32)],
     ) {
-        let changes: Vec<(usize, u32)> = former
-            .iter()
-            .zip(values)
-            .take(self.known_rows(block))
-            .enumerate()
-            .filter(|(_, (former, value))| former != value)
-            .map(|(place, (former, _))| (place, *former))
-            .collect();
+        let known = self.known_rows(block);
+        let changes = changes.get(..changes.partition_point(|(place, _)| *place < known));
+        let changes = changes.unwrap_or_default();
         let Some(data) = self.begin_page(kind, block, page, changes.len()) else { return };
         let mut next = 0;
         for (place, former) in changes {
             write_varint(data, (place - next) as u64);
-            write_varint(data, former.into());
+            write_varint(data, u64::from(*former));
             next = place + 1;
         }
     }

@@ -12,6 +12,7 @@ use crate::row_ids::ItemRow;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::OptionalExtension as _;
 use std::collections::BTreeMap;
+use std::mem;
 use std::ops::RangeInclusive;
 
 /// A column of messages.
@@ -105,14 +106,25 @@ fn pack_values(values: &[u32]) -> Vec<u8> {
     let (Some(least), Some(greatest)) = (stored().min(), stored().max()) else { return Vec::new() };
     let width = 4 - (greatest - least + 1).leading_zeros() as usize / 8;
     let end = values.iter().rposition(|value| *value != 0).map_or(0, |last| last + 1);
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + end * width);
-    bytes.push(width as u8);
-    bytes.extend(least.to_le_bytes());
-    for value in values.iter().take(end) {
-        let code = value.checked_sub(least).map_or(0, |excess| excess + 1);
-        bytes.extend(code.to_le_bytes().into_iter().take(width));
+    let values = values.get(..end).unwrap_or_default();
+    let mut bytes = vec![width as u8; HEADER_BYTES + end * width];
+    let (header, codes) = bytes.split_at_mut(HEADER_BYTES);
+    header[1..].copy_from_slice(&least.to_le_bytes());
+    match width {
+        1 => pack_codes::<1>(values, least, codes),
+        2 => pack_codes::<2>(values, least, codes),
+        3 => pack_codes::<3>(values, least, codes),
+        _ => pack_codes::<4>(values, least, codes),
     }
     bytes
+}
+
+/// Writes the code of each value.
+fn pack_codes<const WIDTH: usize>(values: &[u32], least: u32, codes: &mut [u8]) {
+    for (value, code) in values.iter().zip(codes.as_chunks_mut::<WIDTH>().0) {
+        let number = value.checked_sub(least).map_or(0, |excess| excess + 1).to_le_bytes();
+        code.copy_from_slice(&number[..WIDTH]);
+    }
 }
 
 fn unpack_values(bytes: &[u8], values: &mut BlockValues) -> DatabaseResult<()> {
@@ -278,27 +290,48 @@ pub(crate) fn column_page(column: MailColumn, block: u32) -> i64 {
     (column as i64) << 32 | i64::from(block)
 }
 
+/// A page of a column that a batch reads or changes.
+#[derive(Default)]
+struct ChangedColumnPage {
+    values: BlockValues,
+    /// The places that were set to another value, with the value before, in the order of the
+    /// changes.
+    changes: Vec<(usize, u32)>,
+}
+
+impl ChangedColumnPage {
+    /// Returns the places whose values are others than before, ascending, with the former values.
+    fn take_changes(&mut self) -> Vec<(usize, u32)> {
+        let mut changes = mem::take(&mut self.changes);
+        // The sort is stable, so that the first value of a place is the former one.
+        changes.sort_by_key(|(place, _)| *place);
+        changes.dedup_by_key(|(place, _)| *place);
+        changes.retain(|(place, former)| self.values.get(*place) != Some(former));
+        changes
+    }
+}
+
 /// The columns and sets that a batch changes.
 #[derive(Default)]
 pub(crate) struct ColumnWriter {
-    columns: BTreeMap<(MailColumn, u32), BlockValues>,
+    columns: BTreeMap<(MailColumn, u32), ChangedColumnPage>,
     sets: BTreeMap<(MailSet, u32), BlockRows>,
 }
 
 impl ColumnWriter {
-    fn values(
+    fn column_page(
         &mut self,
         tx: &ReadTransaction<'_>,
         column: MailColumn,
         block: u32,
-    ) -> DatabaseResult<&mut BlockValues> {
+    ) -> DatabaseResult<&mut ChangedColumnPage> {
         use std::collections::btree_map::Entry;
         Ok(match self.columns.entry((column, block)) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let mut values = Vec::new();
-                read_values(tx, column, block, &mut values)?;
-                entry.insert(values)
+                let mut page = ChangedColumnPage::default();
+                read_values(tx, column, block, &mut page.values)?;
+                entry.insert(page)
             }
         })
     }
@@ -311,7 +344,8 @@ impl ColumnWriter {
         row: u32,
     ) -> DatabaseResult<u32> {
         let (block, place) = block_of(row);
-        Ok(self.values(tx, column, block)?.get(place).copied().unwrap_or_default())
+        let page = self.column_page(tx, column, block)?;
+        Ok(page.values.get(place).copied().unwrap_or_default())
     }
 
     /// Sets the value of a row.
@@ -323,8 +357,9 @@ impl ColumnWriter {
         value: u32,
     ) -> DatabaseResult<()> {
         let (block, place) = block_of(row);
-        if let Some(stored) = self.values(tx, column, block)?.get_mut(place) {
-            *stored = value;
+        let page = self.column_page(tx, column, block)?;
+        if let Some(stored) = page.values.get_mut(place).filter(|stored| **stored != value) {
+            page.changes.push((place, mem::replace(stored, value)));
         }
         Ok(())
     }
@@ -366,27 +401,28 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// Writes all pages, and the newest date of each changed block. Adds the former states to a
-    /// before-image.
+    /// Writes the changed pages, and the newest date of each changed block. Adds the former states
+    /// to a before-image.
     pub(crate) fn write(
-        self,
+        mut self,
         tx: &WriteTransaction<'_>,
         before: &mut BeforeImageWriter,
     ) -> DatabaseResult<()> {
-        let mut former = Vec::new();
-        for ((column, block), values) in &self.columns {
-            if before.has_known_rows(*block) {
-                read_values(tx, *column, *block, &mut former)?;
-                let kind = match column {
-                    MailColumn::Thread | MailColumn::Changed => ChangedPageKind::HiddenColumn,
-                    _ => ChangedPageKind::Column,
-                };
-                before.add_values(kind, column_page(*column, *block), *block, &former, values);
+        for ((column, block), page) in &mut self.columns {
+            let changes = page.take_changes();
+            if changes.is_empty() {
+                continue;
             }
+            let number = column_page(*column, *block);
+            let kind = match column {
+                MailColumn::Thread | MailColumn::Changed => ChangedPageKind::HiddenColumn,
+                _ => ChangedPageKind::Column,
+            };
+            before.add_values(kind, number, *block, &changes);
             tx.prepare_cached("INSERT OR REPLACE INTO mail_column VALUES(?1, ?2)")?
-                .execute((column_page(*column, *block), pack_values(values)))?;
+                .execute((number, pack_values(&page.values)))?;
             if *column == MailColumn::Date {
-                write_block_dates(tx, *block, values)?;
+                write_block_dates(tx, *block, &page.values)?;
             }
         }
         for ((set, block), bitmap) in &self.sets {

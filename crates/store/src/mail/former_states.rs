@@ -162,7 +162,9 @@ mod tests {
         let tx = store.conn.begin_write().expect("a transaction");
         let mut writer = BeforeImageWriter::new(last_row);
         let page = column_page(MailColumn::Flags, 0);
-        writer.add_values(ChangedPageKind::Column, page, 0, former, &vec![0; former.len()]);
+        let changed = former.iter().copied().enumerate().filter(|(_, former)| *former != 0);
+        let changes: Vec<(usize, u32)> = changed.collect();
+        writer.add_values(ChangedPageKind::Column, page, 0, &changes);
         writer.add_set(MailSet::Folder(1).page(0), 0, &set, &[0; BLOCK_WORDS]);
         writer.write(&tx, seq).expect("a record");
         tx.commit().expect("a commit");

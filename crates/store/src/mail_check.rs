@@ -7,7 +7,7 @@
 
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTables;
-use crate::mail::batch::hash_base_name;
+use crate::mail::batch::file_key;
 use crate::mail::columns::{
     FIRST_LABEL_PAGE, MailColumn, MailSet, block_of, column_page, date_value, present_rows,
     read_values, unpack_set,
@@ -235,7 +235,7 @@ impl ExpectedStates {
         let mut misplaced = 0;
         while let Some(file) = rows.next()? {
             let name = file.get_ref(1)?.as_blob().unwrap_or_default();
-            misplaced += u64::from(file.get_ref(5)?.as_i64() != Ok(hash_base_name(name)));
+            misplaced += u64::from(file.get_ref(5)?.as_i64() != Ok(file_key(name)));
             // A file of no message is counted already.
             let Ok(item) = u32::try_from(file.get::<_, i64>(0)?) else { continue };
             let folder: i64 = file.get(4)?;

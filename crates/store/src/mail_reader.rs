@@ -18,7 +18,7 @@ use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
 use crate::label_feed::LabelledText;
-use crate::mail::batch::{MailFile, MailFileState, hash_base_name, name_other_text, rule_row_key};
+use crate::mail::batch::{MailFile, MailFileState, file_key, name_other_text, rule_row_key};
 use crate::mail::columns::{
     BlockValues, MailBlock, MailColumn, MailSet, for_each_label_set, row_number,
 };
@@ -530,7 +530,7 @@ impl<'r> MailReader<'r> {
                  WHERE c.name = ?1 AND c.removed = 0 AND d.path = ?2 AND f.base = ?3
                    AND f.name = ?4",
             )?;
-            let key = (collection, directory, hash_base_name(name), name);
+            let key = (collection, directory, file_key(name), name);
             Ok(select.query_row(key, |row| row.get(0)).optional()?)
         })
     }

@@ -4,13 +4,14 @@
 //! * `mail_directory`: a directory `cur` or `new` of a maildir, with the state in which it was last
 //!   listed. `mail_folder`: the folder that it belongs to.
 //! * `mail_file(directory, base, place, name, inode, item, size, modified, changed, rank)`: the
-//!   files. A message has one or more. `base`: a hash of the base name, which a changed flag keeps,
-//!   so that the row and its key in the index of items stay where they are; `place` divides the
-//!   files of a directory with one hash. `size`, `modified` and `changed` are those of the file
-//!   when it was read: bytes, and the times of the last change of its content and of its state, in
-//!   nanoseconds since 1970; `modified` is 0 if the file may have changed right after it was read.
-//!   `rank`: the place of the file among those of its message, which has the values of the file
-//!   with the least rank, see `MessageSummary::copy_rank`; NULL: the file must be read again.
+//!   files. A message has one or more. `base`: the time that the name begins with, and a hash of
+//!   the base name, which a changed flag keeps, so that the row and its key in the index of items
+//!   stay where they are; `place` divides the files of a directory with one key. `size`,
+//!   `modified` and `changed` are those of the file when it was read: bytes, and the times of the
+//!   last change of its content and of its state, in nanoseconds since 1970; `modified` is 0 if the
+//!   file may have changed right after it was read. `rank`: the place of the file among those of
+//!   its message, which has the values of the file with the least rank, see
+//!   `MessageSummary::copy_rank`; NULL: the file must be read again.
 //! * `mail_column(id, data)`: one value for each row, in pages of [`crate::mail::BLOCK_ROWS`] rows:
 //!   `id` is the number of the column times 2^32 plus the number of the block. See `mail::columns`.
 //! * `mail_set(id, rows)`: the rows of a folder or of a label, as a bitmap for each block. `id` is
@@ -34,8 +35,8 @@
 //!   of each Message-ID, by its hash, also of messages that only others name.
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
 //! * `mail_state_change(item, seq, ordinal)`: the last batch that changed the state of a message
-//!   after the batch that wrote its row in `item`, and the place in it. It is the message's place in
-//!   the change feed.
+//!   after the batch that wrote its row in `item`, and the place in it. It is the place of the
+//!   message in the change feed.
 //! * `mail_before_image(id, seq, previous, first_new_row, data)`: the former states of the messages
 //!   that the batch `seq` changed; `previous`: the batch of the record before it; `first_new_row`:
 //!   the first row that is new in the batch; `data`: NULL if the former states are not known. See

@@ -18,7 +18,12 @@ pub(crate) fn write_state_change(
     seq: Seq,
     ordinal: i64,
 ) -> rusqlite::Result<()> {
-    tx.prepare_cached("INSERT OR REPLACE INTO mail_state_change VALUES(?1, ?2, ?3)")?
+    // `INSERT OR REPLACE` would keep a copy of each page, to take back a part of the statement.
+    let sql = "UPDATE mail_state_change SET seq = ?2, ordinal = ?3 WHERE item = ?1";
+    if tx.prepare_cached(sql)?.execute((item, seq, ordinal))? > 0 {
+        return Ok(());
+    }
+    tx.prepare_cached("INSERT INTO mail_state_change VALUES(?1, ?2, ?3)")?
         .execute((item, seq, ordinal))
         .map(drop)
 }

@@ -90,7 +90,7 @@ fn the_feed_names_changed_states_once() {
 #[test]
 fn a_changed_flag_writes_neither_the_message_nor_the_key_of_its_file() {
     let scratch = tempfile::tempdir().unwrap();
-    let mut store = write_index(scratch.path(), &["1:2,", "1:2,R", "3:2,"]);
+    let mut store = write_index(scratch.path(), &["1.a:2,", "1.a:2,R", "3.a:2,"]);
     let conn = Connection::open(scratch.path().join("index.db")).unwrap();
     let read = |sql: &str| -> Vec<String> {
         let mut select = conn.prepare(sql).unwrap();
@@ -104,13 +104,13 @@ fn a_changed_flag_writes_neither_the_message_nor_the_key_of_its_file() {
     };
     let names = || read("SELECT CAST(name AS TEXT) FROM mail_file ORDER BY item");
     let before = rows();
-    apply(&mut store, vec![rename("1:2,R", "1:2,FR"), rename("1:2,", "1:2,S")]);
+    apply(&mut store, vec![rename("1.a:2,R", "1.a:2,FR"), rename("1.a:2,", "1.a:2,S")]);
     assert_eq!(rows(), before);
-    assert_eq!(names(), ["1:2,S", "1:2,FR", "3:2,"]);
+    assert_eq!(names(), ["1.a:2,S", "1.a:2,FR", "3.a:2,"]);
     // Two files with one base name; a file is moved over another one, which goes.
-    apply(&mut store, vec![rename("1:2,S", "1:2,FR")]);
-    assert_eq!(names(), ["1:2,FR", "3:2,"]);
-    apply(&mut store, vec![rename("3:2,", "4:2,")]);
-    assert_eq!(names(), ["1:2,FR", "4:2,"]);
+    apply(&mut store, vec![rename("1.a:2,S", "1.a:2,FR")]);
+    assert_eq!(names(), ["1.a:2,FR", "3.a:2,"]);
+    apply(&mut store, vec![rename("3.a:2,", "4.a:2,")]);
+    assert_eq!(names(), ["1.a:2,FR", "4.a:2,"]);
     assert_eq!(store.check().unwrap().faults, []);
 }

@@ -13,8 +13,8 @@ use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::mail::batch::{
-    MailBatch, MailChange, MailFile, MailFileState, PreparedMessage, hash_base_name,
-    name_other_text, rule_row_key, write_words,
+    MailBatch, MailChange, MailFile, MailFileState, PreparedMessage, file_key, name_other_text,
+    rule_row_key, write_words,
 };
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
@@ -237,7 +237,7 @@ impl MailWriter<'_, '_> {
                 && item == known.item
             {
                 self.least_ranks.remove(&item);
-                self.insert_file(directory, file, item, Some(message.rank))?;
+                self.update_file(directory, known, file, Some(message.rank))?;
                 self.batch.has_unnumbered_changes = true;
                 return self.settle_copy(item, directory, &file.name, message);
             }
@@ -377,12 +377,13 @@ impl MailWriter<'_, '_> {
                 "SELECT item, rank, place FROM mail_file
                  WHERE directory = ?1 AND base = ?2 AND name = ?3",
             )?
-            .query_row((directory.id, hash_base_name(name), name), |row| {
+            .query_row((directory.id, file_key(name), name), |row| {
                 Ok(KnownFile { item: row.get(0)?, rank: row.get(1)?, place: row.get(2)? })
             })
             .optional()?)
     }
 
+    /// Adds a file under a name that no file of the directory has.
     fn insert_file(
         &mut self,
         directory: DirectoryRow,
@@ -392,17 +393,16 @@ impl MailWriter<'_, '_> {
     ) -> Result<(), ApplyError> {
         let (inode, size) = (file.inode.cast_signed(), file.state.size.cast_signed());
         let MailFileState { modified, changed, .. } = file.state;
+        // `INSERT .. SELECT` would keep a copy of each page, to take back a part of the statement.
         self.batch
             .tx
             .prepare_cached(
-                "INSERT OR REPLACE INTO mail_file
-                 SELECT ?1, ?2, coalesce(max(place) FILTER (WHERE name = ?3), max(place) + 1, 0),
-                        ?3, ?4, ?5, ?6, ?7, ?8, ?9
-                 FROM mail_file WHERE directory = ?1 AND base = ?2",
+                "INSERT INTO mail_file VALUES(?1, ?2, (SELECT coalesce(max(place) + 1, 0)
+                     FROM mail_file WHERE directory = ?1 AND base = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute((
                 directory.id,
-                hash_base_name(&file.name),
+                file_key(&file.name),
                 &file.name,
                 inode,
                 item,
@@ -414,6 +414,38 @@ impl MailWriter<'_, '_> {
         if let Some(least) = self.least_ranks.get_mut(&item) {
             *least = (*least).into_iter().chain(rank).min();
         }
+        Ok(())
+    }
+
+    /// Gives a file another name with the same key, and another state.
+    fn update_file(
+        &mut self,
+        directory: DirectoryRow,
+        known: KnownFile,
+        file: &MailFile,
+        rank: Option<i64>,
+    ) -> Result<(), ApplyError> {
+        let (inode, size) = (file.inode.cast_signed(), file.state.size.cast_signed());
+        let MailFileState { modified, changed, .. } = file.state;
+        // The key stays, and with it the index of items.
+        self.batch
+            .tx
+            .prepare_cached(
+                "UPDATE mail_file SET name = ?4, inode = ?5, size = ?6, modified = ?7,
+                                      changed = ?8, rank = ?9
+                 WHERE directory = ?1 AND base = ?2 AND place = ?3",
+            )?
+            .execute((
+                directory.id,
+                file_key(&file.name),
+                known.place,
+                &file.name,
+                inode,
+                size,
+                modified,
+                changed,
+                rank,
+            ))?;
         Ok(())
     }
 
@@ -504,32 +536,20 @@ impl MailWriter<'_, '_> {
         file: &MailFile,
         known: KnownFile,
     ) -> Result<(), ApplyError> {
-        let base = hash_base_name(from_name);
-        let is_in_place = from.id == to.id && base == hash_base_name(&file.name);
-        if !is_in_place {
-            self.delete_file_row(from, from_name)?;
-            return self.insert_file(to, file, known.item, known.rank);
-        }
-        if from_name != file.name {
+        if from_name != file.name || from.id != to.id {
             // A file of the same message may have the name.
             self.delete_file_row(to, &file.name)?;
         }
-        let (inode, size) = (file.inode.cast_signed(), file.state.size.cast_signed());
-        let MailFileState { modified, changed, .. } = file.state;
-        // The key stays, and with it the index of items.
-        self.batch
-            .tx
-            .prepare_cached(
-                "UPDATE mail_file SET name = ?4, inode = ?5, size = ?6, modified = ?7, changed = ?8
-                 WHERE directory = ?1 AND base = ?2 AND place = ?3",
-            )?
-            .execute((from.id, base, known.place, &file.name, inode, size, modified, changed))?;
-        Ok(())
+        if from.id == to.id && file_key(from_name) == file_key(&file.name) {
+            return self.update_file(to, known, file, known.rank);
+        }
+        self.delete_file_row(from, from_name)?;
+        self.insert_file(to, file, known.item, known.rank)
     }
 
     fn delete_file_row(&self, directory: DirectoryRow, name: &[u8]) -> Result<(), ApplyError> {
         let sql = "DELETE FROM mail_file WHERE directory = ?1 AND base = ?2 AND name = ?3";
-        let key = (directory.id, hash_base_name(name), name);
+        let key = (directory.id, file_key(name), name);
         self.batch.tx.prepare_cached(sql)?.execute(key)?;
         Ok(())
     }

@@ -10,7 +10,7 @@
 
 use super::ApplyError;
 use super::mail::{DirectoryRow, MailWriter};
-use crate::mail::batch::{PreparedMessage, hash_base_name};
+use crate::mail::batch::{PreparedMessage, file_key};
 use crate::mail::columns::{MailColumn, MailSet, row_number};
 use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY};
 use crate::meta::{delete_meta, has_meta, read_meta_text, write_meta};
@@ -65,7 +65,7 @@ impl MailWriter<'_, '_> {
                 "UPDATE mail_file SET rank = NULL
                  WHERE directory = ?1 AND base = ?2 AND name = ?3",
             )?
-            .execute((directory, hash_base_name(name), name))?;
+            .execute((directory, file_key(name), name))?;
         self.least_ranks.clear();
         self.batch.has_unnumbered_changes = true;
         Ok(())

@@ -356,11 +356,21 @@ pub(crate) fn name_other_text(text_hash: u64, message_id: &str) -> String {
     format!("{digits:016x}{DERIVED_NAME_DOMAIN}")
 }
 
-/// Returns the hash of the base name of a file, by which its row is found in its directory.
-pub(crate) fn hash_base_name(name: &[u8]) -> i64 {
-    let hash = xxh3_64(MaildirName::parse(name).base);
-    // Half of the bits keep the keys small. Files with the same ones are beside each other.
-    i64::from(hash as u32)
+/// Returns the key of a file in its directory: the time that its name begins with, and a hash of
+/// the base name. New mail is together, so that few pages get its rows; a name without a time has
+/// more bits of the hash.
+pub(crate) fn file_key(name: &[u8]) -> i64 {
+    let base = MaildirName::parse(name).base;
+    let hash = xxh3_64(base);
+    let digits = base.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let seconds = base.split_at_checked(digits).filter(|(_, rest)| rest.first() == Some(&b'.'));
+    let seconds = seconds.and_then(|(digits, _)| str::from_utf8(digits).ok()?.parse::<u32>().ok());
+    let seconds = seconds.filter(|seconds| *seconds >> 31 == 0);
+    // SQLite stores numbers below 2^47 in six bytes.
+    match seconds {
+        Some(seconds) => i64::from(seconds) << 16 | i64::from(hash as u16),
+        None => (hash >> 17).cast_signed(),
+    }
 }
 
 /// Writes the words of a batch. A small batch merges a little, too.

@@ -37,7 +37,11 @@ pub(crate) fn open_commit_reader(
             Err(Error::NoStore { .. }) => return Ok(None),
             reader => reader?,
         };
-    follow_source_names(context, SourceType::Repository, &commit_stores(context), &reader)?;
+    let stores = commit_stores(context);
+    if stores.data.has_store() {
+        let data = context.open_reader()?;
+        follow_source_names(context, SourceType::Repository, &data, &stores, &reader)?;
+    }
     Ok(Some(reader))
 }
 

@@ -52,18 +52,19 @@ pub(crate) fn open_labelled_mail(
 ) -> Result<Option<Reader>, CommandFailure> {
     let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
     let follow = || -> Result<(), CommandFailure> {
-        if !DataDirectory::new(&context.dir).has_store()
-            || !are_labels_outdated(&context.open_reader()?, &reader)?
-        {
+        if !DataDirectory::new(&context.dir).has_store() {
             return Ok(());
         }
-        follow_labels(context, &mut open_mail_store(context)?)
+        let data = context.open_reader()?;
+        if are_labels_outdated(&data, &reader)? {
+            follow_labels(context, &mut open_mail_store(context)?)?;
+        }
+        follow_source_names(context, SourceType::Mail, &data, &mail_stores(context), &reader)
     };
     if let Err(failure) = follow() {
         let reason = failure.message();
         context.print_warning(format!("the labels of messages are out of date: {reason}"));
     }
-    follow_source_names(context, SourceType::Mail, &mail_stores(context), &reader)?;
     Ok(Some(reader))
 }
 

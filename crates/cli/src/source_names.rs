@@ -10,18 +10,16 @@ use crate::output::sanitize_line;
 use larder_store::{Reader, Store};
 use larder_sync::{SourceStores, SourceType, find_renamed_sources};
 
-/// Gives the collections of an index the names of their sources. If that is not possible now, a
-/// note says so.
+/// Gives the collections of an index the names that their sources have in `data.db`. If that is not
+/// possible now, a note says so.
 pub(crate) fn follow_source_names(
     context: &CommandContext,
     source_type: SourceType,
+    data: &Reader,
     stores: &SourceStores,
     index: &Reader,
 ) -> Result<(), CommandFailure> {
-    if !stores.data.has_store() {
-        return Ok(());
-    }
-    let sources = larder_sync::list_sources(&context.open_reader()?, source_type)?;
+    let sources = larder_sync::list_sources(data, source_type)?;
     let renamed = find_renamed_sources(index, source_type, &sources)?;
     if renamed.is_empty() {
         return Ok(());

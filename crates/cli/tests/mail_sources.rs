@@ -25,6 +25,7 @@ fn messages_are_found_by_the_new_name_of_their_source() {
     assert!(home.ok(&["collections"]).contains("4 messages"));
     assert!(home.ok(&["sync"]).starts_with("mail: nothing changed"));
     home.ok(&["undo"]);
+    assert!(home.ok(&["sources"]).starts_with("post  4 messages"));
     assert_eq!((count("post"), count("mail")), ("4".into(), "unknown".into()));
     // Names may be exchanged.
     std::fs::create_dir_all(home.work("other/cur")).unwrap();

@@ -7,7 +7,7 @@ use crate::commit_store::{
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
+use crate::mail_store::{list_sources, open_labelled_mail, open_mail_reader, open_mail_store};
 use crate::output::{format_count, format_grouped, sanitize_line};
 use crate::table::format_columns;
 use larder_sync::git_repository::is_repository_folder;
@@ -61,7 +61,7 @@ impl SourcesArgs {
 fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
     let maildirs = list_sources(context)?;
     let repositories = list_repositories(context)?;
-    let (mail, commits) = (open_mail_reader(context)?, open_commit_reader(context)?);
+    let (mail, commits) = (open_labelled_mail(context)?, open_commit_reader(context)?);
     let mut rows = Vec::new();
     let all = maildirs.iter().map(|source| (SourceType::Mail, source, &mail));
     let all =

@@ -90,6 +90,18 @@ pub(crate) fn list_repositories(
     Ok(larder_sync::list_sources(&context.open_reader()?, SourceType::Repository)?)
 }
 
+/// Refuses the name of a repository that is not registered.
+pub(crate) fn check_repository(context: &CommandContext, name: &str) -> Result<(), CommandFailure> {
+    let repositories = list_repositories(context)?;
+    if repositories.iter().any(|source| source.name == name) {
+        return Ok(());
+    }
+    let message = format!("no repository is named {:?}", sanitize_line(name));
+    let names: Vec<&str> = repositories.iter().map(|source| source.name.as_str()).collect();
+    Err(CommandFailure::new(FailureKind::Usage, message)
+        .with_hint(format!("registered repositories: {}", sanitize_line(&names.join(", ")))))
+}
+
 /// Parses a query for commits.
 pub(crate) fn parse_commit_query(
     context: &CommandContext,

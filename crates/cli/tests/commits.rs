@@ -72,10 +72,11 @@ fn a_repository_is_registered_indexed_and_searched() {
     exit 1
     ");
     assert_eq!(home.ok(&["find", "--in", "project", "begin", "--count"]).trim(), "1");
-    assert_snapshot!(home.run(&["find", "--kind", "commit", "--in", "other"]).masked_output(), @r"
-    ! note: no results
-    exit 1
-    ");
+    assert_snapshot!(home.run(&["find", "--kind", "commit", "--in", "other"]).masked_output(), @r#"
+    ! error: no repository is named "other"
+    ! hint: registered repositories: project
+    exit 2
+    "#);
     assert_snapshot!(home.run(&["find", "--kind", "commit", "begin", "--format", "json"]).masked_output(), @r#"{"kind":"commit","id":"38fmf2vhtss7m","collection":"project","hash":"21bfb1c8f7f1302f5d6b260ba1ec6bcf589c3127","date":"2020-01-01T10:00:00Z","timestamp":1577872800,"author":{"name":"Anna Berg","address":"anna@example.org"},"committer":{"name":"Otto Sand","address":"otto@example.org"},"commit_date":"2020-01-01T10:00:00Z","subject":"Begin","parents":[]}"#);
     assert_snapshot!(home.run(&["show", &first[..7]]).masked_output(), @r"
     Begin
@@ -155,7 +156,7 @@ fn wrong_sources_are_refused_and_missing_ones_named() {
         &["find", "--kind", "commit", "id:walrus"],
         &["find", "--kind", "commit", "--threads"],
         &["find", "--kind", "commit", "--sort", "size"],
-        &["watch", "--kind", "commit", "--in", "project", "walrus"],
+        &["watch", "--kind", "commit", "--in", "other", "walrus"],
         &["searches", "add", "one", "--kind", "commit", "id:walrus"],
     ] {
         let run = home.run(arguments);
@@ -235,8 +236,7 @@ fn commits_are_counted_by_saved_searches_and_watched() {
     assert_eq!(objects[0]["change"], "added");
     assert_eq!(objects[0]["subject"], "Describe the walrus");
     assert_eq!(objects[2]["change"], "complete");
-    assert_snapshot!(watch(&["--in", "project", "walrus"]), @r"
-    ! error: --in cannot be used for commits
-    exit 2
-    ");
+    assert_snapshot!(watch(&["--in", "project", "path:docs"]), @"+ c014781  2020-01-02 10:00  Anna Berg  Describe the walrus");
+    let by_name = home.ok(&["watch", "--changes", "0", "--in", "project", "path:docs"]);
+    assert!(by_name.ends_with("Describe the walrus\n"), "{by_name}");
 }

@@ -646,6 +646,8 @@ fn messages_of_a_saved_search_and_of_a_source_are_watched() {
     home.ok(&["searches", "add", "mine", "from:bruno"]);
     assert_eq!(message_changes(&mut watch, 1), ["added a2", "removed a1"]);
     let watch = |args: &[&str]| home.run(&[&["watch", "--changes", "0"], args].concat());
+    let args = ["--kind", "message", "--in", "post", "walrus"];
+    assert_eq!(watch(&args[2..]).stdout(), watch(&args).stdout());
     let unknown = watch(&["--kind", "message", "--in", "nowhere", "walrus"]);
     assert!(unknown.stderr().contains("no mail of a source \"nowhere\""), "{}", unknown.stderr());
     home.write("anna.vcf", ANNA);

@@ -11,6 +11,7 @@ use super::find::parse_columns;
 use super::find::query_args::QueryArgs;
 use super::show::item_format::OutputColumn;
 use crate::args::OutputFormat;
+use crate::commit_store::list_repositories;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::list_sources;
@@ -20,9 +21,10 @@ use larder_query::views::{
     View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
 };
 use larder_query::{
-    MailQuery, Query, QueryContext, SavedSearchFollower, SearchRequest, SortSpec,
+    Kind, MailQuery, Query, QueryContext, SavedSearchFollower, SearchRequest, SortSpec,
     required_time_range,
 };
+use larder_sync::RegisteredSource;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -108,8 +110,15 @@ enum WatchOutput {
 }
 
 impl WatchArgs {
-    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+    pub(crate) fn run(
+        mut self,
+        context: &mut CommandContext,
+    ) -> Result<CommandStatus, CommandFailure> {
         context.read_saved_searches(&self.query_args.query_text())?;
+        self.query_args.kind = match self.query_args.kind {
+            None => self.kind_of_source(context)?,
+            kind => kind,
+        };
         if self.query_args.is_about_messages() {
             return message_stream::watch_messages(&self, context);
         }
@@ -150,6 +159,16 @@ impl WatchArgs {
         let (deadline, max_changes) = (end, self.changes);
         WatchSession { views, view, options, searches, output, signals, deadline, max_changes }
             .run(context)
+    }
+
+    /// Returns the kind of the items of a source that `--in` names; `None`: it names none.
+    fn kind_of_source(&self, context: &CommandContext) -> Result<Option<Kind>, CommandFailure> {
+        let Some(name) = &self.query_args.collection else { return Ok(None) };
+        let has_name = |sources: &[RegisteredSource]| sources.iter().any(|one| one.name == *name);
+        if has_name(&list_sources(context)?) {
+            return Ok(Some(Kind::Message));
+        }
+        Ok(has_name(&list_repositories(context)?).then_some(Kind::Commit))
     }
 
     /// Says that messages are not watched, if the query has a term for them and another one.

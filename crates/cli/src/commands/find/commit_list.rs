@@ -9,7 +9,8 @@ use super::message_rows::{SENDER_COLUMN, SENDER_WIDTH, list_date, subject_text};
 use super::print_heading;
 use crate::args::OutputFormat;
 use crate::commit_store::{
-    open_commit_reader, open_repository_of, parse_commit_query, require_commit_reader,
+    check_repository, open_commit_reader, open_repository_of, parse_commit_query,
+    require_commit_reader,
 };
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -78,7 +79,10 @@ pub(super) fn print_commits(
     }
     let query = parse_commit_query(context, &options.query)?;
     let query = match collection {
-        Some(name) => MailQuery::And(vec![query, MailQuery::Collection(name.to_string())]),
+        Some(name) => {
+            check_repository(context, name)?;
+            MailQuery::And(vec![query, MailQuery::Collection(name.to_string())])
+        }
         None => query,
     };
     let fields = parse_commit_fields(&options.fields)?;

@@ -9,7 +9,7 @@ use crate::args::OutputFormat;
 use crate::commands::find::commit_list::CommitGroup;
 use crate::commands::find::message_fields::message_json;
 use crate::commands::find::message_rows::{format_lines, list_cells};
-use crate::commit_store::{commit_directory, require_commit_reader};
+use crate::commit_store::{check_repository, commit_directory, require_commit_reader};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
@@ -38,6 +38,9 @@ pub(super) fn watch_messages(
         let kinds = if is_about_commits { "commits" } else { "messages" };
         let message = format!("{option} cannot be used for {kinds}");
         return Err(CommandFailure::new(FailureKind::Usage, message));
+    }
+    if let Some(name) = args.query_args.collection.as_deref().filter(|_| is_about_commits) {
+        check_repository(context, name)?;
     }
     let query_context = MailQueryContext::from(&context.settings);
     let (directory, query_context, excluded_labels) = if is_about_commits {

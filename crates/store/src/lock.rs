@@ -19,6 +19,8 @@ use std::cell::Cell;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -41,12 +43,21 @@ pub(crate) struct LockFiles {
     lock_file: File,
     queue_file: File,
     notify_file: File,
+    /// Whether the lock of long work is held by these files.
+    holds_work: Arc<AtomicBool>,
 }
 
 /// The lock of long work, held until dropped.
 #[derive(Debug)]
 pub(crate) struct WorkLock {
     _file: File,
+    is_held: Arc<AtomicBool>,
+}
+
+impl Drop for WorkLock {
+    fn drop(&mut self) {
+        self.is_held.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The write lock, held until dropped.
@@ -132,6 +143,7 @@ impl LockFiles {
             notify_file: open_file(&directory.notify_path())?,
             directory: directory.clone(),
             requester,
+            holds_work: Arc::default(),
         })
     }
 
@@ -150,6 +162,7 @@ impl LockFiles {
             notify_file: open(&directory.notify_path())?,
             requester,
             directory: directory.clone(),
+            holds_work: Arc::default(),
         })
     }
 
@@ -233,7 +246,13 @@ impl LockFiles {
     fn hold_work_lock(&self, file: File) -> WorkLock {
         // Those who wait are told who holds the lock; without the record, that somebody does.
         let _unnamed = file.write_all_at(&self.requester.to_record(), 0);
-        WorkLock { _file: file }
+        self.holds_work.store(true, Ordering::Relaxed);
+        WorkLock { _file: file, is_held: Arc::clone(&self.holds_work) }
+    }
+
+    /// Returns whether others hold the lock of long work.
+    pub(crate) fn is_work_of_others(&self) -> bool {
+        !self.holds_work.load(Ordering::Relaxed) && is_work_running(&self.directory)
     }
 
     /// Writes the state after the last commit to the notify file. A failure is no error: watchers

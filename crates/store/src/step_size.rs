@@ -5,9 +5,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A step should hold the lock for this time: short for those who wait, and long enough that
-/// syncing each step to the disk is a small part of the work.
-const TARGET_LOCK_TIME: Duration = Duration::from_millis(50);
+/// A step should hold the lock for this time: short for those who wait, once when they open the
+/// store and once when they write, and long enough that syncing each step to the disk is a small
+/// part of the work.
+const TARGET_LOCK_TIME: Duration = Duration::from_millis(30);
 
 /// A number of pages, bytes, items or messages that are written in one transaction.
 #[derive(Debug, Clone)]
@@ -63,12 +64,12 @@ mod tests {
             size.adapt(Duration::from_millis(milliseconds));
             assert_eq!(size.current(), expect, "{milliseconds} ms");
         };
-        for (held, expect) in [(10, 150), (40, 150), (60, 111), (200, 55), (1, 82)] {
+        for (held, expect) in [(10, 150), (20, 150), (40, 111), (200, 55), (1, 82)] {
             check(&mut size, held, expect);
         }
         size.adapt_to(10, Duration::ZERO);
         assert_eq!(size.current(), 82);
-        size.adapt_to(10, Duration::from_millis(60));
+        size.adapt_to(10, Duration::from_millis(50));
         assert_eq!(size.current(), 60);
         (0..20).for_each(|_| size.adapt(Duration::ZERO));
         check(&mut size, 0, 1000);

@@ -8,7 +8,7 @@ use crate::connection::{SyncMode, WriteConnection, check_sqlite_version, quick_c
 use crate::data_directory::{DataDirectory, StoreFile};
 use crate::disk_state::fill_shared_memory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
-use crate::lock::{LockFiles, WriteLock, is_work_running};
+use crate::lock::{LockFiles, WriteLock};
 use crate::lock_holder::LockRequester;
 use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
 use crate::pending_work::{self, PendingWork};
@@ -161,8 +161,9 @@ impl Drop for Store {
     /// Completes the database, so that a copy of `data.db` alone has every batch, and empties a
     /// long log. SQLite does this itself if no other connection is open.
     fn drop(&mut self) {
-        if self.read_only.is_none() && !self.is_log_of_others() {
-            if self.conn.wal_pages().backlog() > 0 {
+        let log = self.conn.wal_pages();
+        if self.read_only.is_none() && !self.is_log_of_others(log.all) {
+            if log.backlog() > 0 {
                 self.conn.checkpoint();
             }
             self.complete_and_empty_log();
@@ -402,9 +403,12 @@ impl Store {
     }
 
     /// Returns whether another process is at work that writes a store which can be made again. It
-    /// copies the log when it ends; what it writes while others copy would keep them at it.
-    fn is_log_of_others(&self) -> bool {
-        self.directory.store_file() != StoreFile::Data && is_work_running(&self.directory)
+    /// copies the log, of so many pages, when that is long and when it ends. The others, which
+    /// write little, would be late, and never at an end. It may pause, so a longer log is copied.
+    fn is_log_of_others(&self, pages: i64) -> bool {
+        self.directory.store_file() != StoreFile::Data
+            && pages < 2 * self.wal_limits.restart_pages
+            && self.lock_files.is_work_of_others()
     }
 
     /// Checkpoints what readers of an older state kept from being copied, and empties a long log,
@@ -436,7 +440,9 @@ impl Store {
         let former_pages = self.wal_pages.replace(log.all);
         if log.all >= self.wal_restart_pages.get() {
             drop(lock);
-            self.restart_log(log.all);
+            if !self.is_log_of_others(log.all) {
+                self.restart_log(log.all);
+            }
             return;
         }
         // A log that became shorter was begun anew.
@@ -446,7 +452,9 @@ impl Store {
         };
         self.largest_commit.set(largest_commit);
         drop(lock);
-        if log.backlog() >= self.wal_limits.checkpoint_pages_after(largest_commit) {
+        if log.backlog() >= self.wal_limits.checkpoint_pages_after(largest_commit)
+            && !self.is_log_of_others(log.all)
+        {
             self.conn.checkpoint();
         }
     }

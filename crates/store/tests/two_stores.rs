@@ -257,3 +257,19 @@ fn the_log_is_left_to_a_synchronisation() {
     assert_eq!(log_length(&directory), 0);
     assert_eq!(crate::book::item_rows(&reader).len(), 2);
 }
+
+#[test]
+fn a_synchronisation_empties_its_own_log() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = index_of(scratch.path());
+    let mut syncing = Store::open(directory.clone(), &create_options()).unwrap();
+    let reader = Reader::open(directory.clone()).unwrap();
+    let lock = syncing.lock_mail_sync().unwrap();
+    write_long_log(&mut syncing);
+    assert!(log_length(&directory) > 2 << 20);
+    // As after an error, the lock is still held.
+    drop(syncing);
+    assert_eq!(log_length(&directory), 0);
+    drop(lock);
+    assert_eq!(crate::book::item_rows(&reader).len(), 2);
+}

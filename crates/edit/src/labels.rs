@@ -14,6 +14,7 @@ use larder_store::{
     Handle, ItemPut, Kind, LabelBatch, LabelledText, Operation, Precondition, Reader, StepSize,
     Store, StoredLabels,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The number of messages in a batch.
@@ -47,20 +48,26 @@ pub fn change_labels(
     replace_labels(data, operation, messages, &mut |_, labels| change.apply(labels))
 }
 
-/// Sorts messages, and leaves each name once. A name that several texts have, in several
+/// Leaves each name once, in the order of the messages. A name that several texts have, in several
 /// collections, is that of any text.
+///
+/// The order stays because messages come by row: neighbours in the index are read and written
+/// together when it follows.
 #[must_use]
-pub fn unique_names(mut messages: Vec<LabelledText>) -> Vec<LabelledText> {
-    messages.sort_unstable();
-    messages.dedup();
-    messages.dedup_by(|later, first| {
-        let is_same = later.uid == first.uid;
-        if is_same {
-            first.text_hash = None;
+pub fn unique_names(messages: Vec<LabelledText>) -> Vec<LabelledText> {
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(messages.len());
+    let mut unique: Vec<LabelledText> = Vec::with_capacity(messages.len());
+    for message in messages {
+        match places.get(&message.uid).and_then(|place| unique.get_mut(*place)) {
+            Some(first) if first.text_hash != message.text_hash => first.text_hash = None,
+            Some(_) => {}
+            None => {
+                places.insert(message.uid.clone(), unique.len());
+                unique.push(message);
+            }
         }
-        is_same
-    });
-    messages
+    }
+    unique
 }
 
 /// Gives each message the labels that `replace` returns for its name and its labels.

@@ -111,6 +111,13 @@ pub(crate) fn parse_commit_query(
     Ok(MailQuery::parse(line, &query_context)?)
 }
 
+/// The same for a line that is searched in items of all kinds; `None`: it has no meaning for
+/// commits.
+pub(crate) fn parse_query_among_kinds(context: &CommandContext, line: &str) -> Option<MailQuery> {
+    let query_context = MailQueryContext::from(&context.settings.among_kinds());
+    MailQuery::parse(line, &query_context.with_kind(Kind::Commit)).ok()
+}
+
 /// The fewest digits of a hash that name a commit.
 const MIN_HASH_DIGITS: usize = 4;
 /// The commits that an error about an ambiguous ID lists.

@@ -134,6 +134,7 @@ impl CommandContext {
                     .or_else(|| region_from_locale(&locale_for_category("LC_ADDRESS")?)),
                 user_locale: read_user_locale(),
                 saved_searches: Arc::default(),
+                is_among_kinds: false,
             },
             converters: config.mail.to_converters(),
             mail_addresses: config.mail.addresses,

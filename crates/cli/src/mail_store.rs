@@ -94,6 +94,15 @@ pub(crate) fn parse_mail_query(
     Ok(MailQuery::parse(line, &query_context)?.without_labels(&context.excluded_labels))
 }
 
+/// The same for a line that is searched in items of all kinds.
+pub(crate) fn parse_query_among_kinds(
+    context: &CommandContext,
+    line: &str,
+) -> Result<MailQuery, CommandFailure> {
+    let query_context = MailQueryContext::from(&context.settings.among_kinds());
+    Ok(MailQuery::parse(line, &query_context)?.without_labels(&context.excluded_labels))
+}
+
 /// Opens the index of mail for searches.
 pub(crate) fn require_mail_reader(context: &CommandContext) -> Result<Reader, CommandFailure> {
     if let Some(reader) = open_labelled_mail(context)? {

@@ -12,8 +12,15 @@ pub(crate) const MIN_NAME_WIDTH: usize = 12;
 const MIN_COLUMN_WIDTH: usize = 6;
 /// A column that cannot have this width is better left out, where columns may be.
 const MIN_USEFUL_WIDTH: usize = 10;
+/// The number of rows of a long list whose columns are aligned together.
+pub(crate) const MAX_ALIGNED_ROWS: usize = 500;
 /// Spaces between two columns.
 const COLUMN_GAP_WIDTH: usize = 2;
+
+/// Divides a long list into groups whose columns are aligned, so that its lines need not be kept.
+pub(crate) fn aligned_groups<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    rows.chunks(MAX_ALIGNED_ROWS)
+}
 
 /// Formats rows as columns. Columns except the last are padded up to `limits`; longer cells are
 /// printed in full. With a `width` the widest columns are shortened until a row fits: never the

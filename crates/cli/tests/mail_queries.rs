@@ -77,6 +77,36 @@ fn a_term_of_mail_restricts_a_search_of_all_kinds() {
     }
 }
 
+/// A field that a kind does not have matches none of its items, and the other terms of an
+/// alternative go on.
+#[test]
+fn alternatives_may_be_about_different_kinds() {
+    let home = home_with_mail();
+    home.write("anna.vcf", crate::test_home::ANNA);
+    home.ok(&["import", "anna.vcf"]);
+    let other = "(other)";
+    assert_eq!(ids(&home, &["from:anna", "or", "has:email"]), [other, "a1"]);
+    assert_eq!(ids(&home, &["has:email", "or", "from:anna"]), [other, "a1"]);
+    assert_eq!(ids(&home, &["flag:seen", "or", "org:nobody"]), ["a1", "b1", "c1"]);
+    assert_eq!(ids(&home, &["is:unread", "or", "has:email"]), [other, "a2"]);
+    assert_eq!(ids(&home, &["is:contact", "or", "subject:nothing"]), [other]);
+    assert_eq!(ids(&home, &["author:nobody", "or", "from:anna"]), ["a1"]);
+    // Items without the field are not the ones that a negation looks for.
+    assert_eq!(ids(&home, &["anna", "-has:note"]), [other]);
+    assert_eq!(ids(&home, &["anna", "-flag:unread"]), ["a1", "b1"]);
+    let error = home.code(&["find", "form:anna", "or", "has:email"], 2).stderr();
+    assert!(error.contains("did you mean from:?"), "{error}");
+    let note = home.code(&["find", "date:nonsense"], 1).stderr();
+    assert!(note.contains("messages are not searched: "), "{note}");
+    home.ok(&["edit", "--query", "from:anna", "--label", "+tax"]);
+    assert_eq!(ids(&home, &["is:tax"]), ["a1"]);
+    assert_eq!(ids(&home, &["is:tax", "or", "is:contact"]), [other, "a1"]);
+    let note = home.code(&["find", "is:foo"], 1).stderr();
+    assert!(note.contains("unknown flag or label \"foo\""), "{note}");
+    let note = home.code(&["find", "in:nowhere"], 1).stderr();
+    assert!(note.contains("messages are not searched: no mail of a source \"nowhere\""), "{note}");
+}
+
 #[test]
 fn a_missing_index_is_named() {
     let home = home_with_mail();

@@ -21,6 +21,7 @@
 //! | `execution` | [`find`] and [`full_scan`] |
 //! | `expansion` | the occurrences of a result in a time range |
 //! | `item` | the values of an item that a predicate tests |
+//! | `item_terms` | the names that search lines have for contacts and calendars |
 //! | [`local_time`] | times of items in the user's time zone |
 //! | `mail_query` | [`MailQuery`]: a query for messages, and its parser |
 //! | `mail_search` | [`MailSearch`]: searching messages |
@@ -73,6 +74,7 @@ mod error;
 mod execution;
 mod expansion;
 mod item;
+mod item_terms;
 pub mod local_time;
 mod mail_query;
 mod mail_search;

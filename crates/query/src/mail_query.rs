@@ -369,6 +369,8 @@ pub struct MailQueryContext {
     pub saved_searches: Arc<SavedSearches>,
     /// The kind of the items, which decides which fields there are.
     pub kind: Kind,
+    /// As [`QueryContext::is_among_kinds`].
+    pub is_among_kinds: bool,
 }
 
 impl MailQueryContext {
@@ -392,14 +394,18 @@ impl From<&UserLocale> for MailQueryContext {
             zone: user_locale.zone.clone(),
             saved_searches: Arc::default(),
             kind: Kind::Message,
+            is_among_kinds: false,
         }
     }
 }
 
 impl From<&QueryContext> for MailQueryContext {
     fn from(context: &QueryContext) -> MailQueryContext {
-        let saved_searches = Arc::clone(&context.saved_searches);
-        MailQueryContext { saved_searches, ..MailQueryContext::from(&context.user_locale) }
+        MailQueryContext {
+            saved_searches: Arc::clone(&context.saved_searches),
+            is_among_kinds: context.is_among_kinds,
+            ..MailQueryContext::from(&context.user_locale)
+        }
     }
 }
 
@@ -466,6 +472,12 @@ impl MailQuery {
             _ => false,
         }
     }
+}
+
+/// Returns whether messages or commits have a field of this name.
+pub(crate) fn is_mail_or_commit_field(name: &str) -> bool {
+    let kinds = [Kind::Message, Kind::Commit];
+    kinds.iter().any(|kind| tokens::find_field(parser::search_fields(*kind), name).is_some())
 }
 
 /// Returns whether a query has a test of a field of messages.

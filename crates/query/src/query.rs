@@ -92,6 +92,17 @@ pub struct QueryContext {
     pub user_locale: UserLocale,
     /// The saved searches that the query may use.
     pub saved_searches: Arc<SavedSearches>,
+    /// The line is searched in items of all kinds: a field that only other kinds have matches
+    /// nothing, negated or not, and is no error.
+    pub is_among_kinds: bool,
+}
+
+impl QueryContext {
+    /// Returns the context for a line that is searched in items of all kinds.
+    #[must_use]
+    pub fn among_kinds(&self) -> QueryContext {
+        QueryContext { is_among_kinds: true, ..self.clone() }
+    }
 }
 
 /// A test of one field: true if any of its values passes.

@@ -20,6 +20,7 @@
 mod calendar;
 
 use crate::error::{SyntaxError, check_length};
+use crate::mail_query::is_mail_or_commit_field;
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
 use crate::saved_searches::{error_in_search, parse_search_reference};
@@ -244,9 +245,12 @@ impl<'a> SearchLineParser<'a> {
                 .with_hint("add a term, as in -anna or not anna"));
             }
             self.enter_group(*at)?;
-            let query = Query::Not(Box::new(self.parse_term()?));
+            let query = self.parse_term()?;
             self.budget.depth -= 1;
-            return Ok(query);
+            // Items without the field are not the ones that a negation looks for.
+            let is_of_other_kind =
+                self.context.is_among_kinds && matches!(&query, Query::Or(any) if any.is_empty());
+            return Ok(if is_of_other_kind { query } else { Query::Not(Box::new(query)) });
         }
         match token {
             SearchLineToken::Open => {
@@ -331,6 +335,9 @@ impl<'a> SearchLineParser<'a> {
             _ if name.eq_ignore_ascii_case("any") => FieldSelector::Any,
             Some(field) => FieldSelector::Field(field),
             None if is_extension(name) => FieldSelector::from_property_name(name),
+            None if self.context.is_among_kinds && is_mail_or_commit_field(name) => {
+                return Ok(Query::Or(Vec::new()));
+            }
             None => return Err(self.unknown_field(at, name)),
         };
         if op == MatchOp::RegexNormal {

@@ -18,6 +18,7 @@ fn vienna() -> MailQueryContext {
         kind: Kind::Message,
         now: Instant::from_seconds_clamped(NOW_SECONDS),
         zone: Zone::from_system(zone, "Europe/Vienna"),
+        is_among_kinds: false,
     }
 }
 

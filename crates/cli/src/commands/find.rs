@@ -230,9 +230,11 @@ impl FindArgs {
                 let options = self.message_options();
                 let must_be_read = self.is_only_of(context, Kind::Message)
                     && !self.is_only_of(context, Kind::Commit);
-                let messages = MessageGroup::find(context, &options, must_be_read);
-                let commits = CommitGroup::find(context, &options);
-                (unread.keep(messages)?.flatten(), unread.keep(commits)?.flatten())
+                let commits = unread.keep(CommitGroup::find(context, &options))?.flatten();
+                let is_alone =
+                    answer.is_empty() && commits.as_ref().is_none_or(|group| group.count() == 0);
+                let messages = MessageGroup::find(context, &options, must_be_read, is_alone);
+                (unread.keep(messages)?.flatten(), commits)
             }
             false => (None, None),
         };
@@ -407,7 +409,14 @@ impl FindArgs {
         &self,
         context: &CommandContext,
     ) -> Result<larder_query::SearchRequest, CommandFailure> {
-        let query = match self.query_args.parse_query(&context.settings) {
+        // Without sources, no other kind has the field.
+        let has_sources =
+            !list_sources(context)?.is_empty() || !list_repositories(context)?.is_empty();
+        let settings = match self.is_about_all_kinds() && has_sources {
+            true => context.settings.among_kinds(),
+            false => context.settings.clone(),
+        };
+        let query = match self.query_args.parse_query(&settings) {
             Err(failure) => {
                 let kinds = [Kind::Message, Kind::Commit];
                 match kinds.into_iter().find(|kind| self.is_only_of(context, *kind)) {

@@ -11,9 +11,10 @@ use super::tokens::{
 };
 use super::{
     FolderTest, HeaderTest, MailFlag, MailQuery, MailQueryContext, MailTextFields, TextMatch,
-    TextTest,
+    TextTest, is_mail_or_commit_field,
 };
 use crate::error::{SyntaxError, check_length};
+use crate::item_terms::{is_item_field, is_item_state};
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::Comparison;
 use crate::saved_searches::{error_in_search, parse_search_reference};
@@ -218,7 +219,9 @@ impl<'a> MailQueryParser<'a> {
                 ));
             }
         };
-        Ok(if is_negated { MailQuery::Not(Box::new(query)) } else { query })
+        // Items without the field are not the ones that a negation looks for.
+        let is_of_other_kind = self.context.is_among_kinds && query == MailQuery::Nothing;
+        Ok(if is_negated && !is_of_other_kind { MailQuery::Not(Box::new(query)) } else { query })
     }
 
     fn parse_group(&mut self) -> Result<MailQuery, SyntaxError> {
@@ -298,7 +301,11 @@ impl<'a> MailQueryParser<'a> {
     fn resolve_word(&mut self, at: usize, word: &MailWord) -> Result<MailQuery, SyntaxError> {
         let value = word.value.as_str();
         if let Some(name) = &word.unknown_field {
-            return Err(self.unknown_field(at, name));
+            let is_of_other_kind = is_item_field(name) || is_mail_or_commit_field(name);
+            return match self.context.is_among_kinds && is_of_other_kind {
+                true => Ok(MailQuery::Nothing),
+                false => Err(self.unknown_field(at, name)),
+            };
         }
         let Some(field) = word.field else {
             let text = self.parse_text(at, value)?;
@@ -536,7 +543,9 @@ impl<'a> MailQueryParser<'a> {
         let label = MailQuery::Label(text.clone());
         if field == MailField::FlagOrLabel {
             return Ok(match text {
-                TextMatch::Words(_) => MailQuery::Existing(Box::new(label)),
+                TextMatch::Words(_) if !self.context.is_among_kinds || !is_item_state(value) => {
+                    MailQuery::Existing(Box::new(label))
+                }
                 _ => label,
             });
         }

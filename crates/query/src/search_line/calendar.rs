@@ -102,6 +102,8 @@ impl SearchLineParser<'_> {
             }
             name => match Kind::from_name(name).filter(|kind| kind.is_searchable()) {
                 Some(kind) => Query::Kind(kind),
+                // It may be a flag or a label of messages.
+                None if self.context.is_among_kinds => Query::Or(Vec::new()),
                 None => {
                     let kinds = Kind::all().filter(|kind| kind.is_searchable()).map(Kind::name);
                     let kinds: Vec<&str> = kinds.collect();

@@ -10,7 +10,7 @@ use super::print_heading;
 use crate::args::OutputFormat;
 use crate::commit_store::{
     check_repository, open_commit_reader, open_repository_of, parse_commit_query,
-    require_commit_reader,
+    parse_query_among_kinds, require_commit_reader,
 };
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -144,7 +144,7 @@ impl CommitGroup {
         options: &MessageListOptions,
     ) -> Result<Option<CommitGroup>, CommandFailure> {
         let Some(reader) = open_commit_reader(context)? else { return Ok(None) };
-        let Ok(query) = parse_commit_query(context, &options.query) else { return Ok(None) };
+        let Some(query) = parse_query_among_kinds(context, &options.query) else { return Ok(None) };
         let sort = options.sort.as_deref().and_then(|name| parse_sort(name).ok());
         match CommitGroup::read(reader, &query, options, sort, GROUP_LIMIT) {
             Ok(group) => Ok(Some(group)),

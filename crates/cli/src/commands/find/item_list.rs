@@ -11,13 +11,13 @@ use crate::commands::show::item_format::{self, OutputColumn};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE};
+use crate::table::MAX_ALIGNED_ROWS;
 use larder_format::collection_type::suggest_any_field;
 use larder_query::{ItemSummary, ResultSet};
 use larder_store::{ItemRow, Kind, Reader};
 use larder_time::zone::Zone;
 
-/// Limits for the rows whose columns are aligned together: a cell may have any length.
-pub(super) const MAX_BUFFERED_ROWS: usize = 500;
+/// Limit for the rows whose columns are aligned together: a cell may have any length.
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
 /// Parses the names of `--fields`; `None`: there are none.
@@ -165,7 +165,7 @@ fn print_table(
                 None => waiting.items.push(meta.row),
             }
             let number = waiting.rows.len().max(waiting.items.len());
-            if number < MAX_BUFFERED_ROWS && waiting.bytes < MAX_BUFFERED_BYTES {
+            if number < MAX_ALIGNED_ROWS && waiting.bytes < MAX_BUFFERED_BYTES {
                 return Ok(());
             }
             waiting.flush(reader, out, local)

@@ -3,7 +3,6 @@
 //! Separate from `field_list`, because messages come from the index of mail, newest first, and may
 //! be drawn as threads.
 
-use super::item_list::MAX_BUFFERED_ROWS;
 use super::message_fields::{
     fields_line, message_json, message_paths, parse_field_names, select_fields,
 };
@@ -16,10 +15,12 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
     MailRoots, MessageOpener, list_sources, mail_roots, open_labelled_mail, parse_mail_query,
-    print_outdated_note, print_unindexed_note, query_roots, require_mail_reader,
+    parse_query_among_kinds, print_outdated_note, print_unindexed_note, query_roots,
+    require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
+use crate::table::aligned_groups;
 use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
 use larder_store::Reader;
 use larder_sync::RenamedFileFinder;
@@ -195,17 +196,24 @@ pub(super) struct MessageGroup {
 
 impl MessageGroup {
     /// Finds the messages; `None`: no mail is indexed. A query that has no meaning for messages
-    /// matches none, unless it has a meaning for messages only; an order that messages do not have
-    /// is by date.
+    /// matches none, unless it has a meaning for messages only; if no other item matches, a note
+    /// says so. An order that messages do not have is by date.
     pub(super) fn find(
         context: &CommandContext,
         options: &MessageListOptions,
         is_only_of_mail: bool,
+        is_alone: bool,
     ) -> Result<Option<MessageGroup>, CommandFailure> {
-        let query = match options.parse_query(context) {
+        let leave_out = |reason: &dyn std::fmt::Display| {
+            if is_alone {
+                context.print_note(format!("messages are not searched: {reason}"));
+            }
+            Ok(None)
+        };
+        let query = match parse_query_among_kinds(context, &options.query) {
             Ok(query) => query,
             Err(failure) if is_only_of_mail => return Err(failure),
-            Err(_) => return Ok(None),
+            Err(failure) => return leave_out(&failure.message()),
         };
         let Some(reader) = open_labelled_mail(context)? else {
             print_unindexed_note(context)?;
@@ -239,7 +247,7 @@ impl MessageGroup {
                 context.print_warning(format!("no messages are listed: {error}"));
                 Ok(None)
             }
-            Err(error) if error.is_of_query() && !is_only_of_mail => Ok(None),
+            Err(error) if error.is_of_query() && !is_only_of_mail => leave_out(&error),
             Err(error) => Err(error.into()),
         }
     }
@@ -322,7 +330,7 @@ fn print_list(
         }
         return Ok(());
     }
-    for group in listed.chunks(MAX_BUFFERED_ROWS) {
+    for group in aligned_groups(listed) {
         let mut rows = Vec::with_capacity(group.len());
         let mut lines = Vec::new();
         for one in group {

@@ -328,11 +328,11 @@ impl<'r> MessageOpener<'r> {
 
     /// Opens a file of a message. If it has none that is where it was, the failure names the first.
     pub(crate) fn open(&self, reader: &Reader, row: u32) -> Result<MessageFile, CommandFailure> {
-        let files = reader.mail()?.message_files(row)?;
-        let paths: Vec<PathBuf> = files
+        let files = reader.mail()?.located_files(row)?;
+        let paths: Vec<(PathBuf, u64)> = files
             .iter()
-            .map(|(collection, path)| file_path(self.roots, collection, path))
-            .collect::<Result<_, _>>()?;
+            .map(|(collection, path, inode)| Ok((file_path(self.roots, collection, path)?, *inode)))
+            .collect::<Result<_, CommandFailure>>()?;
         let labels = {
             let mail = reader.mail()?;
             let mut listed = mail.listed_labels()?;
@@ -340,8 +340,8 @@ impl<'r> MessageOpener<'r> {
         };
         // Those that seem to be there come first; of an mbox file, another message may be there.
         let (mut present, mut absent) = (Vec::new(), Vec::new());
-        for path in paths {
-            match self.renamed.borrow_mut().find(&path) {
+        for (path, inode) in paths {
+            match self.renamed.borrow_mut().find(&path, inode) {
                 Some(path) => present.push(path),
                 None => absent.push(path),
             }

@@ -550,17 +550,24 @@ impl<'r> MailReader<'r> {
     /// Returns the files of a message, as paths below the root of its maildir, with the name of its
     /// collection.
     pub fn message_files(&self, row: u32) -> Result<Vec<(String, PathBuf)>> {
+        let files = self.located_files(row)?.into_iter();
+        Ok(files.map(|(collection, path, _)| (collection, path)).collect())
+    }
+
+    /// Returns the files of a message as [`MailReader::message_files`] does, each with its inode.
+    pub fn located_files(&self, row: u32) -> Result<Vec<(String, PathBuf, u64)>> {
         use std::os::unix::ffi::OsStringExt as _;
         self.run(|tx| {
             let mut select = tx.prepare_cached(
-                "SELECT c.name, d.path, f.name FROM mail_file f
+                "SELECT c.name, d.path, f.name, f.inode FROM mail_file f
                  JOIN mail_directory d ON d.id = f.directory
                  JOIN collection c ON c.id = d.collection WHERE f.item = ?1 ORDER BY d.path, f.name",
             )?;
             let rows = select.query_map([row], |row| {
                 let directory = PathBuf::from(std::ffi::OsString::from_vec(row.get(1)?));
                 let name = std::ffi::OsString::from_vec(row.get(2)?);
-                Ok((row.get(0)?, directory.join(name)))
+                let inode = row.get::<_, i64>(3)?.cast_unsigned();
+                Ok((row.get(0)?, directory.join(name), inode))
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })

@@ -9,6 +9,7 @@ use larder_format::maildir_name::MaildirName;
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// The most lists of a folder, each of which may find names that are newer than the one before.
@@ -23,14 +24,15 @@ pub struct RenamedFileFinder {
 /// The paths of the files in `cur` and `new` of a folder, by their base names.
 #[derive(Debug, Default)]
 struct FolderListing {
-    paths: HashMap<Vec<u8>, PathBuf>,
+    paths: HashMap<Vec<u8>, Vec<PathBuf>>,
     listings: usize,
 }
 
 impl RenamedFileFinder {
-    /// Returns the path of a message now: the same one, or that of the file with this base name in
-    /// `cur` or `new` of the folder; `None`: there is none.
-    pub fn find(&mut self, path: &Path) -> Option<PathBuf> {
+    /// Returns the path of a file now: the same one, or that of the file with this base name and
+    /// inode in `cur` or `new` of the folder; `None`: there is none. As a synchronisation does, it
+    /// takes no other file with the base name, which may be another message.
+    pub fn find(&mut self, path: &Path, inode: u64) -> Option<PathBuf> {
         if has_message_file(path) {
             return Some(path.to_path_buf());
         }
@@ -41,11 +43,12 @@ impl RenamedFileFinder {
         let folder = directory.parent()?;
         let base = MaildirName::parse(path.file_name()?.as_bytes()).base;
         let listing = self.folders.entry(folder.to_path_buf()).or_default();
-        let known = listing.paths.get(base).filter(|path| path.is_file());
-        if known.is_none() && listing.listings < MAX_FOLDER_LISTINGS {
-            listing.list(folder);
+        let known = listing.find(base, inode);
+        if known.is_some() || listing.listings >= MAX_FOLDER_LISTINGS {
+            return known;
         }
-        listing.paths.get(base).filter(|path| path.is_file()).cloned()
+        listing.list(folder);
+        listing.find(base, inode)
     }
 }
 
@@ -58,9 +61,16 @@ impl FolderListing {
             for entry in entries.filter_map(Result::ok) {
                 let name = entry.file_name();
                 let base = MaildirName::parse(name.as_bytes()).base;
-                self.paths.insert(base.to_vec(), entry.path());
+                self.paths.entry(base.to_vec()).or_default().push(entry.path());
             }
         }
+    }
+
+    fn find(&self, base: &[u8], inode: u64) -> Option<PathBuf> {
+        let is_wanted = |path: &&PathBuf| {
+            fs::metadata(path).is_ok_and(|file| file.is_file() && file.ino() == inode)
+        };
+        self.paths.get(base)?.iter().find(is_wanted).cloned()
     }
 }
 
@@ -90,13 +100,19 @@ mod tests {
             ("cur/6.host:2,", None),
             ("cur", None),
         ] {
-            assert_eq!(finder.find(&path(known)), present.map(path), "{known}");
+            let inode = present.map_or(0, |name| fs::metadata(path(name)).unwrap().ino());
+            assert_eq!(finder.find(&path(known), inode), present.map(path), "{known}");
         }
+        // Another file took the base name.
+        assert_eq!(finder.find(&path("new/2.host"), 1), None);
         // A file that was renamed since the folder was listed is found by another list.
+        let mut finder = RenamedFileFinder::default();
+        let inode = fs::metadata(path("cur/2.host:2,RS")).unwrap().ino();
+        assert_eq!(finder.find(&path("new/2.host"), inode), Some(path("cur/2.host:2,RS")));
         fs::rename(path("cur/2.host:2,RS"), path("cur/2.host:2,FRS")).unwrap();
-        assert_eq!(finder.find(&path("new/2.host")), Some(path("cur/2.host:2,FRS")));
+        assert_eq!(finder.find(&path("new/2.host"), inode), Some(path("cur/2.host:2,FRS")));
         for _ in 0..10 {
-            assert_eq!(finder.find(&path("cur/6.host:2,")), None);
+            assert_eq!(finder.find(&path("cur/6.host:2,"), 1), None);
         }
         assert_eq!(finder.folders[folder.path()].listings, MAX_FOLDER_LISTINGS);
     }

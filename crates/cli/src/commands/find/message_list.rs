@@ -14,9 +14,9 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    MailRoots, MessageOpener, list_sources, mail_roots, open_labelled_mail, parse_mail_query,
-    parse_query_among_kinds, print_outdated_note, print_unindexed_note, query_roots,
-    require_mail_reader,
+    MailRoots, MessageOpener, file_path, list_sources, mail_roots, open_labelled_mail,
+    parse_mail_query, parse_query_among_kinds, print_outdated_note, print_unindexed_note,
+    query_roots, require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
@@ -378,8 +378,10 @@ fn make_links(
     let roots = mail_roots(context)?;
     let (mut paths, mut renamed) = (Vec::new(), RenamedFileFinder::default());
     for one in listed {
-        let known = message_paths(reader, &roots, one.message.row)?;
-        paths.extend(known.into_iter().map(|path| renamed.find(&path).unwrap_or(path)));
+        for (collection, path, inode) in reader.mail()?.located_files(one.message.row)? {
+            let path = file_path(&roots, &collection, &path)?;
+            paths.push(renamed.find(&path, inode).unwrap_or(path));
+        }
     }
     let path = folder.checked_path(&context.dir)?;
     let sources = list_sources(context)?;

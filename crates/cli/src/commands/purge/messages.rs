@@ -20,8 +20,8 @@ pub(super) struct PurgedMessages {
     index: Option<Reader>,
     /// The handles and names of the messages.
     messages: Vec<(Handle, String)>,
-    /// Their files.
-    files: Vec<PathBuf>,
+    /// Their files, with their inodes.
+    files: Vec<(PathBuf, u64)>,
 }
 
 impl PurgedMessages {
@@ -56,8 +56,8 @@ impl PurgedMessages {
                 sanitize_line(message.summary.subject()),
                 message.handle
             ));
-            for (collection, path) in mail.message_files(row)? {
-                self.files.extend(roots.get(&collection).map(|root| root.join(path)));
+            for (collection, path, inode) in mail.located_files(row)? {
+                self.files.extend(roots.get(&collection).map(|root| (root.join(path), inode)));
             }
             self.messages.push((message.handle, message.uid));
         }
@@ -110,7 +110,7 @@ impl PurgedMessages {
         let mut operation = Operation::new("purge", "", now_milliseconds());
         add_report(purged, store.purge(&mut operation, &handles)?);
         let mut renamed = RenamedFileFinder::default();
-        Ok(files.iter().filter_map(|file| renamed.find(file)).collect())
+        Ok(files.iter().filter_map(|(file, inode)| renamed.find(file, *inode)).collect())
     }
 }
 

@@ -240,6 +240,12 @@ impl ConversionRun {
         ConversionRun { settings: settings.clone(), is_retry, ..ConversionRun::default() }
     }
 
+    /// Returns whether the converters have used up the time of the run, so that most postponed
+    /// files were not tried.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.state().spent >= self.settings.limits.run_time
+    }
+
     /// Returns whether there is any converter.
     pub(crate) fn has_converters(&self) -> bool {
         !self.settings.converters.is_empty()

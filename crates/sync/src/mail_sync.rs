@@ -119,8 +119,9 @@ pub struct MailSyncReport {
     pub scanned_folders: Vec<PathBuf>,
     /// Folders and files that could not be read, and damaged messages.
     pub problems: Vec<SyncProblem>,
-    /// Files with attachments that had no time because of others: the next synchronisation reads
-    /// them again.
+    /// Files with attachments that had no time because of the others of their message: the next
+    /// synchronisation reads them again. None if the converters had used up the time of the run,
+    /// because most files were not tried then.
     pub postponed_files: Vec<PathBuf>,
     /// Attachments that could not be converted.
     pub conversion_failures: Vec<ConversionFailure>,
@@ -211,8 +212,11 @@ pub fn sync_locked_mail(
     };
     sync.run(first_row, report_progress)?;
     sync.report.conversion_failures = sync.conversions.failures();
-    sync.report.postponed_files =
-        sync.postponed.iter().map(|(directory, name)| file_path(root, directory, name)).collect();
+    if !sync.conversions.is_out_of_time() {
+        let postponed = sync.postponed.iter();
+        sync.report.postponed_files =
+            postponed.map(|(directory, name)| file_path(root, directory, name)).collect();
+    }
     Ok(sync.report)
 }
 

@@ -99,7 +99,8 @@ fn converters_of_a_synchronisation_have_a_time_limit() {
         options.converters.limits.run_time = Duration::from_nanos(u64::from(found > 0));
         let report = mailbox.sync_with(&options);
         assert_eq!(failures(&report), [format!("{}x sh: {reason}", 5 - found)]);
-        assert_eq!(report.postponed_files.len(), 5 - found);
+        // They were not tried: a watch goes on with them in its next round.
+        assert_eq!(report.postponed_files, Vec::<PathBuf>::new());
         assert_eq!(mailbox.find("report").len(), found);
         assert_eq!(mailbox.find("walrus").len(), 5);
     }

@@ -137,8 +137,8 @@ printf '\nin one warm process, CPU ms, least of five, and goal at 100,000 messag
 missed=0
 "$mail" queries "$LARDER_DIR" || missed=1
 processes() { # NAME GOAL QUERY: prints the CPU time of a process, the mean of a hundred, because the clock of one is too coarse
-	"$larder" --format json measure run -- sh -c 'for i in $(seq 100); do "$1" find --kind message -n 50 "$2" >"$3"; done' - \
-		"$larder" "$3" "$work/list" >"$work/out"
+	"$larder" --format json measure run -- sh -c 'for i in $(seq 100); do "$1" find --kind message -n 50 "$2" >"$3" || exit; done' - \
+		"$larder" "$3" "$work/list" >"$work/out" && [ -s "$work/list" ] || { echo "a process, $1: failed" && return 1; }
 	tail -1 "$work/out" | get cpu_us | awk -v name="$1" -v goal="$2" -v messages="$messages" '{
 		is_missed = messages == 100000 && $1 / 1e5 > goal
 		printf "a process, %s: %.1f ms CPU, goal %.0f%s\n", name, $1 / 1e5, goal, is_missed ? " missed" : ""

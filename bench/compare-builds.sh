@@ -105,6 +105,7 @@ awk -v pairs=$pairs '
 					count[script[r], p]++
 				}
 			}
+			if (n != pairs) { printf "%s: not in each run of both builds\n", names[r]; missed = 1 }
 			if (n) printf "%-32s %12.1f %12.1f %8.3f\n", names[r], median(old, n), median(new, n), median(quotient, n)
 		}
 		print ""
@@ -113,7 +114,7 @@ awk -v pairs=$pairs '
 			for (p = 0; p < pairs; p++) mean[p + 1] = exp(sum[name, p] / count[name, p])
 			ratio = median(mean, pairs)
 			missed += ratio > 1.03
-			printf "%s: after / before %.3f, pairs from %.3f to %.3f (goal 1.03)%s\n", name, ratio, mean[1], mean[pairs], ratio > 1.03 ? " missed" : ""
+			printf "%s: after / before %.3f, pairs from %.3f to %.3f (goal 1.03)%s\n", name, ratio, mean[1], mean[pairs], (ratio > 1.03 ? " missed" : "")
 		}
 		exit missed > 0
 	}' "$figures"

@@ -409,14 +409,15 @@ impl FindArgs {
         &self,
         context: &CommandContext,
     ) -> Result<larder_query::SearchRequest, CommandFailure> {
-        // Without sources, no other kind has the field.
-        let has_sources =
-            !list_sources(context)?.is_empty() || !list_repositories(context)?.is_empty();
-        let settings = match self.is_about_all_kinds() && has_sources {
-            true => context.settings.among_kinds(),
-            false => context.settings.clone(),
-        };
-        let query = match self.query_args.parse_query(&settings) {
+        let mut query = self.query_args.parse_query(&context.settings);
+        // Without sources, no other kind has the field. Most lines have fields of one kind.
+        if query.is_err()
+            && self.is_about_all_kinds()
+            && (!list_sources(context)?.is_empty() || !list_repositories(context)?.is_empty())
+        {
+            query = self.query_args.parse_query(&context.settings.among_kinds());
+        }
+        let query = match query {
             Err(failure) => {
                 let kinds = [Kind::Message, Kind::Commit];
                 match kinds.into_iter().find(|kind| self.is_only_of(context, *kind)) {

@@ -111,7 +111,7 @@ pub(crate) fn parse_commit_query(
     Ok(MailQuery::parse(line, &query_context)?)
 }
 
-/// The same for a line that is searched in items of all kinds; `None`: it has no meaning for
+/// Parses a query for commits that is searched in items of all kinds; `None`: it has no meaning for
 /// commits.
 pub(crate) fn parse_query_among_kinds(context: &CommandContext, line: &str) -> Option<MailQuery> {
     let query_context = MailQueryContext::from(&context.settings.among_kinds());

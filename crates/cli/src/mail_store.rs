@@ -94,7 +94,7 @@ pub(crate) fn parse_mail_query(
     Ok(MailQuery::parse(line, &query_context)?.without_labels(&context.excluded_labels))
 }
 
-/// The same for a line that is searched in items of all kinds.
+/// Parses a query for messages that is searched in items of all kinds.
 pub(crate) fn parse_query_among_kinds(
     context: &CommandContext,
     line: &str,

@@ -112,7 +112,7 @@ impl ChangeCursor {
 const ITEMS_SQL: &str = "SELECT seq, ordinal, handle, kind, id AS row FROM item
      WHERE (seq, ordinal) > (?1, ?2)";
 
-/// The same for a store with mail, whose messages come at the last change of their state.
+/// The items that batches after a position wrote, and the messages whose state they changed.
 const ITEMS_AND_STATES_SQL: &str = "SELECT seq, ordinal, handle, kind, id AS row FROM item i
      WHERE (seq, ordinal) > (?1, ?2)
        AND NOT EXISTS (SELECT 1 FROM mail_state_change s WHERE s.item = i.id)

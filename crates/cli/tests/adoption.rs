@@ -1,7 +1,9 @@
 //! `larder adopt`: labels and saved searches of notmuch and mu.
 
-use crate::test_home::{Home, left_out};
+use crate::corpora::folder;
+use crate::test_home::{Home, Random, left_out};
 use insta::assert_snapshot;
+use std::path::Path;
 
 const DUMP: &str = "#notmuch-dump batch-tag:3 config,properties,tags\n\
     #@ query.bad date%3anonsense\n#@ query.db subject%3awalrus%20%22a%20b%22\n\
@@ -30,7 +32,7 @@ fn a_dump_of_notmuch_is_taken_over() {
     ! error: labels: line 8: "+%zz" is not encoded as notmuch does
     ! error: search bad left out: date:nonsense: unknown date "nonsense" (at character 1 of the query)
     ! error: search uses left out: @bad: in the saved search @bad: unknown date "nonsense" (at character 1 of the query)
-    ! note: 1 message not in the index: labelled when they come
+    ! note: 1 message (id:m2@x) not in the index: labelled when they come
     ! note: tags that are flags of the files were left out: unread
     exit 3
     "#);
@@ -46,7 +48,7 @@ fn a_dump_of_notmuch_is_taken_over() {
     home.code(&["find", "--kind", "message", "--count", "label:tax"], 1);
     home.code(&["adopt", "notmuch", "--from", "dump"], 3);
     assert_snapshot!(run(&["adopt", "notmuch", "--from", "dump", "--format", "json"]), @r#"
-    {"program":"notmuch","labelled":0,"waiting":1,"unnamed":0,"flag_tags":["unread"],"bad_lines":1,"searches":[],"refused":[{"name":"bad","query":"date:nonsense","reason":"unknown date \"nonsense\" (at character 1 of the query)"},{"name":"uses","query":"@bad","reason":"in the saved search @bad: unknown date \"nonsense\" (at character 1 of the query)"}],"operation":null}
+    {"program":"notmuch","labelled":0,"waiting":1,"waiting_ids":["m2@x"],"unnamed":0,"flag_tags":["unread"],"bad_lines":1,"searches":[],"refused":[{"name":"bad","query":"date:nonsense","reason":"unknown date \"nonsense\" (at character 1 of the query)"},{"name":"uses","query":"@bad","reason":"in the saved search @bad: unknown date \"nonsense\" (at character 1 of the query)"}],"operation":null}
     ! error: labels: line 8: "+%zz" is not encoded as notmuch does
     ! error: search bad left out: date:nonsense: unknown date "nonsense" (at character 1 of the query)
     ! error: search uses left out: @bad: in the saved search @bad: unknown date "nonsense" (at character 1 of the query)
@@ -72,7 +74,7 @@ fn bookmarks_of_mu_are_taken_over() {
     From mu: 1 message labelled, 1 search. Undo: larder undo 2
     ! error: search big left out: size:1M.. flag:attach: another search is named @big
     ! error: search bad left out: flag:sen: unknown flag "sen" (at character 1 of the query)
-    ! note: 1 message not in the index: labelled when they come
+    ! note: 1 message (id:m1@x) not in the index: labelled when they come
     exit 3
     "#);
     assert_snapshot!(run(&["searches"]), @"
@@ -111,11 +113,103 @@ fn notmuch_itself_is_read() {
     assert_snapshot!(run(&["adopt", "notmuch"]), @r#"
     @work  tag:inbox
     From notmuch: 1 message labelled, 1 search. Undo: larder undo 1
-    ! note: 1 message not in the index: labelled when they come
+    ! note: 1 message (id:m1@x) not in the index: labelled when they come
     ! note: [HOME]/work/mail is not registered: larder sources add '[HOME]/work/mail'; larder sync
     ! note: to hide the same messages, put into config.toml: [mail] exclude-labels = ["deleted", "spam"]
     "#);
     home.ok(&["sources", "add", "mail"]);
     home.ok(&["sync"]);
     assert_eq!(home.ok(&["find", "--kind", "message", "--count", "@work"]).trim(), "1");
+}
+
+/// Writes messages of the corpora into a maildir with all kinds of flags. Of some it writes copies
+/// that notmuch reads as other messages, or as none: with other line ends or an empty first line.
+fn write_corpora(home: &Home, corpora: &Path) -> usize {
+    let mut random = Random(15);
+    let mut files = Vec::new();
+    let mut folders = vec![corpora.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    let mut count = 0;
+    for path in files.iter().step_by(12) {
+        let bytes = std::fs::read(path).unwrap();
+        let lines = || bytes.split(|byte| *byte == b'\n');
+        let copies = [
+            bytes.clone(),
+            lines().collect::<Vec<_>>().join(&b'\r'),
+            lines().collect::<Vec<_>>().join(&b"\r\n"[..]),
+            [b"\n", &bytes[..]].concat(),
+        ];
+        for copy in copies.iter().take(1 + random.next_below(4) as usize) {
+            let flags: String = "DFPRS".chars().filter(|_| random.next_below(3) == 0).collect();
+            let name = match random.next_below(4) {
+                0 => format!("Mail/new/{count}.host"),
+                _ => format!("Mail/cur/{count}.host:2,{flags}"),
+            };
+            home.write(&name, copy);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Nothing that was taken over changes if it is written back: neither tags nor names of files.
+#[test]
+fn an_export_restored_into_notmuch_changes_nothing() {
+    let home = Home::new();
+    let test = "an_export_restored_into_notmuch_changes_nothing";
+    if home.program("notmuch").arg("--version").output().is_err() {
+        return left_out(test, "notmuch is not installed");
+    }
+    write_mail(&home);
+    if let Some(corpora) = folder("mail") {
+        assert!(write_corpora(&home, &corpora) > 300);
+    }
+    // A copy that notmuch takes for another message, as it reads no lines that end with CR alone.
+    let text = "Message-ID: <m2@x>\nFrom: a@example.org\nSubject: walrus\n\ncopied\n";
+    home.write("Mail/cur/m2.host:2,", text);
+    home.write("Mail/cur/m2-copy.host:2,FRS", text.replace('\n', "\r"));
+    let picture = "Message-ID: <m3@x>\nFrom: a@example.org\nContent-Type: multipart/related; boundary=b\n\n\
+        --b\nContent-Type: text/html\n\nx\n--b\nContent-Type: image/png\n\nx\n--b--\n";
+    home.write("Mail/new/m3.host", picture);
+    let config = format!(
+        "[database]\npath={}\n[user]\nname=Me\nprimary_email=me@example.com\n[new]\ntags=inbox;unread\n\
+         [maildir]\nsynchronize_flags=true\n",
+        home.work("Mail").display()
+    );
+    std::fs::write(home.path().join("home/.notmuch-config"), config).unwrap();
+    let notmuch = |arguments: &[&str]| {
+        let output = home.program("notmuch").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
+        lines.sort();
+        lines
+    };
+    notmuch(&["new", "--quiet"]);
+    notmuch(&["tag", "+tax", "--", "date:..2010"]);
+    notmuch(&["tag", "+a b", "-inbox", "--", "subject:re or id:m2@x"]);
+    notmuch(&["tag", "-attachment", "-unread", "--", "from:anna"]);
+    home.ok(&["sources", "add", "Mail"]);
+    assert!([0, 3].contains(&home.run(&["sync", "-q"]).code));
+    let state = || (notmuch(&["dump"]), notmuch(&["search", "--output=files", "*"]));
+    let before = state();
+    home.ok(&["adopt", "notmuch"]);
+    home.ok(&["labels", "export", "dump"]);
+    notmuch(&["restore", "--input=dump"]);
+    let after = state();
+    assert_eq!(after.0, before.0);
+    assert_eq!(after.1, before.1);
+    // A changed label is the only change.
+    home.ok(&["edit", "m2@x", "--label", "+todo", "-a b"]);
+    home.ok(&["labels", "export", "changed-dump"]);
+    notmuch(&["restore", "--input=changed-dump"]);
+    let changed: Vec<String> =
+        state().0.into_iter().filter(|line| !before.0.contains(line)).collect();
+    assert_eq!(changed, ["+todo +unread -- id:m2@x"]);
 }

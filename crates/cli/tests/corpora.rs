@@ -8,7 +8,7 @@ use larder_store::Reader;
 use std::path::{Path, PathBuf};
 
 /// Returns the folder of vCard files or calendars, if it exists. Its absence is no failure.
-fn folder(name: &str) -> Option<PathBuf> {
+pub fn folder(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let corpora = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from);
     let folder = corpora.join(name);

@@ -22,6 +22,7 @@
 //! Separate from `label`, because these files are written and read by other programs.
 
 use crate::label::{LabelError, LabelList, check_label};
+use std::collections::HashMap;
 use std::fmt;
 
 /// The program that a dump is for.
@@ -138,6 +139,19 @@ fn find_format(bytes: &[u8]) -> Option<LabelDumpFormat> {
 
 /// Reads a line of notmuch; `None`: it is about no message.
 fn read_notmuch_line(line: &str) -> Result<Option<DumpedLabels>, DumpProblemReason> {
+    let Some((message_id, tags)) = split_notmuch_line(line)? else { return Ok(None) };
+    let mut labels = LabelList::default();
+    for word in tags.split_ascii_whitespace() {
+        let name = decode_tag(word)?;
+        check_label(&name).map_err(DumpProblemReason::BadLabel)?;
+        labels.insert(&name);
+    }
+    Ok(Some(DumpedLabels { message_id, labels }))
+}
+
+/// Returns the Message-ID and the encoded tags of a line of notmuch; `None`: it is about no
+/// message.
+fn split_notmuch_line(line: &str) -> Result<Option<(String, &str)>, DumpProblemReason> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
@@ -149,16 +163,34 @@ fn read_notmuch_line(line: &str) -> Result<Option<DumpedLabels>, DumpProblemReas
     let id = query.trim().strip_prefix("id:").ok_or(DumpProblemReason::NoMessageId)?;
     let message_id = unquote(id).filter(|id| !id.is_empty());
     let message_id = message_id.ok_or(DumpProblemReason::NoMessageId)?;
-    let mut labels = LabelList::default();
-    for word in tags.split_ascii_whitespace() {
-        let tag = word.strip_prefix('+');
-        let tag = tag.ok_or_else(|| DumpProblemReason::NotATag(word.to_string()))?;
-        let name =
-            decode_hex(tag).ok_or_else(|| DumpProblemReason::BadEncoding(word.to_string()))?;
-        check_label(&name).map_err(DumpProblemReason::BadLabel)?;
-        labels.insert(&name);
-    }
-    Ok(Some(DumpedLabels { message_id, labels }))
+    Ok(Some((message_id, tags)))
+}
+
+fn decode_tag(word: &str) -> Result<String, DumpProblemReason> {
+    let tag = word.strip_prefix('+');
+    let tag = tag.ok_or_else(|| DumpProblemReason::NotATag(word.to_string()))?;
+    decode_hex(tag).ok_or_else(|| DumpProblemReason::BadEncoding(word.to_string()))
+}
+
+/// Reads the tags of a dump of notmuch that no labels are made of, by Message-ID: those that say
+/// how a file or its content is, and those that cannot be labels. Lines that cannot be read are
+/// left out.
+#[must_use]
+pub fn read_tags_without_labels(bytes: &[u8]) -> HashMap<String, LabelList> {
+    let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| str::from_utf8(line).ok());
+    let messages = lines.filter_map(|line| split_notmuch_line(line).ok().flatten());
+    let has_no_label =
+        |name: &String| NOTMUCH_FLAG_TAGS.contains(&&**name) || check_label(name).is_err();
+    messages
+        .map(|(message_id, words)| {
+            let mut tags = LabelList::default();
+            let names = words.split_ascii_whitespace().filter_map(|word| decode_tag(word).ok());
+            for name in names.filter(has_no_label) {
+                tags.insert(&name);
+            }
+            (message_id, tags)
+        })
+        .collect()
 }
 
 /// Takes a term out of its quotes, in which a quote is written twice.
@@ -317,6 +349,22 @@ mod tests {
         assert_eq!(again.messages, messages);
         assert!(written.contains("\n+new -- id:\"quo\"\"te@x\"\n"), "{written}");
         assert_eq!(write_notmuch_line("a\nb", &list(&["x"])), None);
+    }
+
+    #[test]
+    fn tags_without_labels_are_read() {
+        let text = "#notmuch-dump batch-tag:3 tags\n+a +draft +unread -- id:m1@x\n\
+            +a +%2dx -- id:m2@x\n-- id:m3@x\n+b -- from:x\n+%zz +signed -- id:m4@x\n";
+        let tags = read_tags_without_labels(text.as_bytes());
+        for (id, names) in [
+            ("m1@x", &["draft", "unread"][..]),
+            ("m2@x", &["-x"]),
+            ("m3@x", &[]),
+            ("m4@x", &["signed"]),
+        ] {
+            assert_eq!(tags.get(id), Some(&list(names)), "{id}");
+        }
+        assert_eq!(tags.len(), 4);
     }
 
     #[test]

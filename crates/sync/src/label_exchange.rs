@@ -11,12 +11,14 @@ use larder_format::label_dump::{
 };
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 use larder_store::{LabelledText, MailColumn, MailReader, Operation, Reader, Store, block_of};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
 
 /// The beginning of the name that notmuch gives a message without a Message-ID.
 const NOTMUCH_HASH_PREFIX: &str = "notmuch-sha1-";
+/// The number of messages without a file in the index that a report names.
+const MAX_NAMED_MESSAGES: usize = 5;
 /// The number of messages that are looked up in one read transaction.
 const MESSAGES_PER_READ: usize = 1000;
 
@@ -27,6 +29,8 @@ pub struct LabelImportReport {
     pub labels: LabelReport,
     /// The number of messages that are not in the index: they get their labels when they come.
     pub waiting: u64,
+    /// The Message-IDs of the first of these.
+    pub waiting_ids: Vec<String>,
     /// The number of messages without a Message-ID, which notmuch names by a hash of the file: they
     /// cannot be found by it, and are left out.
     pub unnamed: u64,
@@ -65,7 +69,12 @@ pub fn import_labels(
                 None => Vec::new(),
             };
             if texts.is_empty() {
-                report.waiting += u64::from(!message.labels.is_empty());
+                if !message.labels.is_empty() {
+                    report.waiting += 1;
+                    if report.waiting_ids.len() < MAX_NAMED_MESSAGES {
+                        report.waiting_ids.push(message.message_id.clone());
+                    }
+                }
                 texts.push(message.message_id.into());
             }
             for text in texts {
@@ -93,20 +102,25 @@ fn find_texts(mail: &MailReader<'_>, message_id: &str) -> Result<Vec<LabelledTex
 }
 
 /// The result of an export of labels.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelExportReport {
     /// The number of messages.
     pub messages: u64,
     /// The number of messages that are not in the index: which flags their files have is not known,
     /// and notmuch takes those from a file that a line does not name.
     pub not_indexed: u64,
+    /// The Message-IDs of the first of these.
+    pub not_indexed_ids: Vec<String>,
     /// The number of messages that the other program could not read: those without a Message-ID,
     /// and for mu those with none but labels that it does not take.
     pub left_out: u64,
 }
 
 /// Writes the labels of all messages as another program reads them. `roots` are the paths of the
-/// maildirs, by their collections.
+/// maildirs, by their collections. `notmuch_tags` are the tags that notmuch has beside labels, see
+/// [`read_tags_without_labels`](larder_format::label_dump::read_tags_without_labels): a restore
+/// takes away those that a dump does not name. Of messages that are not among them, the tags are
+/// made from the flags in the index, which differ where notmuch reads a file otherwise.
 ///
 /// # Errors
 /// A store cannot be read, or the output cannot be written.
@@ -115,6 +129,7 @@ pub fn export_labels(
     index: Option<&Reader>,
     roots: &BTreeMap<String, PathBuf>,
     format: LabelDumpFormat,
+    notmuch_tags: &HashMap<String, LabelList>,
     out: &mut dyn io::Write,
 ) -> Result<LabelExportReport, Error> {
     let mut labelled = Vec::new();
@@ -124,12 +139,23 @@ pub fn export_labels(
     for page in labelled.chunks(MESSAGES_PER_READ) {
         let mail = index.map(Reader::mail).transpose()?;
         for (uid, labels) in page {
+            if format == LabelDumpFormat::Notmuch
+                && let Some(kept) = notmuch_tags.get(uid)
+            {
+                let mut tags = labels.clone();
+                tags.extend(kept.iter());
+                report.write(write_notmuch_line(uid, &tags), out)?;
+                continue;
+            }
             let rows = match &mail {
                 Some(mail) => mail.rows_with_uid(uid)?,
                 None => Vec::new(),
             };
             let Some((mail, first)) = mail.as_ref().zip(rows.first()) else {
                 report.not_indexed += 1;
+                if report.not_indexed_ids.len() < MAX_NAMED_MESSAGES {
+                    report.not_indexed_ids.push(uid.clone());
+                }
                 continue;
             };
             // A text that is found by another name than its Message-ID has one that Larder made.
@@ -143,16 +169,24 @@ pub fn export_labels(
                 LabelDumpFormat::Mu => file_of_message(mail, roots, *first)?
                     .and_then(|path| write_mu_entry(&path, uid, labels)),
             };
-            match text {
-                Some(text) => {
-                    out.write_all(text.as_bytes()).map_err(Error::Write)?;
-                    report.messages += 1;
-                }
-                None => report.left_out += 1,
-            }
+            report.write(text, out)?;
         }
     }
     Ok(report)
+}
+
+impl LabelExportReport {
+    /// Writes the lines of a message and counts it.
+    fn write(&mut self, text: Option<String>, out: &mut dyn io::Write) -> Result<(), Error> {
+        match text {
+            Some(text) => {
+                out.write_all(text.as_bytes()).map_err(Error::Write)?;
+                self.messages += 1;
+            }
+            None => self.left_out += 1,
+        }
+        Ok(())
+    }
 }
 
 /// Adds the tags that notmuch has for the flags of a message, in which it has all texts with the

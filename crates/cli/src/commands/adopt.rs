@@ -1,5 +1,6 @@
 //! `larder adopt`.
 
+use super::labels::name_messages;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
@@ -144,6 +145,7 @@ fn print_report(
             .map(|one| json!({ "name": one.name, "query": one.query, "reason": one.reason }));
         context.out.print_json(&json!({
             "program": program, "labelled": labels.labels.changed, "waiting": labels.waiting,
+            "waiting_ids": labels.waiting_ids,
             "unnamed": labels.unnamed, "flag_tags": labels.flag_tags, "bad_lines": problems, "searches": searches,
             "refused": refused.collect::<Vec<_>>(),
             "operation": operation.map(OperationId::to_number),
@@ -160,7 +162,7 @@ fn print_report(
     let undo = operation.map(|id| format!(" Undo: larder undo {id}")).unwrap_or_default();
     context.out.print_line(format!("From {program}: {changed} labelled, {searches}.{undo}"))?;
     if labels.waiting > 0 {
-        let waiting = format_count(labels.waiting, "message");
+        let waiting = name_messages(labels.waiting, &labels.waiting_ids);
         context.print_note(format!("{waiting} not in the index: labelled when they come"));
     }
     if labels.unnamed > 0 {

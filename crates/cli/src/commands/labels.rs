@@ -10,13 +10,17 @@ use crate::mail_store::{
 };
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::output_path::OutputPath;
+use crate::program_output::run_program;
 use crate::table::format_columns;
 use larder_edit::labels::{change_labels, find_labelled};
-use larder_format::label::{LabelChange, LabelError, check_label};
-use larder_format::label_dump::{LabelDump, LabelDumpFormat};
+use larder_format::label::{LabelChange, LabelError, LabelList, check_label};
+use larder_format::label_dump::{LabelDump, LabelDumpFormat, read_tags_without_labels};
 use larder_store::{FilePrivacy, Handle, LabelledText, Operation, OperationId};
 use larder_sync::LabelImportReport;
 use serde_json::json;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// List the labels of messages, export and import them, rename and remove labels
@@ -34,6 +38,8 @@ enum LabelsCommand {
     /// List the labels with the number of their messages (the default)
     List,
     /// Write the labels of all messages, as `notmuch restore` or `mu labels import` reads them
+    ///
+    /// For notmuch, its tags that are flags of files are asked of `notmuch dump`.
     Export {
         /// The file [default: standard output]
         #[arg(value_name = "FILE")]
@@ -166,11 +172,16 @@ fn export(
     };
     let output = file.map(|path| context.create_output(path, FilePrivacy::Private)).transpose()?;
     let index = index.as_ref();
+    let tags = match program {
+        DumpProgram::Notmuch => read_notmuch_tags(context),
+        DumpProgram::Mu => HashMap::new(),
+    };
+    let export =
+        |out: &mut dyn Write| larder_sync::export_labels(&data, index, &roots, format, &tags, out);
     let report = match output {
-        None => larder_sync::export_labels(&data, index, &roots, format, &mut context.out)?,
+        None => export(&mut context.out)?,
         Some(mut output) => {
-            let report = match larder_sync::export_labels(&data, index, &roots, format, &mut output)
-            {
+            let report = match export(&mut output) {
                 Err(larder_sync::Error::Write(error)) => {
                     return Err(output.to_error(error).into());
                 }
@@ -182,8 +193,8 @@ fn export(
     };
     let mut status = CommandStatus::Done;
     if report.not_indexed > 0 {
-        let count = format_count(report.not_indexed, "message");
-        context.print_warning(format!("{count} left out: not in the index; run: larder sync"));
+        let messages = name_messages(report.not_indexed, &report.not_indexed_ids);
+        context.print_warning(format!("{messages} left out: not in the index; run: larder sync"));
         status = CommandStatus::Rejected;
     }
     if report.left_out > 0 {
@@ -202,6 +213,30 @@ fn export(
         context.print_note(format!("exported the labels of {count}"));
     }
     Ok(status)
+}
+
+/// Returns the tags of notmuch that are no labels. Without notmuch, or a database of it, they are
+/// those of the flags in the index.
+fn read_notmuch_tags(context: &CommandContext) -> HashMap<String, LabelList> {
+    let arguments = ["dump", "--format=batch-tag", "--include=tags"].map(OsString::from);
+    match run_program("notmuch", &arguments) {
+        Ok(dump) => read_tags_without_labels(&dump),
+        Err(_) => {
+            context.print_note(
+                "`notmuch dump` fails here, so tags such as unread are made from the files",
+            );
+            HashMap::new()
+        }
+    }
+}
+
+/// Returns the number of messages, with the Message-IDs of the first of them.
+pub(super) fn name_messages(count: u64, ids: &[String]) -> String {
+    let mut named: Vec<String> = ids.iter().map(|id| format!("id:{}", sanitize_line(id))).collect();
+    if count > ids.len() as u64 {
+        named.push("...".to_string());
+    }
+    format!("{} ({})", format_count(count, "message"), named.join(", "))
 }
 
 fn import(
@@ -245,10 +280,11 @@ fn print_import(
     problems: usize,
     operation: Option<OperationId>,
 ) -> Result<(), CommandFailure> {
-    let LabelImportReport { labels, waiting, unnamed, flag_tags } = report;
+    let LabelImportReport { labels, waiting, waiting_ids, unnamed, flag_tags } = report;
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({
             "changed": labels.changed, "unchanged": labels.unchanged, "waiting": waiting,
+            "waiting_ids": waiting_ids,
             "unnamed": unnamed, "flag_tags": flag_tags, "problems": problems,
             "operation": operation.map(OperationId::to_number),
         }))?;
@@ -262,8 +298,8 @@ fn print_import(
     let undo = format_undo(operation);
     context.out.print_line(format!("labels of {changed} changed{unchanged}{undo}"))?;
     if *waiting > 0 {
-        let count = format_count(*waiting, "message");
-        context.print_note(format!("{count} not in the index: their labels wait for them"));
+        let messages = name_messages(*waiting, waiting_ids);
+        context.print_note(format!("{messages} not in the index: their labels wait for them"));
     }
     if *unnamed > 0 {
         let count = format_count(*unnamed, "message");

@@ -57,7 +57,9 @@ pub(crate) fn open_labelled_mail(
         }
         let data = context.open_reader()?;
         if are_labels_outdated(&data, &reader)? {
-            follow_labels(context, &mut open_mail_store(context)?)?;
+            let options = context.store_options(true);
+            let mut store = Store::open_for_change(mail_directory(context), &options)?;
+            follow_labels(context, &mut store)?;
         }
         follow_source_names(context, SourceType::Mail, &data, &mail_stores(context), &reader)
     };
@@ -80,8 +82,13 @@ pub(crate) fn follow_labels(
 }
 
 /// Brings the labels in the index of mail up to date, if there is one, after a change that was
-/// committed. A failure is a warning: the next search or synchronisation tries again.
+/// committed. A synchronisation that is running does so between its transactions, and holds the
+/// lock most of the time, so it is not waited for; the next search brings what it left. A failure
+/// is a warning: the next search or synchronisation tries again.
 pub(crate) fn follow_committed_labels(context: &CommandContext) -> Result<(), CommandFailure> {
+    if mail_directory(context).has_running_work() {
+        return Ok(());
+    }
     CommandFailure::after_commit(open_labelled_mail(context)).map(drop)
 }
 
@@ -105,14 +112,26 @@ pub(crate) fn parse_query_among_kinds(
 
 /// Opens the index of mail for searches.
 pub(crate) fn require_mail_reader(context: &CommandContext) -> Result<Reader, CommandFailure> {
-    if let Some(reader) = open_labelled_mail(context)? {
-        return Ok(reader);
+    match open_labelled_mail(context)? {
+        Some(reader) => Ok(reader),
+        None => Err(no_mail_failure(context)?),
     }
+}
+
+/// Opens the index of mail, with labels that may be out of date.
+pub(crate) fn require_mail_index(context: &CommandContext) -> Result<Reader, CommandFailure> {
+    match open_mail_reader(context)? {
+        Some(reader) => Ok(reader),
+        None => Err(no_mail_failure(context)?),
+    }
+}
+
+fn no_mail_failure(context: &CommandContext) -> Result<CommandFailure, CommandFailure> {
     let hint = match list_sources(context)?.is_empty() {
         true => "register a maildir: larder sources add MAILDIR; then: larder sync",
         false => "run: larder sync",
     };
-    Err(CommandFailure::new(FailureKind::Store, "no mail is indexed").with_hint(hint))
+    Ok(CommandFailure::new(FailureKind::Store, "no mail is indexed").with_hint(hint))
 }
 
 /// Says that messages are not searched, if there is no index although maildirs are registered.

@@ -97,6 +97,35 @@ fn messages_are_labelled_found_and_shown() {
     home.assert_store_is_sound();
 }
 
+/// A label does not wait for a synchronisation, which here holds both locks of the index all the
+/// time, and dies; the next search finds it.
+#[test]
+fn labels_are_found_after_a_synchronisation_that_was_killed() {
+    let home = home_with_mail();
+    let take = |name: &str| {
+        let path = home.data().join(name);
+        let mut options = std::fs::File::options();
+        let file = options.create(true).truncate(false).read(true).write(true).open(path).unwrap();
+        file.lock().unwrap();
+        file
+    };
+    let (work, lock) = (take("index.lock-work"), take("index.lock"));
+    for label in ["+tax", "+todo"] {
+        let run = home.run(&["edit", "m0@example.org", "--label", label]);
+        assert!(run.masked_output().starts_with("1 message changed."), "{}", run.masked_output());
+        assert!(!run.masked_output().contains("warning"), "{}", run.masked_output());
+    }
+    home.ok(&["undo"]);
+    drop(lock);
+    // It is between two transactions: a search brings the labels itself.
+    assert_eq!(find(&home, "label:tax"), ["m0"]);
+    assert_eq!(find(&home, "label:todo"), [""; 0]);
+    home.ok(&["edit", "m1@example.org", "--label", "+tax"]);
+    drop(work);
+    assert_eq!(find(&home, "label:tax"), ["m0", "m1"]);
+    home.assert_store_is_sound();
+}
+
 #[test]
 fn labels_survive_the_deletion_of_the_index() {
     let home = home_with_mail();

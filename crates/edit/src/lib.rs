@@ -17,6 +17,7 @@
 //! | `item_edits` | adding, replacing and removing items in batches |
 //! | `item_text` | items of any kind that a person typed or edited |
 //! | `label_comparison` | comparing the labels in the index of mail with the stored ones |
+//! | `label_follower` | following labels while other work on the index of mail lasts long |
 //! | `labels` | labels of messages, and their copy in the index of mail |
 //! | `saved_search` | definitions of saved searches |
 
@@ -27,6 +28,7 @@ pub mod event;
 mod item_edits;
 pub mod item_text;
 mod label_comparison;
+mod label_follower;
 pub mod labels;
 mod saved_search;
 
@@ -36,6 +38,7 @@ pub use crate::item_edits::{
     list_collection, remove_collection, remove_items, replace_item,
 };
 pub use crate::label_comparison::{LabelDifferences, compare_labels};
+pub use crate::label_follower::LabelFollower;
 pub use crate::saved_search::{
     SavedSearchError, SearchDefinition, put_saved_searches, remove_saved_search,
 };

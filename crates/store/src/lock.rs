@@ -17,6 +17,7 @@ use crate::error::{Result, file_error_at};
 use crate::lock_holder::{HOLDER_BYTES, LockHolder, LockRequester};
 use std::cell::Cell;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::mem;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub(crate) struct LockFiles {
     notify_file: File,
     /// Whether the lock of long work is held by these files.
     holds_work: Arc<AtomicBool>,
+    /// The write lock that is kept for the next write: whether it is unclean, and marked clean.
+    kept: Cell<Option<(bool, bool)>>,
 }
 
 /// The lock of long work, held until dropped.
@@ -71,6 +74,13 @@ pub(crate) struct WriteLock<'a> {
 }
 
 impl WriteLock<'_> {
+    /// Keeps the lock for the next write through the same files: who has waited for it does not
+    /// wait twice.
+    pub(crate) fn keep(self) {
+        self.locks.kept.set(Some((self.unclean, self.marked_clean.get())));
+        mem::forget(self);
+    }
+
     /// Removes the mark of the previous owner: the store was verified, and nothing is wrong.
     pub(crate) fn mark_clean(&self) {
         self.marked_clean.set(true);
@@ -144,6 +154,7 @@ impl LockFiles {
             directory: directory.clone(),
             requester,
             holds_work: Arc::default(),
+            kept: Cell::default(),
         })
     }
 
@@ -163,17 +174,24 @@ impl LockFiles {
             requester,
             directory: directory.clone(),
             holds_work: Arc::default(),
+            kept: Cell::default(),
         })
     }
 
-    /// Waits for the write lock.
+    /// Waits for the write lock, unless it was kept.
     pub(crate) fn acquire(&self) -> Result<WriteLock<'_>> {
+        if let Some(lock) = self.take_kept() {
+            return Ok(lock);
+        }
         self.wait_in_queue()?;
         Ok(self.mark_taken())
     }
 
     /// Takes the write lock without waiting; `None`: another process has it, or waits for it.
     pub(crate) fn try_acquire(&self) -> Result<Option<WriteLock<'_>>> {
+        if let Some(lock) = self.take_kept() {
+            return Ok(Some(lock));
+        }
         let queue = self.directory.lock_queue_path();
         if !try_lock(&self.queue_file, &queue)? {
             return Ok(None);
@@ -181,6 +199,11 @@ impl LockFiles {
         let is_locked = try_lock(&self.lock_file, &self.directory.lock_path());
         self.queue_file.unlock().map_err(file_error_at(&queue))?;
         Ok(is_locked?.then(|| self.mark_taken()))
+    }
+
+    fn take_kept(&self) -> Option<WriteLock<'_>> {
+        let (unclean, marked_clean) = self.kept.take()?;
+        Some(WriteLock { locks: self, unclean, marked_clean: Cell::new(marked_clean) })
     }
 
     /// Reads the mark of the previous owner of the write lock, which was taken, and writes that of
@@ -280,12 +303,28 @@ impl LockFiles {
     }
 }
 
+impl Drop for LockFiles {
+    /// Releases a lock that was kept and not needed.
+    fn drop(&mut self) {
+        drop(self.take_kept());
+    }
+}
+
 impl Drop for WriteLock<'_> {
     fn drop(&mut self) {
         if !self.unclean || self.marked_clean.get() {
             let _left = self.mark_idle();
         }
         let _held = self.locks.lock_file.unlock();
+    }
+}
+
+impl DataDirectory {
+    /// Returns whether a process is at work of many transactions on the store, such as a
+    /// synchronisation.
+    #[must_use]
+    pub fn has_running_work(&self) -> bool {
+        is_work_running(self)
     }
 }
 

@@ -175,8 +175,25 @@ impl Store {
     /// Opens the store in `dir`. Creates or migrates it if needed, and refills indexes that another
     /// version or locale filled.
     pub fn open(directory: impl Into<DataDirectory>, options: &StoreOptions) -> Result<Store> {
+        Store::open_keeping_lock(directory.into(), options, false)
+    }
+
+    /// Opens the store as [`Store::open`], for a change that follows at once: the write lock, for
+    /// which opening waits, is kept until the first change is written, or the store is closed. With
+    /// another writer at work of many transactions, each wait lasts as long as one of these.
+    pub fn open_for_change(
+        directory: impl Into<DataDirectory>,
+        options: &StoreOptions,
+    ) -> Result<Store> {
+        Store::open_keeping_lock(directory.into(), options, true)
+    }
+
+    fn open_keeping_lock(
+        directory: DataDirectory,
+        options: &StoreOptions,
+        is_kept: bool,
+    ) -> Result<Store> {
         check_sqlite_version()?;
-        let directory = directory.into();
         if !options.create && !directory.pending_restore_path().exists() {
             directory.ensure_store_exists()?;
         }
@@ -207,6 +224,9 @@ impl Store {
             let read_only = create_or_migrate(&conn, &directory, options, &record)?;
             conn.set_checkpoint_on_close(true).map_err(sqlite_error_at(&path))?;
             let previous = interrupted_restore::sweep(&directory, &conn)?;
+            if is_kept {
+                lock.keep();
+            }
             (conn, read_only, damaged.or(previous))
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;

@@ -18,6 +18,36 @@ fn put_one(store: &Store, uid: &str) -> Vec<BatchChange> {
     vec![put(store, "contacts", &card(uid, "Name", ""), Precondition::Any)]
 }
 
+/// A lock that is kept is that of the first change; without a change, closing releases it.
+#[test]
+fn the_lock_of_opening_is_kept_for_one_change() {
+    let book = Book::new();
+    let dir = book.dir();
+    let lock = fs::File::options().read(true).write(true).open(dir.join("data.lock")).unwrap();
+    let is_free = || {
+        let is_free = lock.try_lock().is_ok();
+        if is_free {
+            lock.unlock().unwrap();
+        }
+        is_free
+    };
+    let open_for_change = || Store::open_for_change(&dir, &StoreOptions::default()).unwrap();
+    assert!(is_free());
+    let mut store = open_for_change();
+    assert!(!is_free());
+    let changes = put_one(&store, "one");
+    store.apply(&mut Operation::new("add", "", 0), changes).unwrap();
+    assert!(is_free());
+    let changes = put_one(&store, "two");
+    store.apply(&mut Operation::new("add", "", 0), changes).unwrap();
+    drop(store);
+    let store = open_for_change();
+    assert!(!is_free());
+    drop(store);
+    assert!(is_free());
+    book.assert_sound();
+}
+
 /// Counts batches, not time: a fair lock admits a waiting writer after the batch that is being
 /// written. The count also depends on when the system runs the threads, so the best of several
 /// turns is tested.

@@ -225,7 +225,7 @@ impl CommitSync<'_> {
         self.changes.push(MailChange::FinishReadingRules);
         self.flush()?;
         let is_small = self.report.added + self.report.reread <= self.max_batch_commits;
-        merge_written_words(self.store, is_small, self.is_cancelled)
+        merge_written_words(self.store, is_small, self.is_cancelled, &mut |_| {})
     }
 
     /// Reads the state of the last synchronisation; `None`: there was none.

@@ -78,7 +78,7 @@ pub use crate::mail_rules::{
     MailRuleRun, RuleScope, run_mail_rules,
 };
 pub use crate::mail_sync::{
-    DEFAULT_MAIL_BATCH, MailDisagreement, MailFinding, MailSyncOptions, MailSyncReport,
+    DEFAULT_MAIL_BATCH, MailDisagreement, MailFinding, MailSource, MailSyncOptions, MailSyncReport,
     MailVerificationReport, SyncProblem, SyncProgress, find_absent_mail, is_mail_outdated,
     sync_locked_mail, sync_maildir, verify_mail,
 };

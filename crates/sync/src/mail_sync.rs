@@ -34,6 +34,7 @@ use crate::maildir::{
 };
 use file_changes::{DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChanges};
 use file_list::FileList;
+use larder_edit::LabelFollower;
 use larder_store::{
     BatchChange, MailBatch, MailBatchBuilder, MailChange, MailFile, MailSyncLock, Operation,
     Reader, ReadingRules, StepSize, Store,
@@ -161,7 +162,20 @@ struct MailSync<'s> {
     conversions: Arc<ConversionRun>,
     /// The files, as directory and name, that the next synchronisation reads again.
     postponed: HashSet<(Vec<u8>, Vec<u8>)>,
+    /// `None`: no labels are followed.
+    labels: Option<&'s mut LabelFollower>,
     is_cancelled: &'s dyn Fn() -> bool,
+}
+
+/// A source of mail, with the collection that its messages are in.
+#[derive(Debug, Clone, Copy)]
+pub struct MailSource<'s> {
+    /// The maildir, the mbox file, or the folder of files.
+    pub root: &'s Path,
+    /// Its files.
+    pub format: MailSourceFormat,
+    /// The name of the collection.
+    pub collection: &'s str,
 }
 
 /// Brings the index of the maildir at `root` up to date. `report_progress` is called after each
@@ -179,24 +193,26 @@ pub fn sync_maildir(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<MailSyncReport, Error> {
     let lock = store.lock_mail_sync()?;
-    let root = (root, MailSourceFormat::Maildir);
-    sync_locked_mail(store, &lock, root, collection, options, report_progress, is_cancelled)
+    let source = MailSource { root, format: MailSourceFormat::Maildir, collection };
+    sync_locked_mail(store, &lock, source, options, None, report_progress, is_cancelled)
 }
 
-/// Brings the index of the mail at a root up to date, as [`sync_maildir`], while the caller holds
-/// the lock.
+/// Brings the index of a source of mail up to date, as [`sync_maildir`], while the caller holds the
+/// lock. `labels` are followed between the transactions; if that fails, no more, because those who
+/// follow them afterwards name the failure.
 ///
 /// # Errors
 /// As [`sync_maildir`].
 pub fn sync_locked_mail(
     store: &mut Store,
     lock: &MailSyncLock,
-    (root, format): (&Path, MailSourceFormat),
-    collection: &str,
+    source: MailSource<'_>,
     options: &MailSyncOptions,
+    labels: Option<&mut LabelFollower>,
     report_progress: &mut dyn FnMut(SyncProgress),
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<MailSyncReport, Error> {
+    let MailSource { root, format, collection } = source;
     let first_row = store.next_mail_row(lock)?;
     let mut sync = MailSync {
         store,
@@ -208,6 +224,7 @@ pub fn sync_locked_mail(
         report: MailSyncReport::default(),
         conversions: Arc::new(ConversionRun::new(&options.converters, options.is_full)),
         postponed: HashSet::new(),
+        labels,
         is_cancelled,
     };
     sync.run(first_row, report_progress)?;
@@ -497,7 +514,17 @@ impl MailSync<'_> {
         let collection = self.collection.to_string();
         let batch = MailBatch { collection, changes, words, end_row };
         let batch = vec![BatchChange::Mail(Box::new(batch))];
-        Ok(self.store.apply(&mut self.operation, batch)?.lock_held)
+        let held = self.store.apply(&mut self.operation, batch)?.lock_held;
+        follow_labels(&mut self.labels, self.store);
+        Ok(held)
+    }
+}
+
+/// Follows the labels that others changed, who leave the copy in the index to a synchronisation.
+/// After a failure they are followed no more.
+fn follow_labels(labels: &mut Option<&mut LabelFollower>, store: &mut Store) {
+    if labels.as_mut().is_some_and(|one| one.follow(store, now_milliseconds()).is_err()) {
+        *labels = None;
     }
 }
 

@@ -6,11 +6,14 @@
 use crate::commit_sync::{CommitSyncOptions, CommitSyncReport, sync_locked_commits};
 use crate::error::Error;
 use crate::git_repository::{GitError, GitRepository, StartGit};
-use crate::mail_sync::{MailSyncOptions, MailSyncReport, SyncProgress, sync_locked_mail};
+use crate::mail_sync::{
+    MailSource, MailSyncOptions, MailSyncReport, SyncProgress, now_milliseconds, sync_locked_mail,
+};
 use crate::sources::{
     ForgottenSource, RegisteredSource, SourceSelection, SourceType, list_sources,
     match_indexed_sources,
 };
+use larder_edit::LabelFollower;
 use larder_store::{DataDirectory, Reader, Store, StoreOptions};
 use std::sync::Arc;
 
@@ -35,11 +38,16 @@ impl SourceStores {
     }
 
     fn list_sources_of(&self, source_type: SourceType) -> Result<Vec<RegisteredSource>, Error> {
+        self.open_data()?.map_or(Ok(Vec::new()), |data| list_sources(&data, source_type))
+    }
+
+    /// Opens the store of the registrations; `None`: there is none.
+    fn open_data(&self) -> Result<Option<Reader>, Error> {
         if !self.data.has_store() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let zones = Arc::clone(&self.options.zones);
-        list_sources(&Reader::open_with_zones(self.data.clone(), zones)?, source_type)
+        Ok(Some(Reader::open_with_zones(self.data.clone(), zones)?))
     }
 }
 
@@ -80,6 +88,7 @@ pub fn sync_mail_sources(
     let mut index = Store::open(stores.index.clone(), &stores.options)?;
     let lock = index.lock_mail_sync()?;
     let sources = stores.list_mail_sources()?;
+    let mut labels = stores.open_data()?.map(LabelFollower::new);
     for forgotten in match_indexed_sources(&mut index, &lock, SourceType::Mail, &sources, round.at)?
     {
         report_event(SyncRoundEvent::Forgotten(&forgotten));
@@ -88,12 +97,14 @@ pub fn sync_mail_sources(
         if !round.selection.contains(source) {
             continue;
         }
+        let mail =
+            MailSource { root: &source.path, format: source.format, collection: &source.name };
         let report = sync_locked_mail(
             &mut index,
             &lock,
-            (&source.path, source.format),
-            &source.name,
+            mail,
             round.options,
+            labels.as_mut(),
             &mut |progress| report_event(SyncRoundEvent::Progress(progress)),
             is_cancelled,
         );
@@ -110,6 +121,9 @@ pub fn sync_mail_sources(
         }
     }
     index.end_mail_sync(lock)?;
+    // Those who changed labels while the lock was held left the copy to this synchronisation. After
+    // a failure, the next search follows, and names it.
+    let _outdated = labels.map(|mut labels| labels.follow(&mut index, now_milliseconds()));
     Ok(completed)
 }
 

@@ -6,7 +6,9 @@ use crate::mail_sync_model::assert_same_as_fresh;
 use crate::mailbox::{COLLECTION, Mailbox, create_index, find_rows, message};
 use larder_store::Store;
 use larder_sync::maildir::scan_mail;
-use larder_sync::{Error, MailSourceFormat, MailSyncOptions, sync_locked_mail, sync_maildir};
+use larder_sync::{
+    Error, MailSource, MailSourceFormat, MailSyncOptions, sync_locked_mail, sync_maildir,
+};
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
@@ -164,8 +166,10 @@ fn trees_of_mail_files_may_have_anything_else() {
     let mut store = create_index(folder.path().join("index"));
     let sync = |store: &mut Store| {
         let lock = store.lock_mail_sync().unwrap();
-        let (root, options) = ((root.as_path(), MailSourceFormat::Files), small_batches(64));
-        sync_locked_mail(store, &lock, root, COLLECTION, &options, &mut |_| {}, &|| false).unwrap()
+        let (root, format) = (root.as_path(), MailSourceFormat::Files);
+        let source = MailSource { root, format, collection: COLLECTION };
+        let options = small_batches(64);
+        sync_locked_mail(store, &lock, source, &options, None, &mut |_| {}, &|| false).unwrap()
     };
     let report = sync(&mut store);
     let names = |paths: Vec<&Path>| -> Vec<String> {

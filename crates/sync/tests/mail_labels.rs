@@ -1,6 +1,7 @@
 //! Labels of messages: the copy in the index follows the labels in `data.db`.
 
-use crate::mail_sync::check;
+use crate::mail_sources::MailHome;
+use crate::mail_sync::{check, small_batches};
 use crate::mailbox::{Mailbox, create_index, find_rows, message};
 use larder_edit::labels::{
     are_labels_outdated, change_labels, follow_labels, for_each_labelled, read_labels, unique_names,
@@ -8,7 +9,9 @@ use larder_edit::labels::{
 use larder_edit::{LabelDifferences, compare_labels};
 use larder_format::label::{LabelChange, LabelList};
 use larder_store::{DataDirectory, Operation, OperationId, Store, StoreOptions};
-use larder_sync::{MailSyncOptions, sync_maildir};
+use larder_sync::{
+    MailSyncOptions, SourceSelection, SyncRound, SyncRoundEvent, sync_mail_sources, sync_maildir,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -110,6 +113,56 @@ impl LabelledMail {
             assert!(others.iter().all(|row| !rows.contains(row)), "{name}");
         }
     }
+}
+
+fn label_one(data: &mut Store, uid: &str, change: &str) {
+    let change = LabelChange::parse([change]).unwrap();
+    let mut operation = Operation::new("edit labels", change.to_string(), 0);
+    change_labels(data, &mut operation, &[uid.to_string().into()], &change).unwrap();
+}
+
+/// Those who change labels during a synchronisation leave the copy to it.
+#[test]
+fn a_synchronisation_follows_labels_between_its_batches() {
+    let home = MailHome::new();
+    let root = home.create_maildir("mail");
+    for number in 0..40 {
+        let text = message(&format!("m{number}"), "note", "common");
+        fs::write(root.join(format!("cur/{number}:2,")), text).unwrap();
+    }
+    home.add("mail", &root);
+    let sync = |report: &mut dyn FnMut(&SyncRoundEvent<'_>), is_cancelled: &dyn Fn() -> bool| {
+        let (selection, options) = (SourceSelection::default(), small_batches(4));
+        let round = SyncRound { selection: &selection, options: &options, at: 0 };
+        sync_mail_sources(&home.stores, &round, &mut |event| report(&event), is_cancelled).unwrap();
+    };
+    let is_outdated = || {
+        let data = larder_store::Reader::open(home.stores.data.clone()).unwrap();
+        are_labels_outdated(&data, &home.index()).unwrap()
+    };
+    let mut labelled = 0;
+    let mut label = |event: &SyncRoundEvent<'_>| {
+        // Transactions came after the last change; the end of the round is not one.
+        if labelled > 0 && matches!(event, SyncRoundEvent::Progress(progress) if progress.done < 40)
+        {
+            assert!(!is_outdated());
+        }
+        labelled += 1;
+        home.change_data(|data| label_one(data, "m7", &format!("+l{labelled}")));
+    };
+    sync(&mut label, &|| false);
+    assert!(labelled > 5);
+    assert!(!is_outdated(), "the change after the last batch is followed at the end");
+    assert_eq!(find_rows(&home.index(), &format!("label:l1 label:l{labelled}")).len(), 1);
+    // An interrupted one follows, too.
+    let is_labelled = std::cell::Cell::new(false);
+    let label = &mut |_: &SyncRoundEvent<'_>| {
+        is_labelled.set(true);
+        home.change_data(|data| label_one(data, "m8", "+last"));
+    };
+    fs::write(root.join("cur/new:2,"), message("m41", "note", "common")).unwrap();
+    sync(label, &|| is_labelled.get());
+    assert!(!is_outdated());
 }
 
 #[test]

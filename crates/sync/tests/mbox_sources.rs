@@ -7,17 +7,21 @@ use crate::mailbox::{
 use larder_store::{BatchChange, MailBatch, MailChange, Operation, Store};
 use larder_sync::maildir::{detect_mail_source, scan_mail};
 use larder_sync::{
-    MailSourceFormat, MailSyncOptions, MailSyncReport, is_mbox_message, read_message_file,
-    sync_locked_mail,
+    MailSource, MailSourceFormat, MailSyncOptions, MailSyncReport, is_mbox_message,
+    read_message_file, sync_locked_mail,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
+
+fn source_at(root: &Path) -> MailSource<'_> {
+    MailSource { root, format: MailSourceFormat::Files, collection: COLLECTION }
+}
 
 /// Files of mail with an index of them.
 struct MailFiles {
@@ -52,9 +56,8 @@ impl MailFiles {
         is_cancelled: &dyn Fn() -> bool,
     ) -> MailSyncReport {
         let lock = self.store.lock_mail_sync().unwrap();
-        let (store, root) = (&mut self.store, (self.root.as_path(), MailSourceFormat::Files));
-        sync_locked_mail(store, &lock, root, COLLECTION, options, &mut |_| {}, is_cancelled)
-            .unwrap()
+        let (store, source) = (&mut self.store, source_at(&self.root));
+        sync_locked_mail(store, &lock, source, options, None, &mut |_| {}, is_cancelled).unwrap()
     }
 
     /// Synchronises. Returns the numbers of added, renamed, removed and reread messages.
@@ -305,11 +308,11 @@ fn a_file_that_changed_is_compared_by_contents() {
     fs::remove_file(&files.root).unwrap();
     files.write("old.mbox", "x");
     let lock = files.store.lock_mail_sync().unwrap();
-    let root = (files.root.as_path(), MailSourceFormat::Files);
+    let source = source_at(&files.root);
     let options = small_batches(64);
     let store = &mut files.store;
     assert!(
-        sync_locked_mail(store, &lock, root, COLLECTION, &options, &mut |_| {}, &|| false).is_err(),
+        sync_locked_mail(store, &lock, source, &options, None, &mut |_| {}, &|| false).is_err(),
         "a file that is no mbox file any more removes no messages"
     );
 }

@@ -14,8 +14,8 @@
 //!
 //! Separate from `message_pipeline`, which reads and parses without the store.
 
-use super::MailSync;
 use super::message_pipeline::PreparedBatch;
+use super::{MailSync, follow_labels};
 use crate::error::Error;
 use larder_store::{
     BegunWordSegments, MAX_RESTING_SEGMENTS, MailChange, SegmentWords, StepSize, Store,
@@ -133,7 +133,9 @@ impl MessageWriter {
     /// Merges the words until few segments are left, or the user interrupts it.
     pub(super) fn merge_segments(&self, sync: &mut MailSync<'_>) -> Result<(), Error> {
         let is_small = self.done <= self.max_batch_messages;
-        merge_written_words(sync.store, is_small, sync.is_cancelled)
+        let MailSync { store, labels, is_cancelled, .. } = sync;
+        let after_step = &mut |store: &mut Store| follow_labels(labels, store);
+        merge_written_words(store, is_small, is_cancelled, after_step)
     }
 
     /// Writes the messages whose words are written.
@@ -164,6 +166,7 @@ impl MessageWriter {
             while let Some(part) = encoder.next_part(self.part_bytes.current()) {
                 let held = sync.store.write_words_ahead(&part, end_row, &mut segments)?;
                 self.part_bytes.adapt(held);
+                follow_labels(&mut sync.labels, sync.store);
             }
             self.ready.extend(begun);
         }
@@ -172,6 +175,7 @@ impl MessageWriter {
             if !sync.store.merge_words(MAX_WRITING_SEGMENTS, &mut self.merged_bytes)? {
                 break;
             }
+            follow_labels(&mut sync.labels, sync.store);
         }
         Ok(())
     }
@@ -215,16 +219,19 @@ fn take_batch(ready: &mut VecDeque<UnwrittenMessages>, max_changes: usize) -> Un
     batch
 }
 
-/// Merges the words after few items were written, or many, until few segments are left.
+/// Merges the words after few items were written, or many, until few segments are left. Between the
+/// transactions, `after_step` is called.
 pub(crate) fn merge_written_words(
     store: &mut Store,
     is_small: bool,
     is_cancelled: &dyn Fn() -> bool,
+    after_step: &mut dyn FnMut(&mut Store),
 ) -> Result<(), Error> {
     let mut most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_INDEXED_SEGMENTS };
     let mut bytes = MERGED_BYTES;
     while !is_cancelled() && store.merge_words(most, &mut bytes)? {
         most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_FINAL_SEGMENTS };
+        after_step(store);
     }
     Ok(())
 }

@@ -4,7 +4,8 @@ use crate::commands::labels::{change_and_print, label_failure};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    find_thread_rows, parse_mail_query, query_roots, require_mail_reader, resolve_message,
+    find_thread_rows, parse_mail_query, query_roots, require_mail_index, require_mail_reader,
+    resolve_message,
 };
 use crate::output::sanitize_line;
 use larder_edit::labels::unique_names;
@@ -33,7 +34,11 @@ pub(super) fn edit_labels(
             .with_hint("to label all messages: --query '*'"));
     }
     context.read_saved_searches(query.unwrap_or_default())?;
-    let reader = require_mail_reader(context)?;
+    // The labels that messages have are read in the store; only a query needs those in the index.
+    let reader = match query {
+        Some(_) => require_mail_reader(context)?,
+        None => require_mail_index(context)?,
+    };
     let mut rows = Vec::new();
     for id in ids {
         rows.extend(find_rows(context, &reader, id)?);

@@ -13,6 +13,9 @@ from steps.verb_points import VerbStep, run_verb
 
 # A command that could not finish must say why: the store, or another file or disk.
 FAILURE_CODES = (4, 5)
+# The verbs that may end with a part of the result, and the code that they end with then.
+SALVAGE_VERBS = ("salvage", "salvage-damaged")
+PARTIAL_CODE = 4
 
 
 class IoErrorStep(VerbStep):
@@ -42,21 +45,40 @@ class IoErrorStep(VerbStep):
         crash = run.crash()
         if crash:
             return Outcome([crash])
-        ended = expectation.verb.has_ended(run)
+        is_partial = is_partial_salvage(expectation, run, ERRORS[error][1])
+        ended = expectation.verb.has_ended(run) and not is_partial
         failures = [] if ended else judge_message(run, words)
         contents = oracle.read_contents(sandbox.store / "data.db")
+        if is_partial:
+            failures += take_partial_output(sandbox, expectation, run)
         outcome = self.judge(sandbox, expectation, ended)
         outcome.failures += failures + ([] if ended else judge_commit(expectation, contents, run))
-        if is_partial_salvage(run):
-            # It wrote what it could read, and says that more is missing.
-            outcome.failures = [one for one in outcome.failures if "saved.db" not in one and "the cause" not in one]
         outcome.counts["commands that succeeded nevertheless"] = int(ended)
         return outcome
 
 
-def is_partial_salvage(run: Run) -> bool:
-    """Returns whether a salvage failed because it could not read all of a store on a failing disk."""
-    return run.code in FAILURE_CODES and "cannot read all of the store" in run.error
+def is_partial_salvage(expectation: Expectation, run: Run, words: str) -> bool:
+    """Returns whether a salvage could not read all of a store, and its error names the failing disk as the cause."""
+    is_salvage = expectation.verb.name in SALVAGE_VERBS
+    is_partial = run.code == PARTIAL_CODE and "cannot read all of the store" in run.error
+    return is_salvage and is_partial and bool(re.search(words, run.error, re.IGNORECASE))
+
+
+def take_partial_output(sandbox: Sandbox, expectation: Expectation, run: Run) -> list[str]:
+    """Judges the file of a salvage that names a failing disk: a store, with no item that the whole one does not have.
+
+    Removes the file, because a salvage replaces none, and the verb is run again.
+    """
+    path = sandbox.out / expectation.verb.output
+    contents = oracle.read_contents(path)
+    path.unlink(missing_ok=True)
+    if contents is None:
+        return [f"{path.name} is no store"]
+    whole, _ = expectation.output_after
+    foreign = set(contents.digests.values()) - set(whole.values())
+    if foreign and "missing: the time-zone definitions of" not in run.text:
+        return [f"{path.name} has {len(foreign)} items that the whole one does not have"]
+    return []
 
 
 def judge_message(run: Run, words: str) -> list[str]:

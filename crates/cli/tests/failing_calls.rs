@@ -127,3 +127,33 @@ fn an_import_that_fails_names_the_batches_that_it_made() {
     }
     assert!(partial > 0 && complete, "{partial} imports were made in part");
 }
+
+#[test]
+fn a_salvage_from_a_failing_disk_names_the_error_and_the_missing() {
+    let home = Home::with_book();
+    let Some(library) = fault_library(&home, "salvages from failing disks") else { return };
+    home.generate("book.vcf", 60, 5);
+    home.run(&["import", "book.vcf"]);
+    let (mut partial, mut complete) = (0, false);
+    for at in (0..).step_by(4) {
+        let saved = home.work("saved.db");
+        let _none = std::fs::remove_file(&saved);
+        let fault = Fault { calls: "R", at, error: EIO, is_once: false };
+        let (run, was_made) =
+            run_with_fault(&home, &library, &["salvage", "saved.db", "--format", "json"], &fault);
+        if !was_made {
+            complete = run.code == 0;
+            break;
+        }
+        let message = run.stderr();
+        let is_named = message.contains("data.db") && message.contains("(os error 5)");
+        assert!(run.code == 0 || is_named, "call {at}: {message}");
+        if message.contains("cannot read all of the store") {
+            assert_eq!(run.code, 4, "call {at}: {message}");
+            assert!(message.contains("missing: "), "call {at}: {message}");
+            assert!(run.stdout().contains("the disk failed to read"), "call {at}");
+            partial += 1;
+        }
+    }
+    assert!(partial > 2 && complete, "{partial} salvages were partial");
+}

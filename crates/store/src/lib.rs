@@ -205,7 +205,7 @@ pub use crate::read_transaction::ReadTransaction;
 pub use crate::reader::Reader;
 pub use crate::reader_cache::DataVersion;
 pub use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
-pub use crate::salvage::{SalvageLoss, SalvageReport};
+pub use crate::salvage::{SalvageLoss, SalvageReport, UnreadableParts};
 pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::schema::SchemaDifference;
 pub use crate::sorted_reads::{IndexedOrder, SortedScan};

@@ -12,6 +12,7 @@ mod handle_repair;
 mod loss;
 mod lost_contexts;
 mod page_file;
+mod readable_file;
 mod repair;
 mod row_count;
 mod table_spec;
@@ -37,6 +38,7 @@ use btree::{BtreeReader, Record, TreeRoot};
 use larder_extract::Extractor;
 pub use loss::SalvageLoss;
 use page_file::PageFile;
+pub use readable_file::UnreadableParts;
 use repair::Repair;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
@@ -54,6 +56,8 @@ pub struct SalvageReport {
     pub versions: u64,
     /// The data that could not be read; empty: the new store has all data.
     pub losses: Vec<SalvageLoss>,
+    /// The parts of the files that the disk failed to read, even if nothing is lost.
+    pub unreadable_parts: Vec<UnreadableParts>,
     /// Whether a page of a table of truth is damaged, even if nothing is lost.
     pub has_damaged_tables: bool,
 }
@@ -209,6 +213,7 @@ fn write_salvaged(
         let copied = copy_rows(&source.pages, &tx)?;
         let mut report = Repair::new(&tx, &extractor, &copied).run()?;
         report.losses.extend(source.find_missing_batches(&copied));
+        report.unreadable_parts = source.pages.unreadable_parts();
         tx.commit()?;
         Ok(report)
     };

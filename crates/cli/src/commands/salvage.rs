@@ -34,21 +34,30 @@ impl SalvageArgs {
         for loss in &report.losses {
             print_message("missing", sanitize_line(&loss.to_string()));
         }
+        for parts in &report.unreadable_parts {
+            print_message("unreadable", sanitize_line(&parts.to_string()));
+        }
         print_report(context, &report, &file)?;
         if report.losses.is_empty() {
             return Ok(CommandStatus::Done);
         }
         context.out.flush()?;
-        let count: Option<u64> = report.losses.iter().map(SalvageLoss::object_count).sum();
-        let losses = match count {
-            Some(count) => format_count(count, "object"),
-            None => "an unknown number of objects".to_string(),
-        };
-        let what = format!("cannot read all of the store: {losses} missing");
-        Err(CommandFailure::new(FailureKind::Store, what)
+        Err(CommandFailure::new(FailureKind::Store, format_losses(&report))
             .with_hint(format!("to continue with what was saved: larder restore {file}"))
             .with_hint("an older backup may have what is missing"))
     }
+}
+
+/// Counts the objects that are missing, and names the disk if it failed.
+fn format_losses(report: &SalvageReport) -> String {
+    let count: Option<u64> = report.losses.iter().map(SalvageLoss::object_count).sum();
+    let losses = match count {
+        Some(count) => format_count(count, "object"),
+        None => "an unknown number of objects".to_string(),
+    };
+    let disk = report.unreadable_parts.first().map(|parts| format!("; {parts}"));
+    let disk = sanitize_line(&disk.unwrap_or_default());
+    format!("cannot read all of the store: {losses} missing{disk}")
 }
 
 fn print_report(
@@ -58,9 +67,11 @@ fn print_report(
 ) -> Result<(), CommandFailure> {
     if context.format == OutputFormat::Json {
         let losses: Vec<String> = report.losses.iter().map(ToString::to_string).collect();
+        let unreadable: Vec<String> =
+            report.unreadable_parts.iter().map(ToString::to_string).collect();
         context.out.print_json(&json!({
             "file": file, "items": report.items, "previous_versions": report.versions,
-            "missing": losses,
+            "missing": losses, "unreadable": unreadable,
         }))?;
         return Ok(());
     }

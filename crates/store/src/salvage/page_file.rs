@@ -3,11 +3,10 @@
 //! SQLite refuses a file whose first page is damaged, and ends a query at the first damaged page.
 //! The formats are those of <https://sqlite.org/fileformat2.html>.
 
+use super::readable_file::{ReadableFile, UnreadableParts};
 use crate::page_layout::{BtreePage, FILE_HEADER_BYTES, PageNumber, read_u32};
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 /// The page size of a store, if the header that says it is damaged.
@@ -22,15 +21,16 @@ const WAL_MAGIC: u32 = 0x377f_0682;
 
 /// A database file with the committed pages of its write-ahead log.
 pub(super) struct PageFile {
-    file: File,
-    wal: Option<File>,
+    file: ReadableFile,
+    wal: Option<ReadableFile>,
     /// The offsets in the log of the pages that it has.
     wal_offsets: HashMap<PageNumber, u64>,
     page_bytes: usize,
     /// The bytes at the end of each page that are not used.
     pub(super) reserved_bytes: usize,
     page_count: PageNumber,
-    /// Whether the log has a commit that does not follow from the frames before it.
+    /// Whether the log has a commit that does not follow from the frames before it, or may have one
+    /// after a frame that the disk failed to read.
     pub(super) has_cut_log: bool,
 }
 
@@ -38,11 +38,11 @@ impl PageFile {
     /// Opens a database file, and its write-ahead log if there is one. The log is opened first: it
     /// may be copied into the file and deleted meanwhile.
     pub(super) fn open(path: &Path, wal_path: &Path) -> io::Result<PageFile> {
-        let wal = match File::open(wal_path) {
+        let wal = match ReadableFile::open(wal_path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             opened => Some(opened?),
         };
-        let file = File::open(path)?;
+        let file = ReadableFile::open(path)?;
         let mut header = [0; FILE_HEADER_BYTES];
         let is_header_sound =
             file.read_exact_at(&mut header, 0).is_ok() && header.starts_with(MAGIC);
@@ -62,8 +62,9 @@ impl PageFile {
             has_cut_log: false,
         };
         let commits = wal.as_ref().map(|wal| pages.read_wal(wal)).transpose()?;
+        pages.has_cut_log |= wal.as_ref().is_some_and(|wal| wal.unreadable_parts().is_some());
         pages.wal = wal;
-        let file_pages = pages.file.metadata()?.len().div_ceil(pages.page_bytes as u64);
+        let file_pages = pages.file.byte_count()?.div_ceil(pages.page_bytes as u64);
         let file_pages = PageNumber::try_from(file_pages).unwrap_or(PageNumber::MAX);
         pages.page_count = commits.flatten().unwrap_or(file_pages);
         // A larder store reserves none: another number is right only if the first page agrees.
@@ -77,6 +78,12 @@ impl PageFile {
     /// Returns the number of pages.
     pub(super) fn page_count(&self) -> PageNumber {
         self.page_count
+    }
+
+    /// Returns the parts of the file and of its log that the disk failed to read until now.
+    pub(super) fn unreadable_parts(&self) -> Vec<UnreadableParts> {
+        let files = [Some(&self.file), self.wal.as_ref()];
+        files.into_iter().flatten().filter_map(ReadableFile::unreadable_parts).collect()
     }
 
     /// Returns the number of bytes of a page that are used.
@@ -101,13 +108,16 @@ impl PageFile {
     }
 
     /// Finds the pages of the transactions that the log has completely. Returns the number of pages
-    /// after the last of them.
-    fn read_wal(&mut self, wal: &File) -> io::Result<Option<PageNumber>> {
+    /// after the last of them. A log ends at a frame that the disk fails to read: the checksums of
+    /// the following frames cover its bytes.
+    fn read_wal(&mut self, wal: &ReadableFile) -> io::Result<Option<PageNumber>> {
         let mut header = [0; WAL_HEADER_BYTES];
-        if wal.metadata()?.len() < WAL_HEADER_BYTES as u64 {
+        if wal.byte_count()? < WAL_HEADER_BYTES as u64 {
             return Ok(None);
         }
-        wal.read_exact_at(&mut header, 0)?;
+        if wal.read_exact_at(&mut header, 0).is_err() {
+            return Ok(None);
+        }
         let mut frame = vec![0; FRAME_HEADER_BYTES + self.page_bytes];
         let mut offset = WAL_HEADER_BYTES as u64;
         let Some(mut chain) = WalChain::begin(&header, || {
@@ -116,7 +126,7 @@ impl PageFile {
             return Ok(None);
         };
         let (mut uncommitted, mut page_count, mut is_cut) = (Vec::new(), None, false);
-        while read_frame(wal, &mut frame, offset)? {
+        while wal.read_exact_at(&mut frame, offset).is_ok() {
             is_cut |= !chain.accepts(&frame);
             let pages_after_commit = read_u32(&frame, 4).filter(|pages| *pages > 0);
             if is_cut {
@@ -134,15 +144,6 @@ impl PageFile {
             offset += frame.len() as u64;
         }
         Ok(page_count)
-    }
-}
-
-/// Reads a frame. Returns false at the end of the log.
-fn read_frame(wal: &File, frame: &mut [u8], offset: u64) -> io::Result<bool> {
-    match wal.read_exact_at(frame, offset) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
     }
 }
 

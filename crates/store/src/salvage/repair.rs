@@ -109,6 +109,7 @@ impl<'a> Repair<'a> {
             versions: count("SELECT count(*) FROM item_history")?.unsigned_abs(),
             losses: self.losses,
             has_damaged_tables: !self.copied.damaged_tables.is_empty() || !is_equal,
+            unreadable_parts: Vec::new(),
         })
     }
 

@@ -188,6 +188,22 @@ fn labels_are_compared_with_those_of_the_other_store() {
 }
 
 #[test]
+fn two_rows_of_one_file_are_named_and_mended() {
+    let home = home_with_three_stores();
+    let sql = "INSERT INTO mail_file SELECT directory, base, place + 1, name, inode, item, size, modified,
+                 changed, rank FROM mail_file LIMIT 1";
+    if !run_sql(&home, "index.db", sql) {
+        left_out("two_rows_of_one_file_are_named_and_mended", "python3 is not installed");
+        return;
+    }
+    let damaged = home.code(&["check"], 4);
+    let fault = "1 files that more than one row names";
+    assert!(damaged.stderr().contains(fault), "{}", damaged.stderr());
+    home.code(&["check", "--rebuild"], 0);
+    home.ok(&["check"]);
+}
+
+#[test]
 fn derived_stores_are_made_anew_and_old_ones_stay_without_their_sources() {
     let home = home_with_three_stores();
     home.ok(&["edit", "mid:m1@example.org", "--label", "+tax"]);

@@ -51,6 +51,13 @@ const MAIL_CHECKS: &[(&str, &str)] = &[
          JOIN item i ON i.id = f.item WHERE i.collection <> d.collection",
     ),
     (
+        // The rows of one name have one key; few keys have more than one row.
+        "files that more than one row names",
+        "SELECT count(*) FROM mail_file f WHERE place > 0 AND EXISTS
+           (SELECT 1 FROM mail_file other WHERE other.directory = f.directory AND other.base = f.base
+              AND other.place < f.place AND other.name = f.name)",
+    ),
+    (
         "directories whose folder is missing",
         "SELECT count(*) FROM mail_directory d WHERE NOT EXISTS
            (SELECT 1 FROM mail_folder f WHERE f.id = d.folder AND f.collection = d.collection)",
@@ -77,6 +84,19 @@ const MAIL_CHECKS: &[(&str, &str)] = &[
     (
         "changes of states without a message",
         "SELECT count(*) FROM mail_state_change WHERE item NOT IN (SELECT id FROM item)",
+    ),
+    (
+        "changes of states in an unknown batch",
+        "SELECT count(*) FROM mail_state_change WHERE seq NOT IN (SELECT seq FROM batch)",
+    ),
+    (
+        "changes of states that are not after their message",
+        "SELECT count(*) FROM mail_state_change s JOIN item i ON i.id = s.item
+         WHERE (s.seq, s.ordinal) <= (i.seq, i.ordinal)",
+    ),
+    (
+        "changes of states in the place of a message",
+        "SELECT count(*) FROM mail_state_change s JOIN item i ON (i.seq, i.ordinal) = (s.seq, s.ordinal)",
     ),
     (
         "rows after the last one",

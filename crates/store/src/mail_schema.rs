@@ -36,7 +36,8 @@
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
 //! * `mail_state_change(item, seq, ordinal)`: the last batch that changed the state of a message
 //!   after the batch that wrote its row in `item`, and the place in it. It is the place of the
-//!   message in the change feed.
+//!   message in the change feed. The rows have no checksum: the unique index has all columns a
+//!   second time, and a check compares both, so that a byte that changed in one of them is found.
 //! * `mail_before_image(id, seq, previous, first_new_row, data)`: the former states of the messages
 //!   that the batch `seq` changed; `previous`: the batch of the record before it; `first_new_row`:
 //!   the first row that is new in the batch; `data`: NULL if the former states are not known. See

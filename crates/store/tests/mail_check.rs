@@ -80,7 +80,21 @@ fn wrong_rows_are_found() {
         ("UPDATE mail_file SET changed = 9000000000 WHERE item = 2", "wrong time of change"),
         ("UPDATE mail_file SET directory = 7 WHERE item = 2", "files whose directory is missing"),
         ("UPDATE mail_file SET base = base + 1 WHERE item = 2", "the key of another name"),
+        (
+            "INSERT INTO mail_file SELECT directory, base, place + 1, name, inode, 3, size, modified,
+               changed, rank FROM mail_file WHERE item = 2",
+            "1 files that more than one row names",
+        ),
         ("INSERT INTO mail_state_change VALUES(9, 1, 1)", "changes of states without a message"),
+        ("INSERT INTO mail_state_change VALUES(2, 9, 1)", "changes of states in an unknown batch"),
+        (
+            "INSERT INTO mail_state_change VALUES(2, 1, 0)",
+            "1 changes of states that are not after their message",
+        ),
+        (
+            "INSERT INTO mail_state_change SELECT 1, seq, ordinal FROM item WHERE id = 3",
+            "1 changes of states in the place of a message",
+        ),
         ("DELETE FROM mail_directory", "files whose directory is missing"),
         ("DELETE FROM mail_folder", "directories whose folder is missing"),
         ("UPDATE mail_directory SET collection = 5", "files of another source"),
@@ -133,6 +147,65 @@ fn wrong_rows_are_found() {
             assert!(conn.execute(sql, []).unwrap() > 0, "{sql}");
         });
         assert!(faults.iter().any(|fault| fault.contains(expected)), "{sql}: {faults:?}");
+    }
+}
+
+/// Each byte of the changes of states. The index of these rows has all their columns, so that one
+/// wrong byte contradicts a right one.
+#[test]
+fn each_changed_byte_of_a_state_change_is_found() {
+    let scratch = tempfile::tempdir().unwrap();
+    write_index(scratch.path());
+    let path = scratch.path().join("index.db");
+    rename_files(scratch.path());
+    let roots: Vec<(String, u32)> = {
+        let conn = Connection::open(&path).unwrap();
+        let sql = "SELECT name, rootpage FROM sqlite_schema WHERE tbl_name = 'mail_state_change'";
+        let mut select = conn.prepare(sql).unwrap();
+        let roots = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        roots.map(Result::unwrap).collect()
+    };
+    assert_eq!(roots.len(), 2);
+    let whole = std::fs::read(&path).unwrap();
+    let faults_of = |bytes: &[u8]| {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::write(scratch.path().join("index.db"), bytes).unwrap();
+        match open(scratch.path()).check() {
+            Ok(report) => report.faults.iter().map(ToString::to_string).collect(),
+            Err(error) => vec![error.to_string()],
+        }
+    };
+    assert_eq!(faults_of(&whole), [""; 0]);
+    let mut bytes_of_rows = 0;
+    for (name, root) in roots {
+        let end_of_page = root as usize * 4096;
+        for at in (end_of_page - 40..end_of_page).filter(|at| whole[*at] != 0) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 7);
+            assert_ne!(faults_of(&bytes), [""; 0], "{name}, byte {at}");
+            bytes_of_rows += 1;
+        }
+    }
+    assert!(bytes_of_rows > 20, "{bytes_of_rows}");
+}
+
+/// Renames the files of the messages, each in a batch of its own.
+fn rename_files(dir: &Path) {
+    let mut store = open(dir);
+    for (inode, (name, ..)) in (1..).zip(MESSAGES) {
+        let name = name.as_bytes().to_vec();
+        let renamed = [name.as_slice(), b"T"].concat();
+        let file = MailFile {
+            directory: b"cur".to_vec(),
+            flags: MaildirName::parse(&renamed).flags(false),
+            name: renamed,
+            inode,
+            state: MailFileState { size: 1, modified: 1, changed: 2 },
+        };
+        let changes = vec![MailChange::RenameFile { from: (b"cur".to_vec(), name), file }];
+        let batch = MailBatch { collection: "mail".into(), changes, words: None, end_row: 0 };
+        let mut operation = Operation::new("sync", "mail", 0);
+        store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
     }
 }
 

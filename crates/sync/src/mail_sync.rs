@@ -15,6 +15,7 @@
 
 mod absent_mail;
 mod directory_listing;
+mod directory_pairs;
 mod file_changes;
 mod file_list;
 mod mbox_listing;
@@ -32,6 +33,7 @@ use crate::error::Error;
 use crate::maildir::{
     DirectoryContents, MailSourceFormat, MaildirDirectory, MaildirProblem, is_empty_file, scan_mail,
 };
+use directory_pairs::pair_directories;
 use file_changes::{DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChanges};
 use file_list::FileList;
 use larder_edit::LabelFollower;
@@ -281,7 +283,10 @@ impl MailSync<'_> {
             scan.directories.iter().filter(|one| one.contents == DirectoryContents::Maildir);
         self.report.scanned_folders.extend(folders.map(|directory| directory.path.clone()));
         self.report.problems.extend(scan.problems.iter().map(problem_of));
-        let gone = self.find_gone_directories(&scan, &known, scanned_at);
+        let paths: Vec<Vec<u8>> =
+            scan.directories.iter().map(|directory| self.relative_path(directory)).collect();
+        let (known, unscanned) = pair_directories(&paths, &known, |record| &record.path);
+        let gone = self.find_gone_directories(&scan, &unscanned, scanned_at);
         let (listings, files) = self.list_directories(&scan, &known, &gone, scanned_at)?;
         self.report.listed_directories = listings.len();
         let known_rules = self.store.open_reader()?.mail()?.reading_rules()?;
@@ -355,11 +360,13 @@ impl MailSync<'_> {
             self.report.removed_files = 0;
         } else {
             last = files.removed;
+            let problems = self.report.problems.iter().map(|problem| problem.path.clone());
+            let mut named: FxHashSet<PathBuf> = problems.collect();
             for GoneDirectory { directory, absence } in gone {
                 if !files.kept_directories.contains(&directory.path) {
                     last.push(MailChange::RemoveDirectory(directory.path.clone()));
                 } else if let Some(problem) = absence
-                    && !self.report.problems.iter().any(|known| known.path == problem.path)
+                    && named.insert(problem.path.clone())
                 {
                     self.report.problems.push(problem_of(problem));
                 }
@@ -444,13 +451,13 @@ impl MailSync<'_> {
         files: FileList,
         first_row: u32,
         report_progress: &mut dyn FnMut(SyncProgress),
-    ) -> Result<(usize, Vec<Vec<u8>>), Error> {
+    ) -> Result<(usize, FxHashSet<Vec<u8>>), Error> {
         let total = files.len();
         if total == 0 {
-            return Ok((0, Vec::new()));
+            return Ok((0, FxHashSet::default()));
         }
         let mut read = 0;
-        let mut unread = Vec::new();
+        let mut unread = FxHashSet::default();
         let mut writer = MessageWriter::new(total, self.options.batch_messages);
         let mut pipeline = self.start_pipeline(files, first_row)?;
         while let Some(mut batch) = pipeline.next_batch(self.is_cancelled) {
@@ -461,7 +468,7 @@ impl MailSync<'_> {
             read += batch.changes.len() - batch.postponed.len();
             self.postponed.extend(mem::take(&mut batch.postponed));
             self.report.problems.append(&mut batch.problems);
-            unread.append(&mut batch.unread_directories);
+            unread.extend(mem::take(&mut batch.unread_directories));
             let done = writer.done;
             writer.add(self, batch)?;
             if writer.done > done {

@@ -12,17 +12,19 @@ use crate::maildir::{
     DirectoryContents, DirectoryState, MaildirDirectory, MaildirProblem, MaildirScan, find_absence,
 };
 use larder_store::Reader;
+use rustc_hash::FxHashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
 
 impl MailSync<'_> {
     /// Lists the directories whose state changed, and compares their files and those of directories
-    /// that are gone with the known ones.
+    /// that are gone with the known ones. `known` has the known directory of each scanned one.
     pub(super) fn list_directories(
         &mut self,
         scan: &MaildirScan,
-        known: &[KnownDirectory],
+        known: &[Option<&KnownDirectory>],
         gone: &[GoneDirectory],
         scanned_at: i64,
     ) -> Result<(Vec<DirectoryListing>, ResolvedChanges), Error> {
@@ -32,9 +34,8 @@ impl MailSync<'_> {
             changes.add_gone(directory, &reader.mail()?)?;
         }
         let mut listings = Vec::new();
-        for directory in &scan.directories {
+        for (directory, record) in scan.directories.iter().zip(known.iter().copied()) {
             let path = self.relative_path(directory);
-            let record = known.iter().find(|record| record.path == path);
             listings.extend(match directory.contents {
                 DirectoryContents::Mbox => {
                     let listed = self.list_mbox(directory, path, scanned_at, record)?;
@@ -88,34 +89,29 @@ impl MailSync<'_> {
         Ok(listing)
     }
 
-    /// Returns the directories that the store knows and the scan did not find. What is in a folder
-    /// that cannot be read at the moment stays as it is known.
+    /// Returns the known directories that the scan did not find, of those without a scanned one.
+    /// What is in a folder that cannot be read at the moment stays as it is known.
     pub(super) fn find_gone_directories(
         &self,
         scan: &MaildirScan,
-        known: &[KnownDirectory],
+        unscanned: &[&KnownDirectory],
         scanned_at: i64,
     ) -> Vec<GoneDirectory> {
-        let is_unreadable = |record: &KnownDirectory| {
-            let path = self.root.join(OsStr::from_bytes(&record.path));
-            scan.problems.iter().any(|problem| path.starts_with(&problem.path))
-        };
-        let is_gone = |record: &&KnownDirectory| {
-            scan.directories.iter().all(|directory| self.relative_path(directory) != record.path)
-                && !is_unreadable(record)
-        };
-        known
-            .iter()
-            .filter(is_gone)
-            .map(|record| {
-                let path = match record.path.as_slice() {
-                    b"" => self.root.to_path_buf(),
-                    path => self.root.join(OsStr::from_bytes(path)),
-                };
-                let absence = find_absence(self.root, self.format, &path, scanned_at);
-                GoneDirectory { directory: record.clone(), absence }
-            })
-            .collect()
+        let unreadable: FxHashSet<&Path> =
+            scan.problems.iter().map(|problem| problem.path.as_path()).collect();
+        let mut gone = Vec::new();
+        for record in unscanned {
+            let path = match record.path.as_slice() {
+                b"" => self.root.to_path_buf(),
+                path => self.root.join(OsStr::from_bytes(path)),
+            };
+            if path.ancestors().any(|folder| unreadable.contains(folder)) {
+                continue;
+            }
+            let absence = find_absence(self.root, self.format, &path, scanned_at);
+            gone.push(GoneDirectory { directory: (*record).clone(), absence });
+        }
+        gone
     }
 
     /// Returns whether the files of a directory are looked at, to find those that were edited.

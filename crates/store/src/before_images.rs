@@ -9,6 +9,7 @@ use crate::checksum::{damaged_item_error, verify_item};
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::handle::Handle;
 use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names, kind_condition};
+use crate::mail_state_changes::{has_state_changes, read_state_changes};
 use crate::meta::{find_meta_number, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::is_item_row_sound;
@@ -149,7 +150,7 @@ fn has_schedules(tx: &ReadTransaction<'_>, after: Seq) -> DatabaseResult<bool> {
 }
 
 /// Reads the rows of the items that a batch after `after`, up to `last`, put or removed, or whose
-/// schedule it changed. `None`: rows of removed items are not known.
+/// schedule or state it changed. `None`: rows of removed items are not known.
 pub(crate) fn read_changed_rows(
     tx: &ReadTransaction<'_>,
     after: Seq,
@@ -166,11 +167,13 @@ pub(crate) fn read_changed_rows(
     let rows = select.query_map((after, last), |row| row.get::<_, Option<ItemRow>>(0))?;
     // The tombstone of a purged item has no row.
     let rows: Option<Vec<ItemRow>> = rows.collect::<rusqlite::Result<_>>()?;
-    Ok(rows.map(|mut rows| {
-        rows.sort_unstable();
-        rows.dedup();
-        rows
-    }))
+    let Some(mut rows) = rows else { return Ok(None) };
+    if has_state_changes(tx)? {
+        rows.extend(read_state_changes(tx, after, last)?);
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    Ok(Some(rows))
 }
 
 /// Reads before-images and after-images, in one transaction.

@@ -5,7 +5,7 @@
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::history;
-use crate::mail_state_changes::has_state_changes;
+use crate::mail_state_changes::{has_state_changes, read_last_state_change};
 use crate::meta::read_meta_number;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -163,8 +163,8 @@ pub(crate) fn read_changes(
     Ok(Some((found.into_iter().filter_map(|(_, record)| record).collect(), next)))
 }
 
-/// Reads the last batch after `after` that changed anything in a collection; if removals after
-/// `after` were pruned, the last pruned batch counts as a change.
+/// Reads the last batch after `after` that changed anything in a collection, or the state of one of
+/// its messages; if removals after `after` were pruned, the last pruned batch counts as a change.
 pub(crate) fn read_last_collection_change(
     tx: &ReadTransaction<'_>,
     collection: CollectionRow,
@@ -177,7 +177,11 @@ pub(crate) fn read_last_collection_change(
         coalesce((SELECT seq FROM item_history WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
         coalesce((SELECT seq FROM collection WHERE id = ?1), 0))";
     let last: Seq = tx.query_row(sql, (collection, after), |row| row.get(0))?;
-    Ok(Some(last.max(last_pruned)).filter(|last| *last > after))
+    let last_state = match has_state_changes(tx)? {
+        true => read_last_state_change(tx, collection, after)?.unwrap_or_default(),
+        false => 0,
+    };
+    Ok(Some(last.max(last_state).max(last_pruned)).filter(|last| *last > after))
 }
 
 /// A position in the feed, and the change there; `None`: the kind of the item is unknown.

@@ -88,15 +88,15 @@ impl ChangeReader<'_> {
     }
 
     /// Lists the rows of the items that a batch after `after`, up to `last`, put or removed, or
-    /// whose schedule it changed, in ascending order. `None`: the rows of removed items were pruned
-    /// or purged. An item that a later batch changed, too, may be missing.
+    /// whose schedule or state it changed, in ascending order. `None`: the rows of removed items
+    /// were pruned or purged. An item that a later batch changed, too, may be missing.
     pub fn list_changed_rows(self, after: Seq, last: Seq) -> Result<Option<Vec<ItemRow>>> {
         self.reader.read(|tx| before_images::read_changed_rows(tx, after, last))
     }
 
-    /// Returns the last batch after `after` that changed anything in a collection; `None`: none
-    /// did. If removals after `after` were pruned, the last pruned batch counts as a change, so
-    /// that the result never decreases.
+    /// Returns the last batch after `after` that changed anything in a collection, also the state
+    /// of a message; `None`: none did. If removals after `after` were pruned, the last pruned batch
+    /// counts as a change, so that the result never decreases.
     pub fn last_collection_change(
         self,
         collection: CollectionRow,

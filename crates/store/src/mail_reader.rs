@@ -30,7 +30,6 @@ use crate::mail::labels::{ListedLabels, read_label_cursor, read_label_names};
 use crate::mail::threads::{find_thread, thread_members};
 use crate::mail::{BLOCK_ROWS, BlockRows};
 use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY};
-use crate::mail_state_changes::read_state_changes;
 use crate::meta::{find_meta_number, has_meta, read_meta_text};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -333,7 +332,7 @@ impl<'r> MailReader<'r> {
                 return Ok(None);
             };
             let Some(rows) = read_changed_rows(tx, after, Seq::MAX)? else { return Ok(None) };
-            for row in rows.into_iter().chain(read_state_changes(tx, after)?) {
+            for row in rows {
                 states.add_changed_row(row_number(row)?);
             }
             Ok(Some(states))

@@ -8,8 +8,9 @@
 
 use crate::Seq;
 use crate::read_transaction::ReadTransaction;
-use crate::row_ids::ItemRow;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::write_transaction::WriteTransaction;
+use rusqlite::OptionalExtension as _;
 
 /// Records that a batch changed the state of a message, and where in the batch.
 pub(crate) fn write_state_change(
@@ -36,14 +37,27 @@ pub(crate) fn delete_state_change(
     tx.prepare_cached("DELETE FROM mail_state_change WHERE item = ?1")?.execute([item]).map(drop)
 }
 
-/// Returns the messages whose state a batch after `after` changed.
+/// Returns the messages whose state a batch after `after`, up to `last`, changed, and no later one.
 pub(crate) fn read_state_changes(
     tx: &ReadTransaction<'_>,
     after: Seq,
+    last: Seq,
 ) -> rusqlite::Result<Vec<ItemRow>> {
-    tx.prepare_cached("SELECT item FROM mail_state_change WHERE seq > ?1")?
-        .query_map([after], |row| row.get(0))?
+    tx.prepare_cached("SELECT item FROM mail_state_change WHERE seq > ?1 AND seq <= ?2")?
+        .query_map((after, last), |row| row.get(0))?
         .collect()
+}
+
+/// Returns the last batch after `after` that changed the state of a message of a collection.
+pub(crate) fn read_last_state_change(
+    tx: &ReadTransaction<'_>,
+    collection: CollectionRow,
+    after: Seq,
+) -> rusqlite::Result<Option<Seq>> {
+    // Searches from the last batch backwards.
+    let sql = "SELECT s.seq FROM mail_state_change s CROSS JOIN item i ON i.id = s.item
+               WHERE s.seq > ?2 AND +i.collection = ?1 ORDER BY s.seq DESC LIMIT 1";
+    tx.prepare_cached(sql)?.query_row((collection, after), |row| row.get(0)).optional()
 }
 
 /// Returns whether a store has changes of states.

@@ -87,6 +87,32 @@ fn the_feed_names_changed_states_once() {
     assert_eq!(store.check().unwrap().faults, []);
 }
 
+/// A kept answer tests the changed items again, and a published collection is published again: a
+/// changed state is a change for both.
+#[test]
+fn changed_states_are_changed_rows_and_changes_of_their_collection() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut store = write_index(scratch.path(), &["1:2,", "2:2,", "3:2,"]);
+    apply(&mut store, vec![rename("2:2,", "2:2,S")]);
+    apply(&mut store, vec![remove("3:2,")]);
+    apply(&mut store, vec![rename("1:2,", "1:2,F")]);
+    let reader = store.open_reader().unwrap();
+    let rows = |after, last| -> Vec<i64> {
+        let rows = reader.changes().list_changed_rows(after, last).unwrap().unwrap();
+        rows.into_iter().map(|row| row.to_number()).collect()
+    };
+    assert_eq!(rows(0, 1), [1, 2]);
+    assert_eq!(rows(1, 2), [2]);
+    assert_eq!(rows(1, 4), [1, 2, 3]);
+    assert_eq!(rows(4, 4), [0; 0]);
+    let last = |after| {
+        let names = reader.collections().list_names().unwrap();
+        let (collection, _) = names.first().cloned().unwrap();
+        reader.changes().last_collection_change(collection, after).unwrap()
+    };
+    assert_eq!((last(0), last(3), last(4)), (Some(4), Some(4), None));
+}
+
 #[test]
 fn a_changed_flag_writes_neither_the_message_nor_the_key_of_its_file() {
     let scratch = tempfile::tempdir().unwrap();

@@ -126,6 +126,9 @@ pub struct MailSyncReport {
     /// synchronisation reads them again. None if the converters had used up the time of the run,
     /// because most files were not tried then.
     pub postponed_files: Vec<PathBuf>,
+    /// Whether an mbox file was emptied or written anew a moment ago: its messages stay as they are
+    /// known until a later synchronisation.
+    pub has_unsettled_files: bool,
     /// Attachments that could not be converted.
     pub conversion_failures: Vec<ConversionFailure>,
     /// Whether the user interrupted it. What was committed stays.
@@ -368,6 +371,7 @@ impl MailSync<'_> {
                 } else if let Some(problem) = absence
                     && named.insert(problem.path.clone())
                 {
+                    self.report.has_unsettled_files |= problem.reason.is_temporary();
                     self.report.problems.push(problem_of(problem));
                 }
             }

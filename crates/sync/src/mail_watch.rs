@@ -26,7 +26,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const QUIET_TIME: Duration = Duration::from_millis(200);
 /// A round begins at the latest this long after a change.
 const MAX_DELAY: Duration = Duration::from_secs(2);
-/// The time between two looks for a maildir that is gone.
+/// The time between two looks for a maildir that is gone, and at files that were not settled.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// The longest time between two rounds of all sources while not all folders can be watched.
 const UNWATCHED_INTERVAL: Duration = Duration::from_secs(60);
@@ -113,6 +113,8 @@ pub struct MailWatch {
     folders: BTreeMap<String, BTreeSet<PathBuf>>,
     /// The sources that could not be read, with the reason.
     failures: BTreeMap<String, String>,
+    /// The sources with an mbox file that may be being written anew: its last change may be over.
+    unsettled: BTreeSet<String>,
     /// The maildirs that were lost in the last round.
     lost_roots: Vec<PathBuf>,
     /// The files with attachments that had no time: a converter that hangs on all of them would
@@ -153,6 +155,7 @@ impl MailWatch {
             watched: BTreeSet::new(),
             folders: BTreeMap::new(),
             failures: BTreeMap::new(),
+            unsettled: BTreeSet::new(),
             lost_roots: Vec::new(),
             postponed: BTreeSet::new(),
             sources: Vec::new(),
@@ -238,14 +241,18 @@ impl MailWatch {
         let round = SyncRound { selection: &selection, options: sync, at };
         let (folders, failures) = (&mut self.folders, &mut self.failures);
         let (lost_roots, postponed) = (&mut self.lost_roots, &mut self.postponed);
+        let unsettled = &mut self.unsettled;
         let completed = sync_mail_sources(
             stores,
             &round,
             &mut |event| {
                 if let SyncRoundEvent::Finished(source, result) = &event {
+                    unsettled.remove(&source.name);
                     match result {
                         Ok(report) => {
                             failures.remove(&source.name);
+                            unsettled
+                                .extend(report.has_unsettled_files.then(|| source.name.clone()));
                             postponed.extend(report.postponed_files.iter().cloned());
                             let scanned = report.scanned_folders.iter().cloned().collect();
                             folders.insert(source.name.clone(), scanned);
@@ -296,6 +303,7 @@ impl MailWatch {
         let is_source = |name: &String| sources.iter().any(|source| source.name == *name);
         self.folders.retain(|name, _| is_source(name));
         self.failures.retain(|name, _| is_source(name));
+        self.unsettled.retain(|name| is_source(name));
         for source in &self.sources {
             match self.folders.get(&source.name) {
                 Some(folders) => wanted.extend(folders.iter().cloned()),
@@ -359,8 +367,8 @@ impl MailWatch {
             (interval, false) => interval,
         };
         let next_scan = interval.and_then(|interval| last_scan.checked_add(interval));
-        let next_retry =
-            if self.failures.is_empty() { None } else { began.checked_add(RETRY_INTERVAL) };
+        let has_retries = !self.failures.is_empty() || !self.unsettled.is_empty();
+        let next_retry = if has_retries { began.checked_add(RETRY_INTERVAL) } else { None };
         let mut first_change = None;
         while !is_cancelled() {
             let now = Instant::now();
@@ -382,7 +390,7 @@ impl MailWatch {
                     let now = Instant::now();
                     due.is_all |= next_scan.is_some_and(|next_scan| now >= next_scan);
                     if next_retry.is_some_and(|next_retry| now >= next_retry) {
-                        due.names.extend(self.failures.keys().cloned());
+                        due.names.extend(self.failures.keys().chain(&self.unsettled).cloned());
                     }
                     if due.is_all || !due.names.is_empty() {
                         return Ok(due);

@@ -20,7 +20,7 @@
 //!
 //! Separate from `import`, which reads files into the store: here the files stay where they are.
 
-use crate::mbox_file::MboxFile;
+use crate::mbox_file::{MboxFile, is_unsettled};
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, FileType, Metadata};
@@ -31,10 +31,6 @@ use std::path::{Path, PathBuf};
 
 /// The deepest folder that is listed, below the root. Deeper ones are reported.
 pub const MAX_MAILDIR_DEPTH: usize = 64;
-
-/// The seconds after which an mbox file that is empty has no messages: a mail program that writes
-/// it anew does not need longer.
-const MIN_EMPTY_SECONDS: i64 = 60;
 
 /// The result of a scan.
 #[derive(Debug, Default)]
@@ -168,6 +164,13 @@ pub enum MaildirProblemReason {
     Emptied,
 }
 
+impl MaildirProblemReason {
+    /// Returns whether the problem ends by itself, after a time without a change.
+    pub(crate) fn is_temporary(&self) -> bool {
+        matches!(self, MaildirProblemReason::Emptied)
+    }
+}
+
 /// Finds the directories with messages below a root.
 ///
 /// # Errors
@@ -252,13 +255,6 @@ pub(crate) fn is_empty_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Returns whether the file at a path was changed less than [`MIN_EMPTY_SECONDS`] before a time, in
-/// seconds since 1970.
-fn is_new_state(path: &Path, now: i64) -> bool {
-    let changed = fs::metadata(path).map_or(0, |metadata| metadata.mtime());
-    (now - changed).abs() < MIN_EMPTY_SECONDS
-}
-
 /// Returns the reason that the messages of a directory, which a scan did not find, may be there
 /// again soon; `None`: it was removed. The time of the scan is in seconds since 1970.
 pub(crate) fn find_absence(
@@ -274,7 +270,7 @@ pub(crate) fn find_absence(
     };
     if format == MailSourceFormat::Files
         && is_empty_file(directory)
-        && is_new_state(directory, scanned_at)
+        && fs::metadata(directory).is_ok_and(|metadata| is_unsettled(&metadata, scanned_at))
     {
         let path = directory.to_path_buf();
         return Some(MaildirProblem { path, reason: MaildirProblemReason::Emptied });

@@ -37,6 +37,9 @@ const ADDITION_BYTES: usize = 16;
 const MIN_AGE_SECONDS: i64 = 2;
 /// The length of the identity in a stored state: device, inode, time and size.
 const IDENTITY_BYTES: usize = 40;
+/// A mail program that writes a file anew empties it first, and has a part of it for a while. After
+/// this time without a change, the file is taken as it is.
+pub(crate) const MIN_SETTLED_SECONDS: i64 = 60;
 /// The version of the rules by which messages are found. A file whose state has another one is read
 /// again.
 const RULES_VERSION: u8 = 1;
@@ -87,6 +90,17 @@ impl MboxFile {
             (encode_identity(metadata), metadata.ctime(), metadata.ctime_nsec())
         };
         Ok(state(&self.file.metadata()?) != state(&self.metadata))
+    }
+
+    /// Returns whether the file was changed less than [`MIN_SETTLED_SECONDS`] before a time, in
+    /// seconds since 1970.
+    pub(crate) fn is_unsettled(&self, now: i64) -> bool {
+        is_unsettled(&self.metadata, now)
+    }
+
+    /// Returns whether a section begins or ends behind the end of the file.
+    pub(crate) fn cuts_off(&self, section: &MboxSection) -> bool {
+        section.offset.saturating_add(section.length) > self.metadata.len()
     }
 
     /// Returns whether the file is as it was when it had this state.
@@ -238,6 +252,12 @@ impl MboxFile {
         };
         count.is_some_and(|count| is_message_end(bytes.get(..count).unwrap_or_default()))
     }
+}
+
+/// Returns whether a file was changed less than [`MIN_SETTLED_SECONDS`] before a time, in seconds
+/// since 1970.
+pub(crate) fn is_unsettled(metadata: &Metadata, now: i64) -> bool {
+    now.saturating_sub(metadata.mtime()).saturating_abs() < MIN_SETTLED_SECONDS
 }
 
 fn has_present_rules(state: &[u8]) -> bool {

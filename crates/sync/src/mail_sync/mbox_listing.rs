@@ -7,11 +7,19 @@ use super::{MailSync, SyncProblem};
 use crate::error::Error;
 use crate::maildir::MaildirDirectory;
 use crate::mbox_file::{MboxFile, MessageHashes, add_large_message, large_messages};
-use larder_format::mbox::MboxMessage;
+use larder_format::mbox::{MboxMessage, MboxSection};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+
+/// The reason that a file is not listed which was changed while it was read.
+const REWRITTEN: &str = "another program is writing the file: its messages stay as they are known \
+                         until the next larder sync";
+/// The reason that a file is not listed whose end is missing since a short time.
+const CUT: &str = "the end of the file is missing, as while a mail program writes it anew; its \
+                   messages stay as they are known until a synchronisation finds it unchanged for \
+                   more than a minute";
 
 impl MailSync<'_> {
     /// Lists the messages of an mbox file, or those that were added to it; `None`: it did not
@@ -64,10 +72,17 @@ impl MailSync<'_> {
                 let changed = file.list_changed(former.iter().map(|record| record.name.as_slice()));
                 // What is missing in a file that is being rewritten may only not be there yet. One
                 // that grows has all that was there.
-                let has_former = found.is_addition || known.is_none();
-                let is_rewritten = if has_former { Ok(false) } else { file.has_changed() };
+                let former = known.filter(|_| !found.is_addition);
+                let is_cut = match former {
+                    Some(known) if file.is_unsettled(scanned_at) => {
+                        self.is_cut(&file, known, &found.messages)?
+                    }
+                    _ => false,
+                };
+                let is_rewritten = if former.is_some() { file.has_changed() } else { Ok(false) };
                 match changed.and_then(|changed| Ok((changed, is_rewritten?))) {
-                    Ok((_, true)) => self.report_rewritten(&directory.path),
+                    Ok((_, true)) => self.report_unsettled(&directory.path, REWRITTEN),
+                    Ok((_, false)) if is_cut => self.report_unsettled(&directory.path, CUT),
                     Ok((changed, false)) => {
                         listing.is_addition = found.is_addition && changed.is_none();
                         listing.mbox_changed = Some(found.changed);
@@ -111,9 +126,27 @@ impl MailSync<'_> {
         }
     }
 
-    fn report_rewritten(&mut self, path: &Path) {
-        let reason = "another program is writing the file: its messages stay as they are known \
-                      until the next larder sync";
+    /// Returns whether a file ends before the last message that is known of it, and has this
+    /// message nowhere: a mail program that writes the file anew may not have come to it yet. One
+    /// that removed other messages has it at another place.
+    fn is_cut(
+        &self,
+        file: &MboxFile,
+        known: &KnownDirectory,
+        found: &[MboxMessage],
+    ) -> Result<bool, Error> {
+        let mut last: Option<MboxSection> = None;
+        self.store.open_reader()?.mail()?.for_each_file(known.id, &mut |name, _, _| {
+            let section = MboxSection::parse_name(name);
+            last = last.take().into_iter().chain(section).max_by_key(|section| section.offset);
+        })?;
+        Ok(last.is_some_and(|last| {
+            file.cuts_off(&last) && found.iter().all(|message| message.section.hash != last.hash)
+        }))
+    }
+
+    fn report_unsettled(&mut self, path: &Path, reason: &str) {
+        self.report.has_unsettled_files = true;
         let (path, reason) = (path.to_path_buf(), reason.to_string());
         self.report.problems.push(SyncProblem { path, reason, is_left_out: true });
     }

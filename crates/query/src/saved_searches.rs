@@ -58,7 +58,10 @@ impl SavedSearches {
 
     /// Returns the names of the saved searches that may name a collection: those with `in:NAME`.
     pub fn users_of_collection(&self, collection: &str) -> impl Iterator<Item = &str> {
-        let users = self.by_name.values().filter(move |search| names(&search.query, collection));
+        let users = self
+            .by_name
+            .values()
+            .filter(move |search| has_collection_field(&search.query, collection));
         users.map(|search| search.name.as_str())
     }
 
@@ -169,7 +172,7 @@ pub(crate) fn error_in_search(
 const COLLECTION_FIELDS: &[&str] = &["in", "repository", "repo"];
 
 /// Returns whether a line may restrict a search to a collection, whose name may be quoted.
-fn names(line: &str, collection: &str) -> bool {
+fn has_collection_field(line: &str, collection: &str) -> bool {
     line.match_indices(':').any(|(colon, _)| {
         let (before, after) = (&line[..colon], &line[colon + 1..]);
         let field = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
@@ -209,8 +212,8 @@ mod tests {
             ("subject:post", false),
             ("begin:post", false),
         ] {
-            assert_eq!(names(line, "post"), is_user, "{line}");
+            assert_eq!(has_collection_field(line, "post"), is_user, "{line}");
         }
-        assert!(names("in:\"post office\"", "post office"));
+        assert!(has_collection_field("in:\"post office\"", "post office"));
     }
 }

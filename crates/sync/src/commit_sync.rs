@@ -15,7 +15,7 @@ mod known_tips;
 
 use crate::error::Error;
 use crate::git_repository::{
-    GitError, GitRepository, LogReader, LoggedCommit, RepositoryRefs, SilenceLimits,
+    GitError, GitRepository, GitTimeLimits, LogReader, LoggedCommit, RepositoryRefs,
 };
 use crate::mail_sync::{
     MERGED_BYTES, SyncProblem, SyncProgress, merge_written_words, now_milliseconds,
@@ -49,8 +49,8 @@ pub struct CommitSyncOptions {
     pub is_full: bool,
     /// The number of commits of a batch; 0: as many as is best.
     pub batch_commits: usize,
-    /// The time that git may print nothing.
-    pub silence: SilenceLimits,
+    /// The time that git is waited for.
+    pub time_limits: GitTimeLimits,
 }
 
 /// The result of a synchronisation.

@@ -10,10 +10,10 @@ mod commit_log;
 mod git_process;
 
 pub use commit_log::{LogReader, LoggedCommit};
-pub use git_process::{GitOutput, MAX_GIT_MEMORY_BYTES, SilenceLimits, limit_git_memory};
+pub use git_process::{GitOutput, GitTimeLimits, MAX_GIT_MEMORY_BYTES, limit_git_memory};
 
 use commit_log::LOG_FORMAT;
-use git_process::{GitProcess, SilenceBudget};
+use git_process::{GitProcess, GitTimeBudget};
 use larder_format::decoding::decode_charset;
 use std::ffi::OsString;
 use std::fs;
@@ -125,7 +125,7 @@ pub enum GitError {
     },
     /// It printed nothing for a long time, or was waited for too long in all.
     #[error("git takes too long to read {path}")]
-    Silent {
+    TimedOut {
         /// The path.
         path: PathBuf,
     },
@@ -138,7 +138,7 @@ impl GitError {
     /// Returns whether git could not read objects, or took more than it may for them.
     #[must_use]
     pub fn is_of_objects(&self) -> bool {
-        matches!(self, GitError::Failed { .. } | GitError::Silent { .. })
+        matches!(self, GitError::Failed { .. } | GitError::TimedOut { .. })
     }
 
     /// Returns whether git took more memory or time than it may.
@@ -150,7 +150,7 @@ impl GitError {
                 let words = ["ut of memory", "annot allocate memory"];
                 words.iter().any(|words| reason.contains(words))
             }
-            error => matches!(error, GitError::Silent { .. }),
+            error => matches!(error, GitError::TimedOut { .. }),
         }
     }
 }
@@ -161,7 +161,7 @@ pub struct GitRepository<'g> {
     start: StartGit<'g>,
     is_cancelled: &'g dyn Fn() -> bool,
     common_directory: PathBuf,
-    silence: Rc<SilenceBudget>,
+    budget: Rc<GitTimeBudget>,
 }
 
 /// The refs of a repository.
@@ -206,9 +206,9 @@ impl<'g> GitRepository<'g> {
             return Err(GitError::NotARepository { path: path_buf });
         }
         let common_directory = path.to_path_buf();
-        let silence = Rc::default();
+        let budget = Rc::default();
         let mut repository =
-            GitRepository { path: path_buf, start, is_cancelled, common_directory, silence };
+            GitRepository { path: path_buf, start, is_cancelled, common_directory, budget };
         let output = repository.run(&["rev-parse", "--git-common-dir"], Vec::new())?;
         let line = output.strip_suffix(b"\n").unwrap_or(&output);
         let directory = path.join(bytes_to_path(line));
@@ -218,15 +218,15 @@ impl<'g> GitRepository<'g> {
 
     /// Sets the time that git is waited for while it compares trees.
     #[must_use]
-    pub fn with_silence(mut self, limits: SilenceLimits) -> GitRepository<'g> {
-        self.silence = Rc::new(SilenceBudget::new(limits));
+    pub fn with_time_limits(mut self, limits: GitTimeLimits) -> GitRepository<'g> {
+        self.budget = Rc::new(GitTimeBudget::new(limits));
         self
     }
 
     /// Returns whether git has been waited for so long that no more trees are compared.
     #[must_use]
     pub fn is_out_of_time(&self) -> bool {
-        self.silence.is_spent()
+        self.budget.is_spent()
     }
 
     /// Returns the path that it was opened with.
@@ -248,12 +248,12 @@ impl<'g> GitRepository<'g> {
         self.run(&["config", "--get-regexp", names], Vec::new()).is_ok()
     }
 
-    /// Starts a command, which may print nothing for as long as `silence` has.
+    /// Starts a command, which is waited for within `budget`, if that is set.
     fn start(
         &self,
         arguments: &[&str],
         input: Vec<u8>,
-        silence: Option<Rc<SilenceBudget>>,
+        budget: Option<Rc<GitTimeBudget>>,
     ) -> Result<GitProcess<'g>, GitError> {
         let mut all: Vec<OsString> = vec!["-C".into(), self.path.clone().into()];
         all.push("--no-pager".into());
@@ -265,9 +265,7 @@ impl<'g> GitRepository<'g> {
         let ceiling = real_path.parent().unwrap_or(Path::new("")).to_path_buf();
         let command = GitCommand { arguments: all, ceiling, input };
         match (self.start)(&command) {
-            Ok(output) => {
-                Ok(GitProcess::new(output, self.path.clone(), self.is_cancelled, silence))
-            }
+            Ok(output) => Ok(GitProcess::new(output, self.path.clone(), self.is_cancelled, budget)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(GitError::NotInstalled),
             Err(error) => Err(GitError::Process(error)),
         }
@@ -352,8 +350,8 @@ impl<'g> GitRepository<'g> {
         tips: &[String],
         excluded: &[String],
     ) -> Result<LogReader<'g>, GitError> {
-        let silence = Rc::clone(&self.silence);
-        self.start_log(&["--name-only"], revision_input(tips, excluded), silence)
+        let budget = Rc::clone(&self.budget);
+        self.start_log(&["--name-only"], revision_input(tips, excluded), budget)
     }
 
     /// Reads these commits in this order; their paths only if `has_paths`.
@@ -367,25 +365,25 @@ impl<'g> GitRepository<'g> {
     ) -> Result<LogReader<'g>, GitError> {
         let mut options = vec!["--no-walk=unsorted"];
         // Without trees, no commit is expensive.
-        let mut silence = Rc::default();
+        let mut budget = Rc::default();
         if has_paths {
             options.push("--name-only");
-            silence = Rc::clone(&self.silence);
+            budget = Rc::clone(&self.budget);
         }
-        self.start_log(&options, revision_input(hashes, &[]), silence)
+        self.start_log(&options, revision_input(hashes, &[]), budget)
     }
 
     fn start_log(
         &self,
         options: &[&str],
         input: Vec<u8>,
-        silence: Rc<SilenceBudget>,
+        budget: Rc<GitTimeBudget>,
     ) -> Result<LogReader<'g>, GitError> {
         let mut arguments = vec!["log", "--stdin", "-z", LOG_FORMAT, "--encoding=UTF-8"];
         arguments.extend(["--no-renames", "--no-ext-diff", "--no-textconv", "--no-show-signature"]);
         arguments.extend(["--ignore-submodules=none", "--no-color"]);
         arguments.extend(options);
-        Ok(LogReader::new(self.start(&arguments, input, Some(silence))?))
+        Ok(LogReader::new(self.start(&arguments, input, Some(budget))?))
     }
 
     /// Returns the bytes of a commit object.

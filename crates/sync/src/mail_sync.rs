@@ -53,7 +53,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The number of messages of a transaction: at most as many as are written in a tenth of a second.
+/// The most messages of a transaction. One has fewer if they would hold the lock for longer than
+/// [`StepSize`] allows.
 pub const DEFAULT_MAIL_BATCH: usize = 2048;
 /// The number of renames and removals of a batch.
 const CHANGES_PER_BATCH: StepSize = StepSize::new(1000, 50..=4000);
@@ -73,7 +74,7 @@ pub struct MailSyncOptions {
     pub edited_directories: BTreeSet<PathBuf>,
     /// Files whose attachments are not tried again, see [`MailSyncReport::postponed_files`].
     pub skipped_files: BTreeSet<PathBuf>,
-    /// The number of messages that are written in one transaction.
+    /// The most messages that are written in one transaction.
     pub batch_messages: usize,
     /// The number of threads that read and parse.
     pub readers: usize,

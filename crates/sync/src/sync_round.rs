@@ -168,7 +168,7 @@ pub fn sync_repositories(
         }
         let mut sync = || {
             let repository = GitRepository::open_until(&source.path, start_git, is_cancelled)?
-                .with_silence(options.silence);
+                .with_time_limits(options.time_limits);
             sync_locked_commits(
                 &mut index,
                 &lock,

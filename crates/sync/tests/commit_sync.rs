@@ -4,7 +4,7 @@ use crate::git_home::{GitFault, GitHome, object_path};
 use larder_query::{Kind, MailQueryContext, MailView, MailViewEvent, MailViewOptions, UserLocale};
 use larder_store::{StepSize, Store, StoreOptions};
 use larder_sync::CommitSyncOptions;
-use larder_sync::git_repository::SilenceLimits;
+use larder_sync::git_repository::GitTimeLimits;
 use larder_time::civil::Instant;
 use larder_time::zone::ZoneDatabase;
 use proptest::prelude::*;
@@ -365,9 +365,9 @@ fn a_commit_at_which_git_was_killed_is_tried_again() {
 fn a_commit_at_which_git_is_silent_is_left_out() {
     let tick = Duration::from_millis(1);
     for (total, with_paths) in [(Duration::MAX, 3), (tick, 1)] {
-        let silence =
-            SilenceLimits { longest: tick, next_longest: tick, total, ..SilenceLimits::default() };
-        let options = CommitSyncOptions { silence, ..CommitSyncOptions::default() };
+        let time_limits =
+            GitTimeLimits { longest: tick, next_longest: tick, total, ..GitTimeLimits::default() };
+        let options = CommitSyncOptions { time_limits, ..CommitSyncOptions::default() };
         let mut home = home_with_history(4);
         let commit = home.git(&["rev-parse", "main~1"]);
         home.git_fault = Some(GitFault::Silent(commit.clone()));
@@ -389,8 +389,8 @@ fn a_commit_at_which_git_is_silent_is_left_out() {
 /// A repository for which git never stops to print a little is read without paths at last.
 #[test]
 fn the_wait_for_git_has_a_limit_in_all() {
-    let silence = SilenceLimits { waiting: Duration::ZERO, ..SilenceLimits::default() };
-    let options = CommitSyncOptions { silence, ..CommitSyncOptions::default() };
+    let time_limits = GitTimeLimits { waiting: Duration::ZERO, ..GitTimeLimits::default() };
+    let options = CommitSyncOptions { time_limits, ..CommitSyncOptions::default() };
     let home = home_with_history(4);
     let report = home.try_sync(options, &|| false).unwrap();
     let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
@@ -412,13 +412,13 @@ fn a_broken_repository_tries_no_expensive_commit_again() {
     fs::remove_file(object_path(&home.root(), &broken)).unwrap();
     home.git_fault = Some(GitFault::Silent(commit));
     let tick = Duration::from_millis(1);
-    let silence = SilenceLimits {
+    let time_limits = GitTimeLimits {
         longest: tick,
         next_longest: tick,
         total: Duration::MAX,
-        ..SilenceLimits::default()
+        ..GitTimeLimits::default()
     };
-    let options = CommitSyncOptions { silence, ..CommitSyncOptions::default() };
+    let options = CommitSyncOptions { time_limits, ..CommitSyncOptions::default() };
     for (added, reread) in [(3, 0), (0, 0)] {
         let report = home.try_sync(options, &|| false).unwrap();
         assert_eq!((report.added, report.reread), (added, reread), "{:?}", report.problems);

@@ -52,7 +52,7 @@ pub fn limit_git_memory(child: &Child, bytes: u64) -> io::Result<()> {
 
 /// The time that git is waited for while it compares the trees of commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SilenceLimits {
+pub struct GitTimeLimits {
     /// At once.
     pub longest: Duration,
     /// At once, after git was silent for too long: the repository is slow, or was made to be.
@@ -63,9 +63,9 @@ pub struct SilenceLimits {
     pub waiting: Duration,
 }
 
-impl Default for SilenceLimits {
-    fn default() -> SilenceLimits {
-        SilenceLimits {
+impl Default for GitTimeLimits {
+    fn default() -> GitTimeLimits {
+        GitTimeLimits {
             longest: Duration::from_secs(300),
             next_longest: Duration::from_secs(10),
             total: Duration::from_secs(600),
@@ -74,18 +74,18 @@ impl Default for SilenceLimits {
     }
 }
 
-/// The silence of the commands of one run.
+/// The time that is left for the commands of one run.
 #[derive(Debug, Default)]
-pub(super) struct SilenceBudget {
-    limits: SilenceLimits,
+pub(super) struct GitTimeBudget {
+    limits: GitTimeLimits,
     spent: Cell<Duration>,
     waited: Cell<Duration>,
     has_failed: Cell<bool>,
 }
 
-impl SilenceBudget {
-    pub(super) fn new(limits: SilenceLimits) -> SilenceBudget {
-        SilenceBudget { limits, ..SilenceBudget::default() }
+impl GitTimeBudget {
+    pub(super) fn new(limits: GitTimeLimits) -> GitTimeBudget {
+        GitTimeBudget { limits, ..GitTimeBudget::default() }
     }
 
     /// Returns whether no time is left.
@@ -122,15 +122,15 @@ pub(super) struct GitProcess<'g> {
 }
 
 impl<'g> GitProcess<'g> {
-    /// Takes over a process that reads the repository at a path. It may print nothing for as long
-    /// as `silence` has, if that is set.
+    /// Takes over a process that reads the repository at a path. It is waited for within `budget`,
+    /// if that is set.
     pub(super) fn new(
         output: Box<dyn GitOutput>,
         path: PathBuf,
         is_cancelled: &'g dyn Fn() -> bool,
-        silence: Option<Rc<SilenceBudget>>,
+        budget: Option<Rc<GitTimeBudget>>,
     ) -> GitProcess<'g> {
-        let output = WatchedOutput { output, is_cancelled, silence };
+        let output = WatchedOutput { output, is_cancelled, budget };
         GitProcess { reader: BufReader::with_capacity(OUTPUT_BUFFER_BYTES, output), path }
     }
 
@@ -157,7 +157,7 @@ impl<'g> GitProcess<'g> {
     pub(super) fn read_error(&self, error: io::Error) -> GitError {
         match error.kind() {
             io::ErrorKind::ConnectionAborted => GitError::Cancelled,
-            io::ErrorKind::TimedOut => GitError::Silent { path: self.path.clone() },
+            io::ErrorKind::TimedOut => GitError::TimedOut { path: self.path.clone() },
             _ => GitError::Process(error),
         }
     }
@@ -167,19 +167,19 @@ impl<'g> GitProcess<'g> {
 pub(super) struct WatchedOutput<'g> {
     output: Box<dyn GitOutput>,
     is_cancelled: &'g dyn Fn() -> bool,
-    silence: Option<Rc<SilenceBudget>>,
+    budget: Option<Rc<GitTimeBudget>>,
 }
 
 impl Read for WatchedOutput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (began, mut has_waited) = (Instant::now(), false);
-        let limit = self.silence.as_ref().map(|silence| silence.limit());
-        if self.silence.as_ref().is_some_and(|silence| !silence.has_wait()) {
+        let limit = self.budget.as_ref().map(|budget| budget.limit());
+        if self.budget.as_ref().is_some_and(|budget| !budget.has_wait()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
         let spend = |is_too_long: bool| {
-            if let Some(silence) = &self.silence {
-                silence.spend(began.elapsed(), is_too_long);
+            if let Some(budget) = &self.budget {
+                budget.spend(began.elapsed(), is_too_long);
             }
         };
         loop {
@@ -191,8 +191,8 @@ impl Read for WatchedOutput<'_> {
                 if has_waited {
                     spend(false);
                 }
-                if let Some(silence) = &self.silence {
-                    silence.wait(began.elapsed());
+                if let Some(budget) = &self.budget {
+                    budget.wait(began.elapsed());
                 }
                 return self.output.read(buffer);
             }
@@ -261,21 +261,21 @@ mod tests {
         let (reader, _writer) = io::pipe().unwrap();
         let output = Box::new(SilentOutput(reader.try_clone().unwrap()));
         let (longest, total) = (Duration::from_millis(1), Duration::from_secs(60));
-        let limits = SilenceLimits {
+        let limits = GitTimeLimits {
             longest,
             next_longest: Duration::ZERO,
             total,
-            ..SilenceLimits::default()
+            ..GitTimeLimits::default()
         };
-        let silence = Rc::new(SilenceBudget::new(limits));
+        let budget = Rc::new(GitTimeBudget::new(limits));
         let mut process =
-            GitProcess::new(output, PathBuf::new(), &|| false, Some(Rc::clone(&silence)));
+            GitProcess::new(output, PathBuf::new(), &|| false, Some(Rc::clone(&budget)));
         let error = process.reader.read(&mut [0]).unwrap_err();
         assert!(process.read_error(error).is_of_limits());
-        // The next silence is shorter, and the total has a limit.
-        assert_eq!((silence.limit(), silence.is_spent()), (Duration::ZERO, false));
-        silence.spend(total, false);
-        assert!(silence.is_spent());
+        // The next wait is shorter, and the total has a limit.
+        assert_eq!((budget.limit(), budget.is_spent()), (Duration::ZERO, false));
+        budget.spend(total, false);
+        assert!(budget.is_spent());
         let asked = Cell::new(0);
         let is_cancelled = || asked.replace(asked.get() + 1) > 0;
         let output = Box::new(SilentOutput(reader));

@@ -7,8 +7,8 @@
 //! their words, in one transaction.
 //!
 //! The first segment of many messages is small, so that the newest ones are found at once; the size
-//! doubles until the words take [`MAX_SEGMENT_BYTES`] in memory. Few messages are one segment and
-//! one transaction: a second one would write the same pages again.
+//! doubles until the words take [`MAX_SEGMENT_BYTES`] in memory. Few messages are one segment and,
+//! up to [`FIRST_BATCH_MESSAGES`], one transaction: a second one would write the same pages again.
 //!
 //! The size of the transactions adapts to the time for which they hold the lock ([`StepSize`]).
 //!
@@ -31,8 +31,10 @@ const FIRST_SEGMENT_MESSAGES: usize = 128;
 const MAX_SEGMENT_TIME: Duration = Duration::from_secs(5);
 /// The bytes of words and converted texts in memory that make a segment.
 const MAX_SEGMENT_BYTES: usize = 16 << 20;
-/// The messages of the first transaction, and the fewest of a later one, which may be more.
+/// The most messages of the first transaction. Those of later ones follow from the time for which
+/// the lock was held.
 const FIRST_BATCH_MESSAGES: usize = 512;
+/// The least number to which the messages of a transaction are reduced.
 const MIN_BATCH_MESSAGES: usize = 64;
 /// The bytes of a segment that are written in one transaction.
 const PART_BYTES: StepSize = StepSize::new(1 << 20, 64 << 10..=1 << 20);

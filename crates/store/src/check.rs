@@ -1,4 +1,11 @@
 //! Verifying a store: pages, references between rows, and the indexes against the source bytes.
+//!
+//! All of it happens in one read transaction, because tables are compared with each other: a batch
+//! between two transactions would look like a fault. So that others can reset the write-ahead log
+//! meanwhile, the transaction is one of a copy without a name, which nobody writes to. The copy is
+//! made in one step, for which the log is kept: a copy in several steps would begin again after
+//! each batch of another process. Only without room for a copy, the store itself is read for the
+//! whole length of the check.
 
 use crate::connection::integrity_check;
 use crate::damage_scan;
@@ -203,9 +210,7 @@ impl Store {
     /// Verifies the whole store without changing it.
     pub fn check(&self) -> Result<CheckReport> {
         let path = &self.path;
-        // Verifies a copy, because a read transaction of this duration would let the write-ahead
-        // log grow. Without room for a copy, there is no room for that log either; then the store
-        // itself is read.
+        // Without room for a copy, there is no room for a write-ahead log that grows either.
         let copy = match TempCopy::create_unnamed(
             &self.conn,
             &self.directory,

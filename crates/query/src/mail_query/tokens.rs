@@ -235,11 +235,16 @@ impl<'a> WordReader<'a> {
         WordReader { line, fields, start, plain, pattern, value_start: 0, has_escape: false }
     }
 
-    /// Reads up to white space, a parenthesis or a closing quote; returns also the end.
+    /// Reads up to white space, a parenthesis or a closing quote, and a regular expression up to
+    /// its closing slash; returns also the end.
     fn read(mut self) -> Result<(MailToken, usize), SyntaxError> {
         let mut at = self.start;
-        let mut quote_start = None;
+        let (mut quote_start, mut pattern_end) = (None, 0);
         while let Some(c) = self.char_at(at) {
+            let is_end = quote_start.is_none() && (is_space(c) || c == '(' || c == ')');
+            if is_end && at >= pattern_end {
+                pattern_end = self.find_pattern_end(at).unwrap_or(pattern_end);
+            }
             match c {
                 '"' if quote_start.is_none() => quote_start = Some(at),
                 '"' if self.char_at(at + 1) == Some('"') => {
@@ -249,7 +254,9 @@ impl<'a> WordReader<'a> {
                 '"' if self.is_range_continued(at + 1) => quote_start = None,
                 '"' => return Ok((self.finish(at + 1, true)?, at + 1)),
                 '\\' => at += self.push_escape(at),
-                _ if quote_start.is_some() => self.push(if c.is_control() { ' ' } else { c }),
+                _ if quote_start.is_some() || at < pattern_end => {
+                    self.push(if c.is_control() { ' ' } else { c });
+                }
                 _ if is_space(c) => break,
                 '{' if self.is_thread_value() => {
                     let end = self.find_closing_brace(at)?;
@@ -304,6 +311,52 @@ impl<'a> WordReader<'a> {
         }
         self.pattern.push(next);
         next.len_utf8()
+    }
+
+    /// Returns the value that is a regular expression if it begins with a slash; `None`: it is the
+    /// name of a folder or a file, or a field has no regular expressions.
+    fn pattern_value(&self) -> Option<&str> {
+        let value_start = if self.field().is_some() { self.value_start } else { 0 };
+        // Both texts are equal up to the colon.
+        let value = self.pattern.get(value_start..)?;
+        let value = match self.field() {
+            Some(MailField::Header) => value.split_once(':')?.1,
+            None
+            | Some(
+                MailField::Text(_)
+                | MailField::Label
+                | MailField::FlagOrKeyword
+                | MailField::FlagOrLabel
+                | MailField::MessageId
+                | MailField::Reference
+                | MailField::Related,
+            ) => value,
+            Some(_) => return None,
+        };
+        value.starts_with('/').then_some(value)
+    }
+
+    /// Returns whether the text so far is a regular expression without its closing slash. A path
+    /// such as `/usr/bin` has another slash, and is text.
+    fn is_pattern_open(&self) -> bool {
+        self.pattern_value().is_some_and(|value| find_slash(value.get(1..).unwrap_or("")).is_none())
+    }
+
+    /// Returns the position behind the regular expression that goes on at this position, where a
+    /// word would end; `None`: the text so far is no regular expression, or it is not closed.
+    fn find_pattern_end(&self, at: usize) -> Option<usize> {
+        let is_slash_alone = self.pattern_value() == Some("/");
+        if !self.is_pattern_open() || is_slash_alone && self.char_at(at) != Some('(') {
+            return None;
+        }
+        let rest = self.line.get(at..)?;
+        let rest = rest.get(..rest.floor_char_boundary(MAX_GROUP_CHARS)).unwrap_or(rest);
+        let slash = find_slash(rest)?;
+        let before = rest.get(..slash)?;
+        // Another word may begin with the slash.
+        let is_closing = !before.ends_with(|c| is_space(c) || c == ':') && !before.contains('"');
+        let next = self.char_at(at + slash + 1);
+        (is_closing && next.is_none_or(|c| is_space(c) || c == ')')).then_some(at + slash + 1)
     }
 
     fn is_thread_value(&self) -> bool {
@@ -388,11 +441,27 @@ impl<'a> WordReader<'a> {
             }
             self.check_distance()?;
         }
+        if !is_quoted {
+            self.check_pattern_end()?;
+        }
         let (field, unknown_field) = (self.field(), self.unknown_field());
         let start = if field.is_some() { self.value_start } else { 0 };
         let pattern = self.pattern.get(start..).filter(|text| pattern_text(text).is_some());
         let value = pattern.or_else(|| self.plain.get(start..)).unwrap_or_default().to_string();
         Ok(MailToken::Word(MailWord { field, value, unknown_field, is_quoted, end }))
+    }
+
+    /// Refuses a regular expression without an end, which would be a word.
+    fn check_pattern_end(&self) -> Result<(), SyntaxError> {
+        let text = self.pattern_value().unwrap_or_default().trim_start_matches('/');
+        if !self.is_pattern_open() || !text.contains(char::is_alphabetic) {
+            return Ok(());
+        }
+        let field = self.plain.get(..self.value_start).unwrap_or_default();
+        Err(SyntaxError::new(self.line, self.start, "the regular expression has no closing slash")
+            .with_hint(format!(
+                "as a regular expression: {field}\"/{text}/\"; as text: {field}\"/{text}\""
+            )))
     }
 
     /// Refuses an operator whose distance is no number, which would be a word that no text has.
@@ -408,6 +477,16 @@ impl<'a> WordReader<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the position of the first slash without a backslash in front of it.
+fn find_slash(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    text.bytes().position(|byte| {
+        let is_found = byte == b'/' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_found
+    })
 }
 
 /// Returns the text between the slashes of `/text/`.

@@ -32,6 +32,7 @@
 //! | `terminal_echo` | the echo of keys, switched off beside such lines |
 //! | `source_names` | the names of sources in the indexes |
 //! | `program_output` | the output of another mail program |
+//! | `foreign_usage` | the names that other programs give to commands, options and values |
 //! | `git_program` | git, as repositories are read through it |
 //! | `progress` | progress bars |
 //! | `query_log_file` | the file that the query log is written to |
@@ -44,6 +45,7 @@ mod config;
 mod contact_args;
 mod context;
 mod failure;
+mod foreign_usage;
 mod git_program;
 mod interrupt;
 mod item_ids;

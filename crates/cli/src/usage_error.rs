@@ -2,56 +2,12 @@
 //! `error:`, then `hint:` lines, and exit code 2.
 
 use crate::failure::{CommandFailure, FailureKind};
+use crate::foreign_usage::{COMMAND_SYNONYMS, OPTION_SYNONYMS, explain_option, explain_value};
 use crate::suggestion::find_nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// Names that other programs give to a subcommand.
-const COMMAND_SYNONYMS: &[(&str, &str)] = &[
-    ("index", "sync"),
-    ("reindex", "sync --full"),
-    ("init", "sources add MAILDIR"),
-    ("setup", "sources add MAILDIR"),
-    ("info", "collections"),
-    ("cfind", "find --correspondents"),
-    ("address", "find --correspondents"),
-    ("count", "find --count"),
-    ("tag", "edit ID --label +LABEL"),
-    ("view", "show"),
-    ("cat", "show"),
-    ("extract", "save"),
-    ("dump", "labels export"),
-    ("search", "find"),
-    ("query", "find"),
-    ("list", "find"),
-    ("ls", "find"),
-    ("new", "sync, or add for a contact or an event"),
-    ("create", "add"),
-    ("rm", "remove"),
-    ("del", "remove"),
-    ("delete", "remove"),
-    ("cal", "agenda"),
-    ("calendar", "agenda"),
-    ("today", "agenda"),
-    ("modify", "edit"),
-    ("history", "log"),
-    ("redo", "undo"),
-    ("verify", "check"),
-];
-
-/// Options that a command has under another name, which other commands or programs use.
-const OPTION_SYNONYMS: &[(&str, &str)] = &[
-    ("--in", "--into"),
-    ("--into", "--in"),
-    ("--every", "--rule"),
-    ("--maxnum", "--limit"),
-    ("--reverse", "--sort"),
-    ("--sortfield", "--sort"),
-    ("--title", "--summary"),
-    ("--place", "--location"),
-];
 
 /// Prints the help that was requested, or the error, and returns the exit code. `command` and
 /// `args` are the whole command line.
@@ -169,9 +125,13 @@ fn to_failure(error: &clap::Error, typed: TypedCommand<'_>) -> CommandFailure {
         matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ValueValidation);
     if let Some(option) = typed.find_unknown_option().filter(|_| is_about_value) {
         let failure = CommandFailure::new(FailureKind::Usage, format!("unknown option {option}"));
-        let failure = match typed.suggest_option(option) {
-            Some(near) => failure.with_hint(format!("did you mean {near}?")),
-            None => failure,
+        let failure = match (
+            explain_option(typed.command.get_name(), option),
+            typed.suggest_option(option),
+        ) {
+            (Some(hint), _) => failure.with_hint(hint),
+            (None, Some(near)) => failure.with_hint(format!("did you mean {near}?")),
+            (None, None) => failure,
         };
         return failure.with_hint(format!("usage: {}", typed.usage()));
     }
@@ -288,6 +248,9 @@ fn suggest(error: &clap::Error) -> Option<String> {
     let synonym = COMMAND_SYNONYMS.iter().find(|(other, _)| {
         error.kind() == ErrorKind::InvalidSubcommand && other.eq_ignore_ascii_case(typed)
     });
+    if let Some(hint) = explain_value(error.kind(), typed) {
+        return Some(hint.to_string());
+    }
     let near = synonym.map(|(_, name)| *name).or_else(|| find_nearest(typed, known))?;
     Some(format!("did you mean {near}?"))
 }

@@ -52,6 +52,7 @@ mod error_messages;
 mod export;
 mod failing_calls;
 mod find_and_show;
+mod foreign_usage;
 mod full_disk;
 mod help;
 mod import;

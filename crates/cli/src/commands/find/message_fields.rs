@@ -26,7 +26,7 @@ const FIELDS: [(&str, &[&str]); 22] = [
     ("reply_to", &[]),
     ("subject", &["s"]),
     ("list_id", &["list", "v"]),
-    ("references", &["ref"]),
+    ("references", &["ref", "r"]),
     ("keywords", &["tags", "x"]),
     ("flags", &["flag", "g"]),
     ("labels", &["label", "q"]),

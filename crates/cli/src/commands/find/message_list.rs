@@ -85,8 +85,12 @@ impl MessageListOptions {
         let sort = MailSort::parse(name).ok_or_else(|| {
             let message = format!("messages cannot be sorted by {:?}", sanitize_line(name));
             let names: Vec<&str> = MailSort::key_names().collect();
-            CommandFailure::new(FailureKind::Usage, message)
-                .with_hint(format!("one of {}, or -date and the like", names.join(", ")))
+            let hint = match name.as_str() {
+                "newest-first" => "--sort -date, which is the default".to_string(),
+                "oldest-first" => "--sort date".to_string(),
+                _ => format!("one of {}, or -date and the like", names.join(", ")),
+            };
+            CommandFailure::new(FailureKind::Usage, message).with_hint(hint)
         })?;
         if self.is_threaded && sort.key != larder_query::MailSortKey::Date {
             let message = "threads are sorted by date only";
@@ -207,6 +211,10 @@ impl MessageGroup {
         let leave_out = |reason: &dyn std::fmt::Display| {
             if is_alone {
                 context.print_note(format!("messages are not searched: {reason}"));
+                if options.query.contains("in:") {
+                    context
+                        .print_note("a collection of contacts or events is searched by --in NAME");
+                }
             }
             Ok(None)
         };

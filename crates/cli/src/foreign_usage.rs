@@ -1,0 +1,144 @@
+//! The names that other programs give to commands, options and values, with what Larder has for
+//! each: mu, notmuch, and the programs for contacts and calendars.
+//!
+//! Separate from `usage_error`, which prints the errors: these are tables.
+
+use clap::error::ErrorKind;
+
+/// Names that other programs give to a subcommand.
+pub(crate) const COMMAND_SYNONYMS: &[(&str, &str)] = &[
+    ("index", "sync"),
+    ("reindex", "sync --full"),
+    ("init", "sources add MAILDIR"),
+    ("setup", "sources add MAILDIR"),
+    ("info", "collections"),
+    ("cfind", "find --correspondents"),
+    ("address", "find --correspondents"),
+    ("count", "find --count"),
+    ("tag", "edit ID --label +LABEL"),
+    ("view", "show"),
+    ("cat", "show"),
+    ("extract", "save"),
+    ("dump", "labels export"),
+    ("search", "find"),
+    ("query", "find"),
+    ("list", "find"),
+    ("ls", "find"),
+    ("new", "sync, or add for a contact or an event"),
+    ("create", "add"),
+    ("rm", "remove"),
+    ("del", "remove"),
+    ("delete", "remove"),
+    ("cal", "agenda"),
+    ("calendar", "agenda"),
+    ("today", "agenda"),
+    ("modify", "edit"),
+    ("history", "log"),
+    ("redo", "undo"),
+    ("verify", "check"),
+];
+
+/// Names that other programs give to a subcommand, with an explanation.
+const EXPLAINED_COMMANDS: &[(&str, &str)] = &[
+    ("reply", "larder writes no mail: use your mail program"),
+    (
+        "insert",
+        "larder delivers no mail: put the file into a registered maildir, then: larder sync",
+    ),
+    ("move", "larder moves no mail: use your mail program, then: larder sync"),
+    ("mkdir", "larder makes no maildirs: `larder sources add MAILDIR` registers one"),
+    ("compact", "the index needs no compaction; to make it again: larder check --rebuild"),
+    ("config", "the configuration is the file config.toml, see docs/configuration.md"),
+    ("update", "to change labels: larder edit --query QUERY --label +NAME -NAME"),
+    (
+        "clear",
+        "to remove a label: larder labels remove NAME, or larder edit --query QUERY --label -NAME",
+    ),
+];
+
+/// Options that a command has under another name, which other commands or programs use.
+pub(crate) const OPTION_SYNONYMS: &[(&str, &str)] = &[
+    ("--in", "--into"),
+    ("--into", "--in"),
+    ("--every", "--rule"),
+    ("--maxnum", "--limit"),
+    ("--include-related", "--related"),
+    ("--linksdir", "--links"),
+    ("--clearlinks", "--clear"),
+    ("--summary-len", "--snippets"),
+    ("--reverse", "--sort"),
+    ("--sortfield", "--sort"),
+    ("--entire-thread", "--thread"),
+    ("--full-scan", "--full"),
+    ("--nocolor", "--color"),
+    ("--title", "--summary"),
+    ("--place", "--location"),
+];
+
+/// Options of other programs by the subcommand, with an explanation.
+const EXPLAINED_OPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "find",
+        "--bookmark",
+        "a saved search is a part of the query: larder find --kind message @NAME",
+    ),
+    (
+        "find",
+        "--skip-dups",
+        "each message is listed once, so leave it out; --files prints all files",
+    ),
+    (
+        "find",
+        "--output",
+        "--kind message lists messages, --summary threads, --files paths; `larder labels` labels",
+    ),
+    (
+        "find",
+        "--exclude",
+        "messages with a hidden label are found if the query names it: label:spam",
+    ),
+    (
+        "find",
+        "--exec",
+        "to run a program on the files: larder find --files -0 QUERY | xargs -0 PROGRAM",
+    ),
+    ("find", "--muhome", "the data directory of larder is --data-dir DIR"),
+    ("show", "--part", "to save a part: larder save ID --part N"),
+    ("show", "--body", "--format json has the texts of a message"),
+    ("sync", "--lazy-check", "folders whose time is unchanged are never listed, so leave it out"),
+    ("sync", "--my-address", "your addresses are mail.addresses in config.toml"),
+    ("sync", "--cleanup", "messages whose files are gone always go, so leave it out"),
+    ("sync", "--maildir", "maildirs are registered: larder sources add MAILDIR"),
+    ("add", "--maildir", "the maildir is an operand: larder sources add MAILDIR"),
+    ("restore", "--input", "to read labels: larder labels import FILE"),
+    ("restore", "--accumulate", "to read labels: larder labels import FILE"),
+    ("import", "--input", "the file is written without an option"),
+    ("import", "--accumulate", "messages keep their labels without --replace, so leave it out"),
+];
+
+/// Values of other programs for an option, with an explanation.
+const EXPLAINED_VALUES: &[(&str, &str)] = &[
+    ("threads", "threads are listed by --threads"),
+    ("links", "links to the files are made by --links DIR"),
+    ("plain", "text is the default"),
+    ("wl", "the formats of addresses are text, json, mutt, mutt-alias, csv, org, bbdb and vcard"),
+    ("mail", "e-mail is the kind message"),
+    ("email", "e-mail is the kind message"),
+];
+
+/// Returns the explanation of an option that a subcommand does not have.
+pub(crate) fn explain_option(command: &str, option: &str) -> Option<&'static str> {
+    let explained = EXPLAINED_OPTIONS.iter();
+    let mut found = explained.filter(|(owner, name, _)| *owner == command && *name == option);
+    found.next().map(|(.., hint)| *hint)
+}
+
+/// Returns the explanation of a subcommand, or of the value of an option, that there is not.
+pub(crate) fn explain_value(error: ErrorKind, typed: &str) -> Option<&'static str> {
+    let table = match error {
+        ErrorKind::InvalidSubcommand => EXPLAINED_COMMANDS,
+        ErrorKind::InvalidValue => EXPLAINED_VALUES,
+        _ => return None,
+    };
+    table.iter().find(|(name, _)| name.eq_ignore_ascii_case(typed)).map(|(_, hint)| *hint)
+}

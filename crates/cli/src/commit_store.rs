@@ -27,7 +27,7 @@ pub(crate) fn open_commit_reader(
     let directory = commit_directory(context);
     if directory.has_pending_replacement() {
         // It was interrupted, and is finished by opening the store.
-        drop(Store::open(directory.clone(), &context.store_options(true))?);
+        drop(Store::open(directory.clone(), &context.index_options(true))?);
     }
     if !directory.has_store() {
         return Ok(None);
@@ -66,7 +66,7 @@ pub(crate) fn count_commits(
 /// Opens the index of commits for writing; `None`: there is none.
 pub(crate) fn open_commit_store(context: &CommandContext) -> Result<Option<Store>, CommandFailure> {
     match open_commit_reader(context)? {
-        Some(_) => Ok(Some(Store::open(commit_directory(context), &context.store_options(true))?)),
+        Some(_) => Ok(Some(Store::open(commit_directory(context), &context.index_options(true))?)),
         None => Ok(None),
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn commit_stores(context: &CommandContext) -> SourceStores {
     SourceStores {
         data: DataDirectory::new(&context.dir),
         index: commit_directory(context),
-        options: context.store_options(true),
+        options: context.index_options(true),
     }
 }
 

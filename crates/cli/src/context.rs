@@ -243,6 +243,11 @@ impl CommandContext {
         }
     }
 
+    /// Returns the options to open an index with, whose operations are not in the log.
+    pub(crate) fn index_options(&self, create: bool) -> StoreOptions {
+        StoreOptions { last_commit: LastCommit::default(), ..self.store_options(create) }
+    }
+
     /// Returns the last operation that the command committed.
     pub(crate) fn committed_operation(&self) -> Option<OperationId> {
         self.last_commit.operation()

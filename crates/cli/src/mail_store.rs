@@ -144,7 +144,7 @@ pub(crate) fn print_unindexed_note(context: &CommandContext) -> Result<(), Comma
 
 /// Opens the index of mail for writing, and creates it if there is none.
 pub(crate) fn open_mail_store(context: &CommandContext) -> Result<Store, CommandFailure> {
-    Ok(Store::open(mail_directory(context), &context.store_options(true))?)
+    Ok(Store::open(mail_directory(context), &context.index_options(true))?)
 }
 
 /// Returns the number of messages of a collection in the index.
@@ -171,7 +171,7 @@ pub(crate) fn mail_stores(context: &CommandContext) -> SourceStores {
     SourceStores {
         data: DataDirectory::new(&context.dir),
         index: mail_directory(context),
-        options: context.store_options(true),
+        options: context.index_options(true),
     }
 }
 

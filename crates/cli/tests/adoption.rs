@@ -42,7 +42,7 @@ fn a_dump_of_notmuch_is_taken_over() {
     "#);
     assert_snapshot!(run(&["find", "--kind", "message", "--count", "label:tax"]), @"1");
     // It is one operation, and can be repeated.
-    assert_snapshot!(run(&["undo"]), @"Undid operation 2 (adopt): 4 items removed. Redo: larder undo 3");
+    assert_snapshot!(run(&["undo"]), @"Undid operation 2 (adopt): labels and saved searches (4) changed back. Redo: larder undo 3");
     home.code(&["searches"], 1);
     home.ok(&["sync"]);
     home.code(&["find", "--kind", "message", "--count", "label:tax"], 1);

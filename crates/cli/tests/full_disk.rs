@@ -163,6 +163,20 @@ fn a_disk_that_is_too_small_for_a_restore() {
     assert!(failed > 3, "only {failed} disks were too small");
 }
 
+/// Operations of an index are not in the log.
+#[test]
+fn a_failed_synchronisation_names_no_operation() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return left_out("output that cannot be written", "there is no /dev/full");
+    }
+    let home = Home::new();
+    home.write("Mail/cur/1:2,S", "Message-ID: <1@x>\nSubject: a\n\nb\n");
+    home.ok(&["sources", "add", "Mail"]);
+    let run = home.shell("larder sync >/dev/full");
+    assert_eq!(run.code, 5, "{}", run.stderr());
+    assert!(!run.stderr().contains("operation"), "{}", run.stderr());
+}
+
 /// Writes standard output to /dev/full.
 #[test]
 fn output_that_cannot_be_written() {

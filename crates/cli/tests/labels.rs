@@ -149,6 +149,29 @@ fn labels_survive_the_deletion_of_the_index() {
     home.ok(&["check"]);
 }
 
+/// The labels are stored with contacts and calendars.
+#[test]
+fn labels_are_listed_without_an_index() {
+    let home = home_with_mail();
+    home.ok(&["edit", "--query", "from:bank", "--label", "+tax", "+a b"]);
+    home.ok(&["edit", "m0@example.org", "--label", "-tax"]);
+    let listed = home.ok(&["labels"]);
+    for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        drop(std::fs::remove_file(home.data().join(name)));
+    }
+    assert_snapshot!(home.run(&["labels"]).masked_output(), @"
+    a b  2 messages
+    tax  1 message
+    ! note: mail is not indexed; to find messages by their labels, run: larder sync
+    ");
+    assert_eq!(home.ok(&["labels"]), listed);
+    assert_snapshot!(Home::new().run(&["labels"]).masked_output(), @"
+    ! note: no mail is indexed
+    ! note: no labels; to label a message: larder edit ID --label +NAME
+    exit 1
+    ");
+}
+
 #[test]
 fn excluded_labels_hide_messages_unless_they_are_named() {
     let home = home_with_mail();
@@ -275,6 +298,11 @@ fn wrong_labels_are_refused() {
     }
     let run = home.code(&["edit", "--label", "+x", "--query", "walrus"], 2);
     assert!(run.stderr().contains("write --query before it"), "{}", run.stderr());
+    assert_snapshot!(home.run(&["edit", "m0@example.org", "--label", "+a,-b"]).masked_output(), @r#"
+    ! error: "+a,-b" has several labels
+    ! hint: write them apart: --label +a -b
+    exit 2
+    "#);
     check_wrong_labels();
 }
 

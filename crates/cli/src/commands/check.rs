@@ -56,7 +56,8 @@ impl CheckArgs {
                 break;
             }
             let has_store = store.directory(context).has_store();
-            let Some(check) = keep_failure(&mut failures, store.check(context, reads_files))?
+            let Some(check) =
+                keep_failure(&mut failures, store.check(context, self.rebuild, reads_files))?
             else {
                 continue;
             };

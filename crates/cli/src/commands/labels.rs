@@ -6,19 +6,19 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::label_dump_file::read_label_dump;
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{
-    follow_committed_labels, mail_roots, open_labelled_mail, open_mail_reader,
+    follow_committed_labels, list_sources, mail_roots, open_labelled_mail, open_mail_reader,
 };
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::output_path::OutputPath;
 use crate::program_output::run_program;
 use crate::table::format_columns;
-use larder_edit::labels::{change_labels, find_labelled};
+use larder_edit::labels::{change_labels, find_labelled, for_each_labelled};
 use larder_format::label::{LabelChange, LabelError, LabelList, check_label};
 use larder_format::label_dump::{LabelDump, LabelDumpFormat, read_tags_without_labels};
-use larder_store::{FilePrivacy, Handle, LabelledText, Operation, OperationId};
+use larder_store::{DataDirectory, FilePrivacy, Handle, LabelledText, Operation, OperationId};
 use larder_sync::LabelImportReport;
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -127,13 +127,12 @@ pub(super) fn label_failure(error: LabelError) -> CommandFailure {
 }
 
 fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-    let Some(reader) = open_labelled_mail(context)? else {
-        context.print_note("no mail is indexed, so no message has labels");
-        return Ok(CommandStatus::NothingFound);
-    };
-    let (labels, waiting) = {
-        let mail = reader.mail()?;
-        (mail.count_labels()?, mail.count_waiting_labels()?)
+    let (labels, waiting) = match open_labelled_mail(context)? {
+        Some(reader) => {
+            let mail = reader.mail()?;
+            (mail.count_labels()?, mail.count_waiting_labels()?)
+        }
+        None => (count_stored_labels(context)?, 0),
     };
     let mut rows = Vec::new();
     for (name, count) in &labels {
@@ -156,6 +155,22 @@ fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFa
         }
     }
     Ok(if labels.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
+}
+
+/// Counts the labels that are stored while no mail is indexed.
+fn count_stored_labels(context: &CommandContext) -> Result<Vec<(String, u64)>, CommandFailure> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    if DataDirectory::new(&context.dir).has_store() {
+        for_each_labelled(&context.open_reader()?, &mut |_, labels| {
+            labels.iter().for_each(|name| *counts.entry(name.to_string()).or_default() += 1);
+        })?;
+    }
+    let reason = match list_sources(context)?.is_empty() {
+        true => "no mail is indexed",
+        false => "mail is not indexed; to find messages by their labels, run: larder sync",
+    };
+    context.print_note(reason);
+    Ok(counts.into_iter().collect())
 }
 
 fn export(

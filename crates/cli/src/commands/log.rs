@@ -60,13 +60,15 @@ impl LogArgs {
         };
         let width = context.out.line_width();
         let index = open_mail_reader(context)?;
+        let verbs = operations.iter().map(|row| row.verb.len());
+        let verb_width = verbs.max().unwrap_or_default().max(8);
         for row in &operations {
             if context.format == OutputFormat::Json {
                 context.out.print_json(&operation_json(row))?;
                 continue;
             }
             let detail = describe_detail(context, &reader, index.as_ref(), &row.detail)?;
-            context.out.print_line(operation_line(row, detail, width))?;
+            context.out.print_line(operation_line(row, detail, verb_width, width))?;
         }
         Ok(if operations.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
     }
@@ -147,7 +149,12 @@ fn find_operation(reader: &Reader, number: &str) -> Result<Vec<OperationRecord>,
     }
 }
 
-fn operation_line(row: &OperationRecord, mut detail: String, width: Option<usize>) -> String {
+fn operation_line(
+    row: &OperationRecord,
+    mut detail: String,
+    verb_width: usize,
+    width: Option<usize>,
+) -> String {
     let [added, updated, removed] = row.counts;
     let counts: Vec<String> = [(added, "+"), (updated, "~"), (removed, "-")]
         .iter()
@@ -159,11 +166,11 @@ fn operation_line(row: &OperationRecord, mut detail: String, width: Option<usize
     let mut counts_wide = 16;
     if let Some(width) = width {
         counts_wide = if width < 80 { 8 } else { counts_wide };
-        let used = DETAIL_OFFSET_COLUMNS + counts_wide + undone.len();
+        let used = DETAIL_OFFSET_COLUMNS + verb_width + counts_wide + undone.len();
         detail = shorten_to_width(&detail, width.saturating_sub(used).max(1));
     }
     let line = format!(
-        "{id:>5}  {FAINT_STYLE}{}{FAINT_STYLE:#}  {STRONG_STYLE}{verb:<8}{STRONG_STYLE:#}  {:<counts_wide$}  {detail}{undone}",
+        "{id:>5}  {FAINT_STYLE}{}{FAINT_STYLE:#}  {STRONG_STYLE}{verb:<verb_width$}{STRONG_STYLE:#}  {:<counts_wide$}  {detail}{undone}",
         format_local_time(row.started_at_ms),
         counts.join(" ")
     );
@@ -193,8 +200,8 @@ fn describe_detail(
     Ok(words.join(" "))
 }
 
-/// Columns before the detail, without the counts.
-const DETAIL_OFFSET_COLUMNS: usize = 40;
+/// Columns before the detail, without the name of the command and the counts.
+const DETAIL_OFFSET_COLUMNS: usize = 32;
 
 /// The length of a complete ID.
 const HANDLE_LETTERS: usize = 13;

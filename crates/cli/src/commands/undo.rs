@@ -125,6 +125,9 @@ fn print_report(
     };
     let of_labels = undone.is_some_and(|row| LABEL_VERBS.contains(&row.verb.as_str()));
     let (items, effect) = match of_labels {
+        _ if undone.is_some_and(|row| row.verb == "adopt") => {
+            (format!("labels and saved searches ({})", undo.items), "changed back")
+        }
         true => (format!("labels of {}", format_count(undo.items, "message")), "changed back"),
         false => (format_count(undo.items, "item"), effect),
     };

@@ -60,7 +60,8 @@ impl DerivedStore {
         }
     }
 
-    /// Checks the store and prints the result. With `reads_files`, which returns whether the user
+    /// Checks the store and prints the result; before a rebuild, faults are warnings. With
+    /// `reads_files`, which returns whether the user
     /// interrupted it, messages are compared with their files. Faults are a failure that says what
     /// to do.
     ///
@@ -69,6 +70,7 @@ impl DerivedStore {
     pub(super) fn check(
         self,
         context: &mut CommandContext,
+        is_rebuild: bool,
         reads_files: Option<&dyn Fn() -> bool>,
     ) -> Result<DerivedCheck, CommandFailure> {
         let report = match self.read_report(context) {
@@ -94,11 +96,12 @@ impl DerivedStore {
         };
         self.print_report(context, &report, labels.as_deref())?;
         let file = self.file_name();
+        let severity = if is_rebuild { "warning" } else { "error" };
         for fault in &report.faults {
-            print_message("error", format!("{file}: {fault}"));
+            print_message(severity, format!("{file}: {fault}"));
         }
         if let Some(labels) = &labels {
-            print_message("error", format!("{file}: {labels}"));
+            print_message(severity, format!("{file}: {labels}"));
         }
         let status = match (self, reads_files) {
             (DerivedStore::Mail, Some(is_stopped)) if is_readable => {
@@ -148,7 +151,7 @@ impl DerivedStore {
         is_readable: bool,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(CommandStatus, bool), CommandFailure> {
-        let options = context.store_options(true);
+        let options = context.index_options(true);
         let replacement = self.directory(context).begin_replacement(&options)?;
         let new = replacement.new_directory();
         let (mut status, left_out) = fill_new_index(context, new, is_stopped)?;
@@ -183,7 +186,7 @@ impl DerivedStore {
         if !directory.has_store() && !directory.has_pending_replacement() {
             return Ok(None);
         }
-        let store = Store::open_to_copy(directory, &context.store_options(false));
+        let store = Store::open_to_copy(directory, &context.index_options(false));
         match store.and_then(|store| store.check()) {
             Err(Error::NoStore { .. }) => {
                 let file = self.file_name();

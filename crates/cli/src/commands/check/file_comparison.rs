@@ -24,7 +24,7 @@ pub(super) fn compare_files(
     let Some(reader) = open_mail_reader(context)? else { return Ok(CommandStatus::Done) };
     let sources = list_sources(context)?;
     // No synchronisation writes meanwhile, unless the disk cannot be written at all.
-    let store = Store::open_to_copy(mail_directory(context), &context.store_options(false))?;
+    let store = Store::open_to_copy(mail_directory(context), &context.index_options(false))?;
     let _lock = match store.is_writable() {
         true => Some(store.lock_mail_sync()?),
         false => None,

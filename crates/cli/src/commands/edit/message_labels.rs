@@ -21,6 +21,13 @@ pub(super) fn edit_labels(
     query: Option<&str>,
     changes: &[String],
 ) -> Result<CommandStatus, CommandFailure> {
+    // As `mu labels update` takes them; a label may have a comma.
+    if let Some(joined) = changes.iter().find(|text| text.contains(",+") || text.contains(",-")) {
+        let message = format!("{:?} has several labels", sanitize_line(joined));
+        let apart = sanitize_line(&joined.replace(",+", " +").replace(",-", " -"));
+        return Err(CommandFailure::new(FailureKind::Usage, message)
+            .with_hint(format!("write them apart: --label {apart}")));
+    }
     let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
     let named = change.additions().iter().chain(change.removals().iter());
     if let Some(flag) = named.into_iter().find(|name| NOTMUCH_FLAG_TAGS.contains(name)) {

@@ -91,7 +91,9 @@
 //! no row is in both.
 //!
 //! A [`TermDictionary`] has the words once more, without rows, in segments of its own. A search for
-//! a part of a word reads it whole, and then the rows of the words that it found.
+//! a part of a word reads its blocks, and then the rows of the words that it found. Of a large
+//! segment only the blocks are read that have all trigrams of the part: [`index_trigrams_step`]
+//! keeps for each trigram the list of the blocks with it.
 //!
 //! Why not the inverted index: a lookup there returns all items of a term, without positions, and
 //! asks of each whether it is stale. A frequent word in text would cost a step for each message.
@@ -131,6 +133,7 @@
 //! | `row_lists` | rows with their positions, out of their blocks |
 //! | `term_dictionary` | the words by themselves, and parts of words |
 //! | `term_dictionary_merge` | merging dictionaries in steps |
+//! | `trigram_index` | the blocks of a dictionary that have three bytes in a row |
 //! | `interval` | row classes and buckets of the interval index |
 
 mod block;
@@ -160,6 +163,7 @@ mod sort_writer;
 mod term;
 mod term_dictionary;
 mod term_dictionary_merge;
+mod trigram_index;
 pub mod varint;
 mod word_block;
 mod word_buffer;
@@ -191,6 +195,7 @@ pub use crate::sort_writer::{compact_level_zero, write_position_changes};
 pub use crate::term::OVERSIZED_ITEMS_TERM;
 pub use crate::term_dictionary::{TermDictionary, WordPart};
 pub use crate::term_dictionary_merge::{DictionaryRebuild, merge_dictionary_step};
+pub use crate::trigram_index::{index_trigrams_step, verify_trigrams};
 pub use crate::word_block::MAX_WORD_BYTES;
 pub use crate::word_buffer::{WordBatch, WordBuffer};
 pub use crate::word_cursor::WordCursor;

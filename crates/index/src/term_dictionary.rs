@@ -2,7 +2,8 @@
 //!
 //! A block is a sequence of words in ascending order, each followed by a zero byte. The words are
 //! not compressed, so that a part of a word is searched for in the bytes of a block at once, and
-//! most words are never looked at: the dictionary has a hundredth of the bytes of the postings.
+//! most words are never looked at: the dictionary has a hundredth of the bytes of the postings. Of
+//! a large segment only the blocks that `trigram_index` names are read.
 //!
 //! Each batch adds a segment with its distinct words, and segments are merged by the policy of the
 //! word index. So a word may be in several segments, and it stays when the last row that has it is
@@ -15,14 +16,13 @@ use crate::block::BLOCK_BYTES;
 use crate::segment::corruption;
 use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::term::prefix_key;
+use crate::trigram_index::{END_OF_WORD, find_blocks_with_part};
 use crate::word_block::FullBlocks;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use std::borrow::Cow;
 use std::cmp::Ordering;
-
-/// The byte behind each word.
-const END_OF_WORD: u8 = 0;
+use std::ops::Range;
 
 /// Builds blocks from words, which are added in ascending order.
 #[derive(Debug, Default)]
@@ -100,16 +100,8 @@ impl<'a, P: ReadSegments> TermDictionary<'a, P> {
         TermDictionary { pages, segments: segments.into() }
     }
 
-    /// Returns the number of bytes of the blocks, about.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        let count = |segment: &Segment| segment.blocks.end - segment.blocks.start;
-        let blocks: i64 = self.segments.iter().map(count).sum();
-        blocks.unsigned_abs() * BLOCK_BYTES as u64
-    }
-
     /// Passes each word with this part to `visit`, in the order of each segment. A word may come
-    /// again.
+    /// again. Returns the number of bytes of the blocks that were read, about.
     ///
     /// # Errors
     /// Errors of the storage, and malformed blocks.
@@ -117,21 +109,26 @@ impl<'a, P: ReadSegments> TermDictionary<'a, P> {
         &self,
         part: WordPart<'_>,
         visit: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), P::Error> {
+    ) -> Result<u64, P::Error> {
         match part {
-            WordPart::Any | WordPart::Inside([]) => self.for_each_block(&mut |block| {
+            WordPart::Any | WordPart::Inside([]) => self.for_each_block(b"", &mut |block| {
                 let words = block.split_inclusive(|byte| *byte == END_OF_WORD);
                 words.filter_map(|word| word.strip_suffix(&[END_OF_WORD])).for_each(&mut *visit);
             }),
-            WordPart::Inside(part) => self.find(part, visit),
-            WordPart::End(end) => self.find(&[end, &[END_OF_WORD]].concat(), visit),
+            WordPart::Inside(part) => self.find(part, part, visit),
+            WordPart::End(end) => self.find(end, &[end, &[END_OF_WORD]].concat(), visit),
         }
     }
 
-    /// Passes each word in which `part` begins to `visit`. The part may have the end of the word.
-    fn find(&self, part: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), P::Error> {
-        let finder = Finder::new(part);
-        self.for_each_block(&mut |block| {
+    /// Passes each word in which `part` begins, perhaps with the end of the word, to `visit`.
+    fn find(
+        &self,
+        part: &[u8],
+        part_with_end: &[u8],
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<u64, P::Error> {
+        let finder = Finder::new(part_with_end);
+        self.for_each_block(part, &mut |block| {
             let mut rest = block;
             while let Some(found) = finder.find(rest) {
                 let (before, after) = rest.split_at_checked(found).unwrap_or((rest, &[]));
@@ -145,15 +142,31 @@ impl<'a, P: ReadSegments> TermDictionary<'a, P> {
         })
     }
 
-    fn for_each_block(&self, visit: &mut dyn FnMut(&[u8])) -> Result<(), P::Error> {
-        self.segments.iter().try_for_each(|segment| {
-            self.pages.read_blocks(segment.id, segment.blocks.clone(), &mut |block| {
-                if block.last() != Some(&END_OF_WORD) {
-                    return Err(corruption::<P>());
-                }
-                visit(block);
-                Ok(true)
-            })
+    /// Passes each block that may have words with this part to `visit`. Returns the number of bytes
+    /// that were read, about.
+    fn for_each_block(&self, part: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<u64, P::Error> {
+        let mut count: i64 = 0;
+        for segment in self.segments.iter() {
+            for blocks in find_blocks_with_part(self.pages, segment, part)? {
+                count += blocks.end - blocks.start;
+                self.read_blocks(segment, blocks, visit)?;
+            }
+        }
+        Ok(count.unsigned_abs().saturating_mul(BLOCK_BYTES as u64))
+    }
+
+    fn read_blocks(
+        &self,
+        segment: &Segment,
+        blocks: Range<i64>,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), P::Error> {
+        self.pages.read_blocks(segment.id, blocks, &mut |block| {
+            if block.last() != Some(&END_OF_WORD) {
+                return Err(corruption::<P>());
+            }
+            visit(block);
+            Ok(true)
         })
     }
 }
@@ -165,7 +178,7 @@ pub(crate) struct DictionaryInput {
     pub(crate) block_number: i64,
     block: Vec<u8>,
     /// The current word.
-    word: std::ops::Range<usize>,
+    word: Range<usize>,
     /// See [`prefix_key`].
     word_prefix: u64,
     pub(crate) is_ended: bool,

@@ -10,6 +10,7 @@ use crate::merge::merge_up_to;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
 use crate::term_dictionary::{DictionaryBuilder, DictionaryInput};
+use crate::trigram_index::delete_with_trigrams;
 use crate::word_index::WordIndex;
 use crate::word_merge_policy::choose_word_segments;
 use std::collections::BTreeSet;
@@ -87,7 +88,7 @@ impl DictionaryRebuild {
             return Ok(true);
         }
         if let Some(segment) = self.former.as_mut().and_then(Vec::pop) {
-            pages.delete_segment(&segment)?;
+            delete_with_trigrams(pages, &segment)?;
         }
         Ok(self.former.as_ref().is_some_and(|rest| !rest.is_empty()))
     }
@@ -187,7 +188,7 @@ fn step<P: WriteSegments>(
     appender.finish()?;
     for mut input in inputs {
         if input.is_ended {
-            pages.delete_segment(&input.segment)?;
+            delete_with_trigrams(pages, &input.segment)?;
         } else {
             delete_read_blocks(pages, &mut input, 1)?;
             pages.set_start(input.segment.id, input.block_number, input.word())?;

@@ -62,6 +62,21 @@ impl MemoryPages {
         }
     }
 
+    /// Changes the bytes of the blocks of an index.
+    pub(crate) fn damage_index(&self, index: IndexId, change: impl Fn(&mut Vec<u8>)) {
+        let segments = self.segments.borrow();
+        for ((segment, _), block) in &mut *self.blocks.borrow_mut() {
+            if segments[segment].index == index {
+                change(block);
+            }
+        }
+    }
+
+    /// Returns the indexes that have segments.
+    pub(crate) fn indexes(&self) -> BTreeSet<IndexId> {
+        self.segments.borrow().values().map(|stored| stored.index).collect()
+    }
+
     /// Removes all blocks, but not the segments that have them.
     pub(crate) fn remove_blocks(&self) {
         self.blocks.borrow_mut().clear();

@@ -2,8 +2,8 @@
 
 use crate::memory_pages::MemoryPages;
 use larder_index::{
-    CorruptBlock, DictionaryRebuild, IndexId, SegmentWords, TermDictionary, WordBuffer, WordPart,
-    merge_dictionary_step,
+    CorruptBlock, DictionaryRebuild, IndexId, ReadSegments as _, SegmentWords, TermDictionary,
+    WordBuffer, WordPart, delete_all, index_trigrams_step, merge_dictionary_step, verify_trigrams,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -45,9 +45,28 @@ impl DictionaryTester {
         Ok(found)
     }
 
+    /// Checks that the trigrams are those of the words, and of segments of the dictionary only.
+    fn check_trigrams(&self) {
+        self.pages.check();
+        assert_eq!(verify_trigrams(&self.pages, DICTIONARY), Ok(0));
+        let segments = self.pages.segments(DICTIONARY).unwrap();
+        for index in self.pages.indexes().into_iter().filter(|index| index.0 < 0) {
+            assert!(segments.iter().any(|segment| segment.id.0 == -index.0), "{index:?}");
+        }
+    }
+
+    /// Returns the number of indexes of trigrams.
+    fn count_trigram_indexes(&self) -> usize {
+        self.pages.indexes().into_iter().filter(|index| index.0 < 0).count()
+    }
+
     fn check(&self, part: &str) {
-        let part = part.as_bytes();
         assert_eq!(self.read(WordPart::Any).unwrap(), self.words);
+        self.check_part(part);
+    }
+
+    fn check_part(&self, part: &str) {
+        let part = part.as_bytes();
         let is_inside = |word: &Vec<u8>| word.windows(part.len().max(1)).any(|one| one == part);
         let with_part = self.words.iter().filter(|word| part.is_empty() || is_inside(word));
         assert_eq!(self.read(WordPart::Inside(part)).unwrap(), with_part.cloned().collect());
@@ -134,5 +153,149 @@ fn damaged_dictionaries_are_errors_and_never_panic() {
         tester.pages.remove_blocks();
         assert_eq!(tester.read(WordPart::Any), Err(CorruptBlock));
         assert!(merge_dictionary_step(&tester.pages, DICTIONARY, 8, 1).is_err());
+    }
+}
+
+/// The texts of which random words are made: letters, joiners, accents that folding keeps, another
+/// script, and a script without spaces.
+const SYLLABLES: [&str; 24] = [
+    "a",
+    "b",
+    "c",
+    "be",
+    "ce",
+    "fro",
+    "ob",
+    "nit",
+    "zel",
+    "_",
+    "-",
+    "'",
+    ".",
+    "@",
+    ":",
+    "7",
+    "\u{df}",
+    "\u{f8}",
+    "\u{436}\u{443}",
+    "\u{43a}",
+    "\u{6771}",
+    "\u{4eac}",
+    "\u{90fd}",
+    "\u{20000}",
+];
+
+/// A sequence of numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 33) as usize % below
+    }
+
+    fn word(&mut self) -> String {
+        // A word of one syllable in ten, a pair in ten, else longer ones.
+        let count = match self.next(10) {
+            0 => 1,
+            1 => 2,
+            _ => 3 + self.next(20),
+        };
+        (0..count).map(|_| SYLLABLES[self.next(SYLLABLES.len())]).collect()
+    }
+
+    fn words(&mut self, count: usize) -> Vec<String> {
+        (0..count).map(|_| self.word()).collect()
+    }
+
+    /// Returns a part of a word, or a text that few words have.
+    fn part(&mut self, words: &BTreeSet<Vec<u8>>) -> String {
+        let word = match words.iter().nth(self.next(words.len().max(1))) {
+            Some(word) if self.next(4) > 0 => String::from_utf8(word.clone()).unwrap(),
+            _ => self.word(),
+        };
+        let letters: Vec<char> = word.chars().collect();
+        let from = self.next(letters.len());
+        letters.iter().skip(from).take(1 + self.next(8)).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3))]
+
+    /// A search by trigrams finds the words that a reading of all words finds, between any steps.
+    #[test]
+    fn trigrams_find_the_words_that_have_a_part(seed in 1_u64.., budget in 1_i64..400_000) {
+        let mut numbers = Numbers(seed);
+        let mut tester = DictionaryTester::default();
+        for count in [9000, 20, 9000] {
+            tester.write(&numbers.words(count));
+            tester.check_part(&numbers.part(&tester.words));
+            while index_trigrams_step(&tester.pages, DICTIONARY, budget).unwrap() {
+                tester.check_part(&numbers.part(&tester.words));
+            }
+            tester.check_trigrams();
+            (0..3).for_each(|_| tester.check_part(&numbers.part(&tester.words)));
+        }
+        assert_eq!(tester.count_trigram_indexes(), 2);
+        // A merge, between whose steps others write trigrams.
+        let mut has_more = true;
+        while has_more {
+            has_more = merge_dictionary_step(&tester.pages, DICTIONARY, 1, 70_000).unwrap();
+            index_trigrams_step(&tester.pages, DICTIONARY, budget).unwrap();
+            tester.check_part(&numbers.part(&tester.words));
+        }
+        while index_trigrams_step(&tester.pages, DICTIONARY, budget).unwrap() {}
+        assert_eq!(tester.count_trigram_indexes(), 1);
+        tester.check_trigrams();
+        (0..6).for_each(|_| tester.check_part(&numbers.part(&tester.words)));
+        let mut rebuild = DictionaryRebuild::new(b'w');
+        while rebuild.step(&tester.pages, WORDS, DICTIONARY, 100_000).unwrap() {}
+        tester.check_trigrams();
+        assert_eq!(tester.count_trigram_indexes(), 0);
+    }
+}
+
+fn index_many_words() -> DictionaryTester {
+    let mut tester = DictionaryTester::default();
+    let mut words: Vec<String> = (0..20_000).map(|n| format!("{:x}", n * 7_919_773_u64)).collect();
+    words.push("quixotic".into());
+    tester.write(&words);
+    while index_trigrams_step(&tester.pages, DICTIONARY, 1 << 20).unwrap() {}
+    tester
+}
+
+#[test]
+fn few_blocks_are_read_for_a_rare_part() {
+    let tester = index_many_words();
+    let blocks: i64 = tester.pages.segments(DICTIONARY).unwrap()[0].blocks.end;
+    assert!(blocks > 40, "{blocks}");
+    for (part, most) in [("uixot", 6), ("tuix", 6), ("qui", 6), ("ui", blocks)] {
+        for part in [WordPart::Inside(part.as_bytes()), WordPart::End(part.as_bytes())] {
+            let before = tester.pages.blocks_read();
+            tester.read(part).unwrap();
+            let read = (tester.pages.blocks_read() - before) as i64;
+            assert!(read <= most, "{part:?}: {read} blocks");
+        }
+    }
+}
+
+#[test]
+fn damaged_trigrams_are_found_and_never_panic() {
+    for seed in 0..8_usize {
+        let tester = index_many_words();
+        let segment = tester.pages.segments(DICTIONARY).unwrap()[0].id;
+        let trigrams = IndexId(-segment.0);
+        tester.pages.damage_index(trigrams, |block| {
+            let place = seed.wrapping_mul(0x9e37_79b9) % block.len();
+            match seed % 2 {
+                0 => block.truncate(place),
+                _ => block[place] ^= 1 << seed,
+            }
+        });
+        assert_ne!(verify_trigrams(&tester.pages, DICTIONARY), Ok(0), "{seed}");
+        let _read = tester.read(WordPart::Inside(b"abc"));
+        delete_all(&tester.pages, trigrams).unwrap();
+        assert_eq!(tester.read(WordPart::Inside(b"uixot")).unwrap().len(), 1);
     }
 }

@@ -143,7 +143,7 @@ impl DerivedIndex {
         for (table, key) in self.tables() {
             // The words of messages are in the same tables, and are not derived from items.
             let words = format!(
-                "SELECT id FROM idx_segment WHERE derived_index IN ({}, {})",
+                "SELECT id FROM idx_segment WHERE derived_index IN ({}, {}) OR derived_index < 0",
                 WORD_INDEX.0, WORD_DICTIONARY.0
             );
             let condition = match table {

@@ -13,7 +13,9 @@ use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::lock::WorkLock;
-use crate::mail::batch::{BegunWordSegments, WordErasure, merge_words_step, write_words_ahead};
+use crate::mail::batch::{
+    BegunWordSegments, WordErasure, index_word_parts_step, merge_words_step, write_words_ahead,
+};
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM;
@@ -59,6 +61,23 @@ impl Store {
         let budget_bytes = i64::try_from(bytes.current()).unwrap_or(i64::MAX);
         let step =
             &mut |tx: &WriteTransaction<'_>| merge_words_step(tx, max_segments, budget_bytes);
+        let (has_more, held) = self.step_words(step)?;
+        bytes.adapt(held);
+        Ok(has_more)
+    }
+
+    /// Merges as [`Store::merge_words`], and then adds the trigrams of the dictionary: later merges
+    /// throw those of their segments away, so this is for an index at rest. Returns whether there
+    /// may be more to do.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn settle_words(&mut self, max_segments: usize, bytes: &mut StepSize) -> Result<bool> {
+        let budget_bytes = i64::try_from(bytes.current()).unwrap_or(i64::MAX);
+        let step = &mut |tx: &WriteTransaction<'_>| {
+            Ok(merge_words_step(tx, max_segments, budget_bytes)?
+                || index_word_parts_step(tx, budget_bytes)?)
+        };
         let (has_more, held) = self.step_words(step)?;
         bytes.adapt(held);
         Ok(has_more)

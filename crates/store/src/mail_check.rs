@@ -22,7 +22,7 @@ use larder_extract::message_flags::MessageFlags;
 use larder_extract::message_summary::MessageSummary;
 use larder_format::kind::Kind;
 use larder_format::maildir_name::MaildirName;
-use larder_index::{TermDictionary, WordPart, verify_words};
+use larder_index::{TermDictionary, WordPart, verify_trigrams, verify_words};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -99,6 +99,11 @@ const MAIL_CHECKS: &[(&str, &str)] = &[
         "SELECT count(*) FROM mail_state_change s JOIN item i ON (i.seq, i.ordinal) = (s.seq, s.ordinal)",
     ),
     (
+        "lists of parts of words without a segment of the dictionary",
+        "SELECT count(*) FROM idx_segment WHERE derived_index < 0
+           AND -derived_index NOT IN (SELECT id FROM idx_segment WHERE derived_index = {dictionary})",
+    ),
+    (
         "rows after the last one",
         "SELECT count(*) FROM item WHERE id > (SELECT value FROM meta WHERE key = 'last_item')",
     ),
@@ -127,7 +132,8 @@ pub(crate) fn find_mail_faults(tx: &ReadTransaction<'_>) -> DatabaseResult<MailF
     for (what, sql) in MAIL_CHECKS {
         let sql = sql
             .replace("{message}", &Kind::Message.number().to_string())
-            .replace("{commit}", &Kind::Commit.number().to_string());
+            .replace("{commit}", &Kind::Commit.number().to_string())
+            .replace("{dictionary}", &WORD_DICTIONARY.0.to_string());
         let count: i64 = tx.query_row(&sql, [], |row| row.get(0))?;
         faults.add(what, count.unsigned_abs());
     }
@@ -483,6 +489,8 @@ fn compare_words(
     faults.add("words that the dictionary does not have", missing);
     faults.add("words out of order", word_faults.disordered_entries);
     faults.add("blocks of words that are not found", word_faults.wrong_fences);
+    let wrong_trigrams = verify_trigrams(&pages, WORD_DICTIONARY)?;
+    faults.add("blocks of the dictionary that are not found by parts of words", wrong_trigrams);
     Ok(())
 }
 

@@ -55,6 +55,8 @@
 //!
 //! The words of messages are segments of `idx_segment`, as `derived_index` 4, and the dictionary of
 //! these words, in which parts of words are looked up, as `derived_index` 5; see `larder-index`.
+//! The trigrams of a large segment of the dictionary are segments, too, whose `derived_index` is
+//! the negative number of that segment.
 //!
 //! All of this is derived from the files of maildirs and from `data.db`. Separate from `mail`,
 //! which reads and writes the tables, because `schema` creates them.

@@ -139,6 +139,10 @@ fn wrong_rows_are_found() {
         ),
         ("DELETE FROM idx_segment WHERE derived_index = 4", "messages without words"),
         (
+            "INSERT INTO idx_segment VALUES(99, -98, 1, 0, 0, x'', 0, 0, NULL)",
+            "lists of parts of words without a segment of the dictionary",
+        ),
+        (
             "DELETE FROM idx_segment WHERE derived_index = 5",
             "words that the dictionary does not have",
         ),

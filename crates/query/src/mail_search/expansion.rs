@@ -135,14 +135,14 @@ impl MailSearch<'_> {
         if field == MessageTermField::Text
             && let Some(part) = expansion.dictionary_part()
         {
-            work += self.words.text_word_bytes() / BYTES_PER_UNIT;
-            self.words.for_each_text_word(part, &mut |word| {
+            let bytes = self.words.for_each_text_word(part, &mut |word| {
                 work += expansion.work_per_word();
                 if work <= most && str::from_utf8(word).is_ok_and(|word| expansion.is_match(word)) {
                     work += WORK_PER_LOOKUP;
                     terms.push([&[field as u8], word].concat());
                 }
             })?;
+            work += bytes / BYTES_PER_UNIT;
         } else {
             let start = match expansion.part {
                 ExpandedPart::Start(start) => start,

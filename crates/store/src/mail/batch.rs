@@ -429,6 +429,15 @@ pub(crate) fn merge_words_step(
     Ok(has_more_words || has_more_dictionary)
 }
 
+/// Adds trigrams to the dictionary, if nothing is left to merge. A larger budget is more of them.
+/// Returns whether there was anything to do.
+pub(crate) fn index_word_parts_step(
+    tx: &WriteTransaction<'_>,
+    budget_bytes: i64,
+) -> DatabaseResult<bool> {
+    larder_index::index_trigrams_step(&IndexTableWriter::new(tx), WORD_DICTIONARY, budget_bytes)
+}
+
 /// The erasure of the words of removed messages, in steps.
 pub(crate) struct WordErasure {
     merge: FullWordMerge,
@@ -445,7 +454,7 @@ impl WordErasure {
     }
 
     /// Moves about `budget_bytes` towards words of current messages only, and then towards a
-    /// dictionary of them. Returns whether there is more to do.
+    /// dictionary of them, with its trigrams. Returns whether there is more to do.
     pub(crate) fn step(
         &mut self,
         tx: &WriteTransaction<'_>,
@@ -462,8 +471,9 @@ impl WordErasure {
             return Ok(true);
         }
         rows.finish()?;
-        let budget_bytes = usize::try_from(budget_bytes).unwrap_or_default();
-        self.dictionary.step(&pages, WORD_INDEX, WORD_DICTIONARY, budget_bytes)
+        let word_bytes = usize::try_from(budget_bytes).unwrap_or_default();
+        Ok(self.dictionary.step(&pages, WORD_INDEX, WORD_DICTIONARY, word_bytes)?
+            || index_word_parts_step(tx, budget_bytes)?)
     }
 }
 

@@ -109,19 +109,13 @@ impl OpenMailWords<'_> {
         self.index.count_postings(term, limit).map_err(sqlite_error_at(self.path))
     }
 
-    /// Returns the number of bytes that [`OpenMailWords::for_each_text_word`] reads.
-    #[must_use]
-    pub fn text_word_bytes(&self) -> u64 {
-        self.dictionary.bytes()
-    }
-
     /// Passes each word of text that has a part to `visit`, in no order. A word may come again, and
-    /// words of removed messages may come, too.
+    /// words of removed messages may come, too. Returns the number of bytes that were read, about.
     pub fn for_each_text_word(
         &self,
         part: WordPart<'_>,
         visit: &mut dyn FnMut(&[u8]),
-    ) -> Result<()> {
+    ) -> Result<u64> {
         self.dictionary.for_each_word(part, visit).map_err(sqlite_error_at(self.path))
     }
 

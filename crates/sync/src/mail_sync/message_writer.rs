@@ -221,18 +221,21 @@ fn take_batch(ready: &mut VecDeque<UnwrittenMessages>, max_changes: usize) -> Un
     batch
 }
 
-/// Merges the words after few items were written, or many, until few segments are left. Between the
-/// transactions, `after_step` is called.
+/// Merges the words after few items were written, or many, until few segments are left, and makes
+/// parts of words quick to find. Between the transactions, `after_step` is called.
 pub(crate) fn merge_written_words(
     store: &mut Store,
     is_small: bool,
     is_cancelled: &dyn Fn() -> bool,
     after_step: &mut dyn FnMut(&mut Store),
 ) -> Result<(), Error> {
-    let mut most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_INDEXED_SEGMENTS };
-    let mut bytes = MERGED_BYTES;
-    while !is_cancelled() && store.merge_words(most, &mut bytes)? {
-        most = if is_small { MAX_RESTING_SEGMENTS } else { MAX_FINAL_SEGMENTS };
+    let settled = if is_small { MAX_RESTING_SEGMENTS } else { MAX_INDEXED_SEGMENTS };
+    let (mut most, mut bytes) = (settled, MERGED_BYTES);
+    while !is_small && !is_cancelled() && store.merge_words(most, &mut bytes)? {
+        most = MAX_FINAL_SEGMENTS;
+        after_step(store);
+    }
+    while !is_cancelled() && store.settle_words(settled, &mut bytes)? {
         after_step(store);
     }
     Ok(())

@@ -46,10 +46,15 @@
 
 mod commit;
 mod label_exclusion;
+mod mail_flag;
 mod parser;
+mod query_text;
 mod ranges;
+mod text_fields;
 mod tokens;
 
+pub use self::mail_flag::MailFlag;
+pub use self::text_fields::MailTextFields;
 pub use self::tokens::MAIL_QUERY_FIELDS;
 pub(crate) use self::tokens::is_mail_field;
 use crate::error::SyntaxError;
@@ -62,7 +67,6 @@ use larder_format::message::MessagePriority;
 use larder_store::Kind;
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
-use std::fmt::{self, Write as _};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -136,91 +140,6 @@ pub struct TextTest {
     pub text: TextMatch,
 }
 
-/// A set of the texts of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct MailTextFields(u16);
-
-/// The texts and their names.
-const TEXT_FIELD_NAMES: [(MailTextFields, &str); 13] = [
-    (MailTextFields::FROM, "from"),
-    (MailTextFields::TO, "to"),
-    (MailTextFields::CC, "cc"),
-    (MailTextFields::BCC, "bcc"),
-    (MailTextFields::SUBJECT, "subject"),
-    (MailTextFields::BODY, "body"),
-    (MailTextFields::EMBEDDED, "embed"),
-    (MailTextFields::FILE, "file"),
-    (MailTextFields::MIME, "mime"),
-    (MailTextFields::LIST, "list"),
-    (MailTextFields::KEYWORD, "keyword"),
-    (MailTextFields::LANGUAGE, "lang"),
-    (MailTextFields::COMMITTER, "committer"),
-];
-
-impl MailTextFields {
-    /// The addresses and names of the header From.
-    pub const FROM: MailTextFields = MailTextFields(1);
-    /// The addresses and names of the header To.
-    pub const TO: MailTextFields = MailTextFields(1 << 1);
-    /// The addresses and names of the header Cc.
-    pub const CC: MailTextFields = MailTextFields(1 << 2);
-    /// The addresses and names of the header Bcc.
-    pub const BCC: MailTextFields = MailTextFields(1 << 3);
-    /// The subject.
-    pub const SUBJECT: MailTextFields = MailTextFields(1 << 4);
-    /// The text of the message itself.
-    pub const BODY: MailTextFields = MailTextFields(1 << 5);
-    /// The text of attachments and of forwarded messages.
-    pub const EMBEDDED: MailTextFields = MailTextFields(1 << 6);
-    /// The file names of attachments.
-    pub const FILE: MailTextFields = MailTextFields(1 << 7);
-    /// The MIME types of the parts.
-    pub const MIME: MailTextFields = MailTextFields(1 << 8);
-    /// The id of the mailing list.
-    pub const LIST: MailTextFields = MailTextFields(1 << 9);
-    /// The keywords of the headers X-Label, X-Keywords and Keywords, which mu calls tags.
-    pub const KEYWORD: MailTextFields = MailTextFields(1 << 10);
-    /// The language of the text.
-    pub const LANGUAGE: MailTextFields = MailTextFields(1 << 11);
-    /// Commits: the name and the address of the committer. The author is the sender, and the names
-    /// of files are the paths.
-    pub const COMMITTER: MailTextFields = MailTextFields(1 << 12);
-    /// The recipients.
-    pub const RECIPIENTS: MailTextFields =
-        MailTextFields::TO.union(MailTextFields::CC).union(MailTextFields::BCC);
-    /// The recipients and the sender.
-    pub const CONTACTS: MailTextFields = MailTextFields::RECIPIENTS.union(MailTextFields::FROM);
-    /// The texts that a word without a field is searched in.
-    pub const FREE: MailTextFields = MailTextFields::CONTACTS
-        .union(MailTextFields::SUBJECT)
-        .union(MailTextFields::BODY)
-        .union(MailTextFields::EMBEDDED);
-
-    /// Returns the texts of both sets.
-    #[must_use]
-    pub const fn union(self, other: MailTextFields) -> MailTextFields {
-        MailTextFields(self.0 | other.0)
-    }
-
-    /// Returns whether the set has all texts of the other one.
-    #[must_use]
-    pub const fn contains(self, other: MailTextFields) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Returns whether the set is empty.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Returns each text of the set, as a set of one.
-    pub fn iter(self) -> impl Iterator<Item = MailTextFields> {
-        let all = TEXT_FIELD_NAMES.into_iter().map(|(field, _)| field);
-        all.filter(move |field| self.contains(*field))
-    }
-}
-
 /// The test of one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextMatch {
@@ -289,73 +208,6 @@ pub enum HeaderTest {
     Pattern(String),
     /// A value is a number that compares in this way with the given one.
     Compare(Comparison, f64),
-}
-
-/// A flag of a message: of its file name, of its contents, or derived from these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MailFlag {
-    /// A draft.
-    Draft,
-    /// Marked by the user as important.
-    Flagged,
-    /// Forwarded or bounced.
-    Passed,
-    /// Answered.
-    Replied,
-    /// Read.
-    Seen,
-    /// Moved to the trash.
-    Trashed,
-    /// Not yet seen by a mail reader.
-    New,
-    /// Has a signature.
-    Signed,
-    /// Encrypted.
-    Encrypted,
-    /// Has an attachment.
-    Attachment,
-    /// New or not seen.
-    Unread,
-    /// From a mailing list.
-    List,
-    /// From or to an address of the user.
-    Personal,
-    /// Has a part with calendar data.
-    Calendar,
-}
-
-impl MailFlag {
-    /// All flags, with their names and letters in mu.
-    pub const ALL: [(MailFlag, &str, char); 14] = [
-        (MailFlag::Draft, "draft", 'd'),
-        (MailFlag::Flagged, "flagged", 'f'),
-        (MailFlag::Passed, "passed", 'p'),
-        (MailFlag::Replied, "replied", 'r'),
-        (MailFlag::Seen, "seen", 's'),
-        (MailFlag::Trashed, "trashed", 't'),
-        (MailFlag::New, "new", 'n'),
-        (MailFlag::Signed, "signed", 'z'),
-        (MailFlag::Encrypted, "encrypted", 'x'),
-        (MailFlag::Attachment, "attach", 'a'),
-        (MailFlag::Unread, "unread", 'u'),
-        (MailFlag::List, "list", 'l'),
-        (MailFlag::Personal, "personal", 'q'),
-        (MailFlag::Calendar, "calendar", 'c'),
-    ];
-
-    /// Returns the name, as mu writes it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        MailFlag::ALL.iter().find(|(flag, ..)| *flag == self).map_or("", |(_, name, _)| name)
-    }
-
-    /// Returns the flag with this name in mu or notmuch, in any case.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<MailFlag> {
-        let name = if name.eq_ignore_ascii_case("attachment") { "attach" } else { name };
-        let mut all = MailFlag::ALL.into_iter();
-        all.find(|(_, known, _)| known.eq_ignore_ascii_case(name)).map(|(flag, ..)| flag)
-    }
 }
 
 /// The time and place that dates of a query are relative to, and what it can refer to.
@@ -490,165 +342,4 @@ fn has_mail_term(query: &Query) -> bool {
             domain_of_query(leaf) == Some(of_messages)
         }
     }
-}
-
-impl fmt::Display for MailQuery {
-    /// Writes the query as an S-expression.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MailQuery::All => f.write_str("(all)"),
-            MailQuery::Nothing => f.write_str("(nothing)"),
-            MailQuery::And(all) => write_list(f, "and", all),
-            MailQuery::Or(any) => write_list(f, "or", any),
-            MailQuery::Xor(left, right) => write!(f, "(xor {left} {right})"),
-            MailQuery::Not(query) => write!(f, "(not {query})"),
-            MailQuery::Text(test) => write!(f, "({} {})", test.fields, test.text),
-            MailQuery::Flag(flag) => write!(f, "(flag {})", flag.name()),
-            MailQuery::Priority(priority) => write!(f, "(priority {})", priority.name()),
-            MailQuery::Date(range) => write_time_range(f, "date", range),
-            MailQuery::Changed(range) => write_time_range(f, "changed", range),
-            MailQuery::Size(range) => match *range.end() {
-                u64::MAX => write!(f, "(size {} *)", range.start()),
-                end => write!(f, "(size {} {end})", range.start()),
-            },
-            MailQuery::MessageId(id) => write_call(f, "message-id", id),
-            MailQuery::Reference(id) => write_call(f, "reference", id),
-            MailQuery::Folder(test) => write!(f, "(folder {test})"),
-            MailQuery::Path(path) => write_call(f, "path", path),
-            MailQuery::Thread(id) => write_call(f, "thread", id),
-            MailQuery::ThreadOf(query) => write!(f, "(thread-of {query})"),
-            MailQuery::Label(text) => write!(f, "(label {text})"),
-            MailQuery::Existing(query) => query.fmt(f),
-            MailQuery::ChangedPath(test) => write!(f, "(changed-path {test})"),
-            MailQuery::Hash(start) => write_call(f, "hash", start),
-            MailQuery::Parent(start) => write_call(f, "parent", start),
-            MailQuery::Collection(name) => write_call(f, "collection", name),
-            MailQuery::Header { name, test } => write!(f, "(header {} {test})", QuotedText(name)),
-        }
-    }
-}
-
-impl fmt::Display for MailTextFields {
-    /// Writes `any` for the texts of a word without a field, else the names with `+` between them.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == MailTextFields::FREE {
-            return f.write_str("any");
-        }
-        let names = TEXT_FIELD_NAMES.iter().filter(|(field, _)| self.contains(*field));
-        for (at, (_, name)) in names.enumerate() {
-            write!(f, "{}{name}", if at > 0 { "+" } else { "" })?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for TextMatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TextMatch::Words(words) => QuotedText(words).fmt(f),
-            TextMatch::Prefix(text) => write_call(f, "prefix", text),
-            TextMatch::Suffix(text) => write_call(f, "suffix", text),
-            TextMatch::Infix(text) => write_call(f, "infix", text),
-            TextMatch::Pattern(text) => write_call(f, "pattern", text),
-            TextMatch::Near { left, right, distance, is_ordered } => {
-                let name = if *is_ordered { "adjacent" } else { "near" };
-                write!(f, "({name} {distance} {} {})", QuotedText(left), QuotedText(right))
-            }
-            TextMatch::Exists => f.write_str("(exists)"),
-        }
-    }
-}
-
-impl fmt::Display for FolderTest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FolderTest::Is(path) => QuotedText(path).fmt(f),
-            FolderTest::Within(path) => write_call(f, "within", path),
-            FolderTest::Pattern(text) => write_call(f, "pattern", text),
-            FolderTest::Prefix(path) => write_call(f, "prefix", path),
-            FolderTest::Source(name) => write_call(f, "source", name),
-            FolderTest::Directory(path) => write_call(f, "directory", path),
-        }
-    }
-}
-
-impl fmt::Display for PathTest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PathTest::Within(path) => write_call(f, "within", path),
-            PathTest::Glob(text) => write_call(f, "glob", text),
-            PathTest::Pattern(text) => write_call(f, "pattern", text),
-        }
-    }
-}
-
-impl fmt::Display for HeaderTest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HeaderTest::Exists => f.write_str("(exists)"),
-            HeaderTest::Contains(text) => QuotedText(text).fmt(f),
-            HeaderTest::Pattern(text) => write_call(f, "pattern", text),
-            HeaderTest::Compare(comparison, number) => {
-                let symbol = match comparison {
-                    Comparison::Less => '<',
-                    Comparison::Equal => '=',
-                    Comparison::Greater => '>',
-                };
-                write!(f, "({symbol} {number})")
-            }
-        }
-    }
-}
-
-/// A text in double quotes, with quotes and backslashes in it escaped.
-struct QuotedText<'a>(&'a str);
-
-impl fmt::Display for QuotedText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            if matches!(c, '"' | '\\') {
-                f.write_char('\\')?;
-            }
-            f.write_char(c)?;
-        }
-        f.write_char('"')
-    }
-}
-
-fn write_call(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
-    write!(f, "({name} {})", QuotedText(text))
-}
-
-fn write_list(f: &mut fmt::Formatter<'_>, name: &str, queries: &[MailQuery]) -> fmt::Result {
-    write!(f, "({name}")?;
-    queries.iter().try_for_each(|query| write!(f, " {query}"))?;
-    f.write_char(')')
-}
-
-fn write_time_range(
-    f: &mut fmt::Formatter<'_>,
-    name: &str,
-    range: &RangeInclusive<i64>,
-) -> fmt::Result {
-    write!(f, "({name} ")?;
-    write_time(f, *range.start())?;
-    f.write_char(' ')?;
-    write_time(f, *range.end())?;
-    f.write_char(')')
-}
-
-/// Writes a time in UTC, or `*` for an open end.
-fn write_time(f: &mut fmt::Formatter<'_>, seconds: i64) -> fmt::Result {
-    if seconds == i64::MIN || seconds == i64::MAX {
-        return f.write_char('*');
-    }
-    let civil = Instant::from_seconds_clamped(seconds).to_civil(0);
-    if civil.seconds() != seconds {
-        return write!(f, "@{seconds}");
-    }
-    let (date, second) = (civil.date(), civil.second_of_day());
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    write!(f, "{:04}-{:02}-{:02}T", date.year, date.month, date.day)?;
-    write!(f, "{hour:02}:{minute:02}:{second:02}Z")
 }

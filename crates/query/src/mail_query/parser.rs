@@ -3,6 +3,7 @@
 //! Separate from the query itself: other parts of the program match queries, and none of them needs
 //! the syntax. The depth of a query is bounded, so that the functions that visit it may recurse.
 
+mod field_tests;
 mod field_values;
 
 use super::commit::{COMMIT_SEARCH_FIELDS, parse_path_test};
@@ -10,13 +11,11 @@ use super::tokens::{
     MAIL_SEARCH_FIELDS, MailField, MailToken, MailWord, SearchFields, pattern_text, tokenize,
 };
 use super::{
-    FolderTest, HeaderTest, MailFlag, MailQuery, MailQueryContext, MailTextFields, TextMatch,
-    TextTest, is_mail_or_commit_field,
+    FolderTest, MailQuery, MailQueryContext, MailTextFields, TextMatch, TextTest,
+    is_mail_or_commit_field,
 };
 use crate::error::{SyntaxError, check_length};
-use crate::item_terms::{is_item_field, is_item_state};
-use crate::pattern::{MAX_PATTERNS, RegexPattern};
-use crate::query::Comparison;
+use crate::item_terms::is_item_field;
 use crate::saved_searches::{error_in_search, parse_search_reference};
 use larder_store::Kind;
 
@@ -362,117 +361,6 @@ impl<'a> MailQueryParser<'a> {
         }
     }
 
-    /// Parses the text of a field: words, or stars or slashes around them.
-    fn parse_text(&mut self, at: usize, value: &str) -> Result<TextMatch, SyntaxError> {
-        if let Some(pattern) = pattern_text(value) {
-            self.check_pattern(at, pattern)?;
-            return Ok(TextMatch::Pattern(pattern.to_string()));
-        }
-        let text = value.trim_matches('*').to_string();
-        Ok(match (value.starts_with('*'), value.ends_with('*')) {
-            _ if text.trim().is_empty() => TextMatch::Exists,
-            (false, false) => TextMatch::Words(text),
-            (false, true) => TextMatch::Prefix(text),
-            (true, false) => TextMatch::Suffix(text),
-            (true, true) => TextMatch::Infix(text),
-        })
-    }
-
-    /// Refuses a regular expression that cannot be used.
-    fn check_pattern(&mut self, at: usize, text: &str) -> Result<(), SyntaxError> {
-        self.pattern_count += 1;
-        if self.pattern_count > MAX_PATTERNS {
-            let message = format!("more than {MAX_PATTERNS} regular expressions in one query");
-            return Err(SyntaxError::new(self.line, at, message));
-        }
-        RegexPattern::compile(text).map(drop).map_err(|reason| {
-            let message = format!("the regular expression {text:?} cannot be used: {reason}");
-            SyntaxError::new(self.line, at, message)
-                .with_hint("to look for the text itself, leave out a slash")
-        })
-    }
-
-    /// Parses a Message-ID, of the message itself or in the header References.
-    fn parse_id(&mut self, at: usize, header: &str, value: &str) -> Result<MailQuery, SyntaxError> {
-        let pattern = match self.parse_text(at, value)? {
-            TextMatch::Pattern(text) => text,
-            TextMatch::Prefix(text) => {
-                format!("^<?{}", regex::escape(text.trim_start_matches('<')))
-            }
-            TextMatch::Suffix(text) => format!("{}>?$", regex::escape(text.trim_end_matches('>'))),
-            TextMatch::Infix(text) => regex::escape(&text),
-            TextMatch::Exists => {
-                let exists = |name: &str| MailQuery::Header {
-                    name: name.to_string(),
-                    test: HeaderTest::Exists,
-                };
-                return Ok(match header {
-                    "references" => MailQuery::Or(vec![exists(header), exists("in-reply-to")]),
-                    _ => exists(header),
-                });
-            }
-            TextMatch::Words(_) | TextMatch::Near { .. } => {
-                let id = trim_brackets(value).to_string();
-                return Ok(match header {
-                    "references" => MailQuery::Reference(id),
-                    _ => MailQuery::MessageId(id),
-                });
-            }
-        };
-        let test = HeaderTest::Pattern(pattern);
-        Ok(MailQuery::Header { name: header.to_string(), test })
-    }
-
-    /// Parses `/x`, `x`, `x/**`, `x*` or `/regex/`.
-    fn parse_folder(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
-        if let Some(pattern) = pattern_text(value) {
-            self.check_pattern(at, pattern)?;
-            return Ok(MailQuery::Folder(FolderTest::Pattern(pattern.to_string())));
-        }
-        if let Some(parent) = value.strip_suffix("**") {
-            return Ok(match folder_path(parent) {
-                path if path == "/" => MailQuery::All,
-                path => MailQuery::Folder(FolderTest::Within(path)),
-            });
-        }
-        Ok(match value.strip_suffix('*') {
-            Some("") => MailQuery::All,
-            Some(start) => {
-                let slash = if start.starts_with('/') { "" } else { "/" };
-                MailQuery::Folder(FolderTest::Prefix(format!("{slash}{start}")))
-            }
-            None => MailQuery::Folder(FolderTest::Is(folder_path(value))),
-        })
-    }
-
-    /// Parses the path of a file, `/x/**` for all files below a directory, or the path of a folder
-    /// without its first slash.
-    fn parse_path(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
-        if let Some(directory) = value.strip_suffix("/**").filter(|path| path.starts_with('/')) {
-            return Ok(MailQuery::Folder(FolderTest::Directory(directory.to_string())));
-        }
-        if value.starts_with('/') && pattern_text(value).is_none() && !value.ends_with('*') {
-            return Ok(MailQuery::Path(value.to_string()));
-        }
-        let is_new = |is_new: bool| match is_new {
-            true => MailQuery::Flag(MailFlag::New),
-            false => MailQuery::Not(Box::new(MailQuery::Flag(MailFlag::New))),
-        };
-        for (end, flag) in [("new", true), ("cur", false)] {
-            if let Some(folder) = value.strip_suffix(end)
-                && (folder.is_empty() || folder.ends_with('/'))
-            {
-                let folder = MailQuery::Folder(FolderTest::Is(folder_path(folder)));
-                let folder = MailQuery::Existing(Box::new(folder));
-                return Ok(MailQuery::And(vec![folder, is_new(flag)]));
-            }
-        }
-        Ok(match self.parse_folder(at, value)? {
-            folder @ MailQuery::Folder(FolderTest::Is(_)) => MailQuery::Existing(Box::new(folder)),
-            folder => folder,
-        })
-    }
-
     /// Parses the id of a thread, or a query in braces for messages in it.
     fn parse_thread(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
         let inner = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -525,64 +413,6 @@ impl<'a> MailQueryParser<'a> {
         self.depth -= 1;
         Ok(query)
     }
-
-    /// Parses a tag: the name of a flag, a label, or for `tag:` also a keyword.
-    fn parse_tag(
-        &mut self,
-        at: usize,
-        field: MailField,
-        value: &str,
-    ) -> Result<MailQuery, SyntaxError> {
-        if let Some(flag) = MailFlag::from_name(value) {
-            return Ok(MailQuery::Flag(flag));
-        }
-        if field == MailField::FlagOrLabel && value.eq_ignore_ascii_case(Kind::Message.name()) {
-            return Ok(MailQuery::All);
-        }
-        let text = self.parse_text(at, value)?;
-        let label = MailQuery::Label(text.clone());
-        if field == MailField::FlagOrLabel {
-            return Ok(match text {
-                TextMatch::Words(_) if !self.context.is_among_kinds || !is_item_state(value) => {
-                    MailQuery::Existing(Box::new(label))
-                }
-                _ => label,
-            });
-        }
-        let keyword = MailQuery::Text(TextTest { fields: MailTextFields::KEYWORD, text });
-        Ok(MailQuery::Or(vec![keyword, label]))
-    }
-
-    /// Parses `name`, `name:*`, `name:text`, `name:/regex/`, or `name:>5` and other comparisons.
-    fn parse_header(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
-        let (name, value) = value.split_once(':').unwrap_or((value, ""));
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
-        if !is_name {
-            return Err(SyntaxError::new(self.line, at, format!("no header is named {name:?}"))
-                .with_hint("tests of headers are header:x-mailer:text or header:x-spam-score:>5"));
-        }
-        if matches!(value, ">" | "<" | "=" | ">=" | "<=") {
-            let message = format!("a number is missing behind {value:?}");
-            return Err(SyntaxError::new(self.line, at, message).with_hint(
-                "without spaces, as in header:x-spam-score:>5; a text is header:x:/>/",
-            ));
-        }
-        let query = |test| MailQuery::Header { name: name.to_ascii_lowercase(), test };
-        if let Some((comparisons, number)) = parse_comparison(value) {
-            let tests = comparisons.iter().map(|test| query(HeaderTest::Compare(*test, number)));
-            let mut tests: Vec<MailQuery> = tests.collect();
-            return Ok(if tests.len() == 1 { tests.swap_remove(0) } else { MailQuery::Or(tests) });
-        }
-        let test = match pattern_text(value) {
-            Some(pattern) => {
-                self.check_pattern(at, pattern)?;
-                HeaderTest::Pattern(pattern.to_string())
-            }
-            None if value.is_empty() || value == "*" => HeaderTest::Exists,
-            None => HeaderTest::Contains(value.to_string()),
-        };
-        Ok(query(test))
-    }
 }
 
 /// Joins the sides of an operator. The tree of `xor` is balanced, as its depth must be bounded.
@@ -598,29 +428,6 @@ fn join_sides(mut sides: Vec<MailQuery>, operator: Option<BinaryOperator>) -> Ma
     }
 }
 
-/// Parses a comparison with a number.
-fn parse_comparison(value: &str) -> Option<(&'static [Comparison], f64)> {
-    let operators: [(&str, &[Comparison]); 5] = [
-        (">=", &[Comparison::Greater, Comparison::Equal]),
-        ("<=", &[Comparison::Less, Comparison::Equal]),
-        (">", &[Comparison::Greater]),
-        ("<", &[Comparison::Less]),
-        ("=", &[Comparison::Equal]),
-    ];
-    for (operator, comparisons) in operators {
-        if let Some(number) = value.strip_prefix(operator) {
-            let number: Option<f64> = number.parse().ok();
-            return number.filter(|number| number.is_finite()).map(|number| (comparisons, number));
-        }
-    }
-    None
-}
-
 fn trim_brackets(id: &str) -> &str {
     id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id)
-}
-
-/// Returns the path of a folder with a slash at the start and none at the end.
-fn folder_path(text: &str) -> String {
-    format!("/{}", text.trim_matches('/'))
 }

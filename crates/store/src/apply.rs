@@ -1,9 +1,9 @@
 //! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
 //! `batch_writer` applies changes to items, whose rows `item_rows` writes, `collections` those to
-//! collections, `mail`, `message_names`, `mail_copies`, `mail_purge` and `known_mail` those of
-//! maildirs, and `labels` those of labels. This module is separate because only it holds the lock
-//! and the transaction.
+//! collections, `mail`, `mail_files`, `message_names`, `mail_copies`, `mail_purge` and `known_mail`
+//! those of maildirs, and `labels` those of labels. This module is separate because only it holds
+//! the lock and the transaction.
 
 mod batch_writer;
 mod collections;
@@ -12,6 +12,7 @@ mod known_mail;
 mod labels;
 mod mail;
 mod mail_copies;
+mod mail_files;
 mod mail_purge;
 mod message_names;
 

@@ -3,8 +3,8 @@
 //! It takes no lock and begins no transaction. Separate from `batch_writer`, whose items have bytes
 //! in the store and versions in the history: the versions of a message are files; from
 //! `message_names`, which chooses the name of a message; from `mail_copies`, which chooses the file
-//! that a message has its values from; and from `known_mail`, which tells new mail from mail that
-//! came before.
+//! that a message has its values from; from `mail_files`, which writes the rows of files; and from
+//! `known_mail`, which tells new mail from mail that came before.
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
@@ -13,8 +13,7 @@ use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::mail::batch::{
-    MailBatch, MailChange, MailFile, MailFileState, PreparedMessage, file_key, name_other_text,
-    rule_row_key, write_words,
+    MailBatch, MailChange, MailFile, PreparedMessage, name_other_text, rule_row_key, write_words,
 };
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
@@ -30,7 +29,6 @@ use crate::uid_lookup::{CollectionKey, UidLookup, allocate_handle, delete_collis
 use crate::{CollectionType, Kind};
 use larder_extract::message_flags::MessageFlags;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
-use rusqlite::OptionalExtension as _;
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
 
@@ -41,16 +39,16 @@ const NANOSECONDS: i64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DirectoryRow {
     pub(super) id: i64,
-    folder: i64,
+    pub(super) folder: i64,
 }
 
 /// A file as the store knows it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownFile {
     pub(super) item: ItemRow,
-    rank: Option<i64>,
+    pub(super) rank: Option<i64>,
     /// Its place among the files of its directory whose base names have the same hash.
-    place: i64,
+    pub(super) place: i64,
 }
 
 /// The message that a new file may be a copy of.
@@ -75,7 +73,7 @@ pub(super) struct MailWriter<'w, 'a> {
     pub(super) columns: ColumnWriter,
     pub(super) labels: LabelWriter,
     pub(super) conversions: ConversionWriter,
-    directories: HashMap<Vec<u8>, DirectoryRow>,
+    pub(super) directories: HashMap<Vec<u8>, DirectoryRow>,
     departures: ThreadDepartures,
     /// The messages that get the states of their files when the batch ends: one with many files
     /// would be read for each of them.
@@ -187,43 +185,6 @@ impl MailWriter<'_, '_> {
             MailChange::SetReadingRules(fingerprint) => self.set_reading_rules(fingerprint),
             MailChange::FinishReadingRules => self.finish_reading_rules(),
         }
-    }
-
-    fn find_directory(&mut self, path: &[u8]) -> Result<DirectoryRow, ApplyError> {
-        if let Some(known) = self.directories.get(path) {
-            return Ok(*known);
-        }
-        let directory = self
-            .batch
-            .tx
-            .prepare_cached(
-                "SELECT id, folder FROM mail_directory WHERE collection = ?1 AND path = ?2",
-            )?
-            .query_row((self.collection.id, path), |row| {
-                Ok(DirectoryRow { id: row.get(0)?, folder: row.get(1)? })
-            })?;
-        self.directories.insert(path.to_vec(), directory);
-        Ok(directory)
-    }
-
-    fn put_directory(
-        &mut self,
-        path: &[u8],
-        folder: &[u8],
-        is_new: bool,
-        state: &[u8],
-    ) -> Result<(), ApplyError> {
-        let tx = self.batch.tx;
-        tx.prepare_cached("INSERT OR IGNORE INTO mail_folder(collection, path) VALUES(?1, ?2)")?
-            .execute((self.collection.id, folder))?;
-        tx.prepare_cached(
-            "INSERT INTO mail_directory(collection, folder, path, is_new, state)
-             SELECT ?1, id, ?3, ?4, ?5 FROM mail_folder WHERE collection = ?1 AND path = ?2
-             ON CONFLICT(collection, path) DO UPDATE SET state = excluded.state",
-        )?
-        .execute((self.collection.id, folder, path, is_new, state))?;
-        self.batch.has_unnumbered_changes = true;
-        Ok(())
     }
 
     /// Adds a file, or one that was read again: to the message that it is a copy of, or as a new
@@ -365,90 +326,6 @@ impl MailWriter<'_, '_> {
         Ok(item)
     }
 
-    fn find_file(
-        &self,
-        directory: DirectoryRow,
-        name: &[u8],
-    ) -> Result<Option<KnownFile>, ApplyError> {
-        Ok(self
-            .batch
-            .tx
-            .prepare_cached(
-                "SELECT item, rank, place FROM mail_file
-                 WHERE directory = ?1 AND base = ?2 AND name = ?3",
-            )?
-            .query_row((directory.id, file_key(name), name), |row| {
-                Ok(KnownFile { item: row.get(0)?, rank: row.get(1)?, place: row.get(2)? })
-            })
-            .optional()?)
-    }
-
-    /// Adds a file under a name that no file of the directory has.
-    fn insert_file(
-        &mut self,
-        directory: DirectoryRow,
-        file: &MailFile,
-        item: ItemRow,
-        rank: Option<i64>,
-    ) -> Result<(), ApplyError> {
-        let (inode, size) = (file.inode.cast_signed(), file.state.size.cast_signed());
-        let MailFileState { modified, changed, .. } = file.state;
-        // `INSERT .. SELECT` would keep a copy of each page, to take back a part of the statement.
-        self.batch
-            .tx
-            .prepare_cached(
-                "INSERT INTO mail_file VALUES(?1, ?2, (SELECT coalesce(max(place) + 1, 0)
-                     FROM mail_file WHERE directory = ?1 AND base = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?
-            .execute((
-                directory.id,
-                file_key(&file.name),
-                &file.name,
-                inode,
-                item,
-                size,
-                modified,
-                changed,
-                rank,
-            ))?;
-        if let Some(least) = self.least_ranks.get_mut(&item) {
-            *least = (*least).into_iter().chain(rank).min();
-        }
-        Ok(())
-    }
-
-    /// Gives a file another name with the same key, and another state.
-    fn update_file(
-        &mut self,
-        directory: DirectoryRow,
-        known: KnownFile,
-        file: &MailFile,
-        rank: Option<i64>,
-    ) -> Result<(), ApplyError> {
-        let (inode, size) = (file.inode.cast_signed(), file.state.size.cast_signed());
-        let MailFileState { modified, changed, .. } = file.state;
-        // The key stays, and with it the index of items.
-        self.batch
-            .tx
-            .prepare_cached(
-                "UPDATE mail_file SET name = ?4, inode = ?5, size = ?6, modified = ?7,
-                                      changed = ?8, rank = ?9
-                 WHERE directory = ?1 AND base = ?2 AND place = ?3",
-            )?
-            .execute((
-                directory.id,
-                file_key(&file.name),
-                known.place,
-                &file.name,
-                inode,
-                size,
-                modified,
-                changed,
-                rank,
-            ))?;
-        Ok(())
-    }
-
     pub(super) fn flags(&mut self, item: ItemRow) -> DatabaseResult<MessageFlags> {
         let value = self.columns.value(self.batch.tx, MailColumn::Flags, row_number(item)?)?;
         Ok(MessageFlags::from_bits(u16::try_from(value).unwrap_or_default()))
@@ -526,32 +403,6 @@ impl MailWriter<'_, '_> {
         }
         self.settle_rest(item)?;
         self.update_states(item)
-    }
-
-    /// Gives a file another name, in another directory or in the same one.
-    fn move_file(
-        &mut self,
-        (from, from_name): (DirectoryRow, &[u8]),
-        to: DirectoryRow,
-        file: &MailFile,
-        known: KnownFile,
-    ) -> Result<(), ApplyError> {
-        if from_name != file.name || from.id != to.id {
-            // A file of the same message may have the name.
-            self.delete_file_row(to, &file.name)?;
-        }
-        if from.id == to.id && file_key(from_name) == file_key(&file.name) {
-            return self.update_file(to, known, file, known.rank);
-        }
-        self.delete_file_row(from, from_name)?;
-        self.insert_file(to, file, known.item, known.rank)
-    }
-
-    fn delete_file_row(&self, directory: DirectoryRow, name: &[u8]) -> Result<(), ApplyError> {
-        let sql = "DELETE FROM mail_file WHERE directory = ?1 AND base = ?2 AND name = ?3";
-        let key = (directory.id, file_key(name), name);
-        self.batch.tx.prepare_cached(sql)?.execute(key)?;
-        Ok(())
     }
 
     /// Removes a message from a folder if none of its files is there.

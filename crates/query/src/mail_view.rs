@@ -206,17 +206,8 @@ impl MailView {
                 self.has_answer = false;
             }
         }
-        if self.directory.has_store() {
-            let zones = Arc::clone(&self.options.zones);
-            self.reader = match Reader::open_with_zones(&self.directory, zones) {
-                // The store is being made, or made anew.
-                Err(
-                    larder_store::Error::NoStore { .. }
-                    | larder_store::Error::RestorePending { .. },
-                ) => None,
-                reader => Some(reader?),
-            };
-        }
+        let zones = Arc::clone(&self.options.zones);
+        self.reader = Reader::open_if_present(&self.directory, zones)?;
         Ok(())
     }
 

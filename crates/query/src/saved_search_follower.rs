@@ -57,18 +57,7 @@ impl SavedSearchFollower {
     pub fn poll(&mut self) -> Result<Option<SavedSearches>, Error> {
         if self.reader.as_ref().is_none_or(Reader::is_replaced) {
             (self.reader, self.state) = (None, None);
-            if !self.directory.has_store() {
-                return Ok(None);
-            }
-            let zones = Arc::clone(&self.zones);
-            self.reader = match Reader::open_with_zones(&self.directory, zones) {
-                // The store is being made anew.
-                Err(
-                    larder_store::Error::NoStore { .. }
-                    | larder_store::Error::RestorePending { .. },
-                ) => None,
-                reader => Some(reader?),
-            };
+            self.reader = Reader::open_if_present(&self.directory, Arc::clone(&self.zones))?;
         }
         let Some(reader) = &self.reader else { return Ok(None) };
         let state = reader.changes().stamp()?;

@@ -70,6 +70,24 @@ impl Reader {
         Reader::open_with_zones(directory, ZoneDatabase::open_bundled())
     }
 
+    /// Opens a store as [`Reader::open_with_zones`] does; `None`: there is none, or it is being
+    /// made, or made anew.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn open_if_present(
+        directory: &DataDirectory,
+        zones: Arc<ZoneDatabase>,
+    ) -> Result<Option<Reader>> {
+        if !directory.has_store() {
+            return Ok(None);
+        }
+        match Reader::open_with_zones(directory, zones) {
+            Err(Error::NoStore { .. } | Error::RestorePending { .. }) => Ok(None),
+            reader => reader.map(Some),
+        }
+    }
+
     /// Opens the store in `dir` read-only. An interval index that was filled with other zones is
     /// not used.
     ///

@@ -1,17 +1,11 @@
 //! Damage of the tables of mail: a check finds each wrong row.
 
-use larder_format::maildir_name::MaildirName;
+use crate::mail_index::{self, apply, open_index as open};
 use larder_store::{
-    BatchChange, DataDirectory, FileComparison, MailBatch, MailBatchBuilder, MailChange, MailFile,
-    MailFileState, Operation, Reader, Store, StoreFile, StoreOptions,
+    DataDirectory, FileComparison, MailBatchBuilder, MailChange, Reader, StoreFile,
 };
 use rusqlite::Connection;
 use std::path::Path;
-
-fn open(dir: &Path) -> Store {
-    let options = StoreOptions { create: true, ..StoreOptions::default() };
-    Store::open(DataDirectory::new(dir).with_store_file(StoreFile::Index), &options).unwrap()
-}
 
 /// Three messages, two of which are a thread: name of the file, header and body.
 const MESSAGES: [(&str, &str, &str); 3] = [
@@ -27,30 +21,9 @@ fn text_of(row: u32) -> String {
 
 /// Writes an index of the messages.
 fn write_index(dir: &Path) {
-    let mut store = open(dir);
-    let mut builder = MailBatchBuilder::new(&[]);
-    let mut changes = vec![MailChange::PutDirectory {
-        path: b"cur".to_vec(),
-        folder: b"".to_vec(),
-        is_new: false,
-        state: b"listed".to_vec(),
-    }];
-    for (row, (name, ..)) in (1..).zip(MESSAGES) {
-        let text = text_of(row);
-        let (message, _) = builder.prepare(row, text.as_bytes(), 0);
-        let file = MailFile {
-            directory: b"cur".to_vec(),
-            name: name.into(),
-            inode: row.into(),
-            flags: MaildirName::parse(name.as_bytes()).flags(false),
-            state: MailFileState { size: text.len() as u64, modified: 1, changed: 2 },
-        };
-        changes.push(MailChange::AddFile { file, message: Box::new(message) });
-    }
-    let words = Some(builder.encode_words());
-    let batch = MailBatch { collection: "mail".into(), changes, words, end_row: 4 };
-    let mut operation = Operation::new("sync", "mail", 0);
-    store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
+    let messages: Vec<(&str, String)> =
+        (1..).zip(MESSAGES).map(|(row, (name, ..))| (name, text_of(row))).collect();
+    mail_index::write_index(dir, &messages);
 }
 
 /// Returns the faults of the index after a change by another program.
@@ -197,19 +170,9 @@ fn each_changed_byte_of_a_state_change_is_found() {
 fn rename_files(dir: &Path) {
     let mut store = open(dir);
     for (inode, (name, ..)) in (1..).zip(MESSAGES) {
-        let name = name.as_bytes().to_vec();
-        let renamed = [name.as_slice(), b"T"].concat();
-        let file = MailFile {
-            directory: b"cur".to_vec(),
-            flags: MaildirName::parse(&renamed).flags(false),
-            name: renamed,
-            inode,
-            state: MailFileState { size: 1, modified: 1, changed: 2 },
-        };
-        let changes = vec![MailChange::RenameFile { from: (b"cur".to_vec(), name), file }];
-        let batch = MailBatch { collection: "mail".into(), changes, words: None, end_row: 0 };
-        let mut operation = Operation::new("sync", "mail", 0);
-        store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
+        let file = mail_index::file(&format!("{name}T"), inode, 1);
+        let from = (b"cur".to_vec(), name.as_bytes().to_vec());
+        apply(&mut store, vec![MailChange::RenameFile { from, file }]);
     }
 }
 

@@ -1,21 +1,12 @@
 //! Changes of the states of messages: the change feed names them, and the rows of their text stay.
 
-use larder_format::maildir_name::MaildirName;
-use larder_store::{
-    BatchChange, DataDirectory, MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState,
-    NetEffect, Operation, Store, StoreFile, StoreOptions,
-};
+use crate::mail_index::{self, apply};
+use larder_store::{MailChange, MailFile, NetEffect, Store};
 use rusqlite::Connection;
 use std::path::Path;
 
 fn file(name: &str) -> MailFile {
-    MailFile {
-        directory: b"cur".to_vec(),
-        name: name.into(),
-        inode: 7,
-        flags: MaildirName::parse(name.as_bytes()).flags(false),
-        state: MailFileState { size: 9, modified: 1, changed: 2 },
-    }
+    mail_index::file(name, 7, 9)
 }
 
 fn rename(from: &str, to: &str) -> MailChange {
@@ -26,34 +17,12 @@ fn remove(name: &str) -> MailChange {
     MailChange::RemoveFile { directory: b"cur".to_vec(), name: name.into() }
 }
 
-fn apply(store: &mut Store, changes: Vec<MailChange>) {
-    let batch = MailBatch { collection: "mail".into(), changes, words: None, end_row: 0 };
-    let mut operation = Operation::new("sync", "mail", 0);
-    store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
-}
-
 /// Writes an index of messages in rows from 1 on, each with one file.
 fn write_index(dir: &Path, names: &[&str]) -> Store {
-    let options = StoreOptions { create: true, ..StoreOptions::default() };
-    let directory = DataDirectory::new(dir).with_store_file(StoreFile::Index);
-    let mut store = Store::open(directory, &options).unwrap();
-    let mut builder = MailBatchBuilder::new(&[]);
-    let mut changes = vec![MailChange::PutDirectory {
-        path: b"cur".to_vec(),
-        folder: b"".to_vec(),
-        is_new: false,
-        state: b"listed".to_vec(),
-    }];
-    for (row, name) in (1..).zip(names) {
-        let text = format!("Message-ID: <{row}>\n\nwalrus\n");
-        let (message, _) = builder.prepare(row, text.as_bytes(), 0);
-        changes.push(MailChange::AddFile { file: file(name), message: Box::new(message) });
-    }
-    let words = Some(builder.encode_words());
-    let batch = MailBatch { collection: "mail".into(), changes, words, end_row: 4 };
-    let mut operation = Operation::new("sync", "mail", 0);
-    store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
-    store
+    let text = |row| format!("Message-ID: <{row}>\n\nwalrus\n");
+    let messages: Vec<(&str, String)> =
+        names.iter().zip(1..).map(|(name, row): (_, u32)| (*name, text(row))).collect();
+    mail_index::write_index(dir, &messages)
 }
 
 /// Returns the changes so far as batch and row; row 0 is a removed message.

@@ -19,6 +19,7 @@ mod index_rebuild;
 mod interrupted_restore;
 mod locks;
 mod mail_check;
+mod mail_index;
 mod mail_states;
 mod memory_map;
 mod model;

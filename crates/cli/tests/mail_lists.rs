@@ -1,6 +1,7 @@
 //! Lists of messages and threads that `larder find` prints.
 
 use crate::test_home::Home;
+use insta::assert_snapshot;
 
 /// The files of the maildir: folder and name, header lines, and a body.
 const FILES: [(&str, &str, &str); 5] = [
@@ -417,14 +418,14 @@ fn converters_are_configured() {
     std::fs::create_dir_all(home.work("mail/cur")).unwrap();
     std::fs::write(home.work("mail/cur/1:2,S"), text).unwrap();
     home.ok(&["sources", "add", "mail"]);
-    insta::assert_snapshot!(home.code(&["sync"], 0).masked_output(), @r"
+    assert_snapshot!(home.code(&["sync"], 0).masked_output(), @r"
     mail: 1 added (1 folder of 1 listed)
     ! warning: converter no-such-program: the program was not found (1 attachment, such as in [HOME]/work/mail/cur/1:2,S)
     ");
     let found = home.ok(&["find", "--kind", "message", "--count", "seal"]);
     assert_eq!(found.trim(), "1");
     let shown = home.ok(&["show", "--converted", "mail/cur/1:2,S"]);
-    insta::assert_snapshot!(shown.split_once("(no text)").unwrap().1.trim(), @r"
+    assert_snapshot!(shown.split_once("(no text)").unwrap().1.trim(), @r"
     2 x, text by tr
     seal
 
@@ -446,7 +447,7 @@ fn converters_are_configured() {
     assert_eq!(object["parts"][1]["file_name"], "x");
     std::fs::write(&index, intact).unwrap();
     home.configure("[mail.converters]\npdf = [\"pdftotext\"]\n");
-    insta::assert_snapshot!(home.code(&["sync"], 2).masked_output(), @r#"
+    assert_snapshot!(home.code(&["sync"], 2).masked_output(), @r#"
     ! error: [HOME]/home/.config/larder/config.toml: line 2: "pdf" is no media type: write one as "application/pdf" or "image/*"
     ! hint: see docs/configuration.md
     exit 2
@@ -486,4 +487,69 @@ fn mbox_files_are_sources() {
     home.write("old.mbox", message("m3", "walrus and more"));
     let run = home.run(&["show", "m1"]);
     assert!(run.code != 0 && run.stderr().contains("larder sync"), "{}", run.stderr());
+}
+
+#[test]
+fn the_plan_of_a_search_for_messages_is_explained() {
+    let home = home_with_mail();
+    let explain = |args: &[&str]| {
+        home.run(&[&["find", "--kind", "message", "--explain"], args].concat()).masked_output()
+    };
+    assert_snapshot!(explain(&["walrus -flag:unread (from:anna or *ora) date:2020"]), @r#"
+    query     (and (any "walrus") (not (flag unread)) (or (from "anna") (any (suffix "ora"))) (date 2020-01-01T00:00:00Z 2020-12-31T23:59:59Z))
+    plan      all of these: 2 messages
+                (date 2020-01-01T00:00:00Z 2020-12-31T23:59:59Z): column of dates, 4 messages
+                (any "walrus"): posting list, 3 messages
+                any of these: 2 messages
+                  (from "anna"): posting list, 1 message
+                  (any (suffix "ora")): posting lists of the words in the dictionary that match, 1 message
+                all but these: 3 messages
+                  (flag unread): column of flags, 1 message
+    order     blocks by date, until the limit is reached
+    read      1 of 1 block of rows, by their dates
+    matched   2 messages
+    "#);
+    assert_snapshot!(explain(&["label:none", "--sort", "subject"]), @r#"
+    query     (label "none")
+    plan      (label "none"): no message, 0 messages
+    order     the row of each match, sorted
+    read      0 of 1 block of rows, by their dates
+    matched   0 messages
+    exit 1
+    "#);
+    let json =
+        &home.json(&["find", "--kind", "message", "--explain", "walrus", "--format", "json"])[0];
+    assert_eq!(json["matched"], 3, "{json}");
+}
+
+/// Each line has an ID, a date and the beginning of a subject.
+#[test]
+fn lists_fit_narrow_terminals() {
+    let home = home_with_mail();
+    let list = |columns: &str, args: &[&str]| {
+        let args = [&["find", "--kind", "message", "walrus"], args].concat();
+        let output = home.command(&args).env("COLUMNS", columns).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let width = columns.parse::<usize>().unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        text
+    };
+    assert_snapshot!(list("40", &[]), @"
+    w72y5f31  2020-01-03  dora@x…  F  Seal …
+    2fcxswsc  2020-01-02  Bruno    u  Re: W…
+    4ffqdjt5  2020-01-01  Anna B…     Walru…
+    ");
+    assert_snapshot!(list("60", &[]), @"
+    w72y5f31  2020-01-03  dora@x.example  F  Seal news
+    2fcxswsc  2020-01-02  Bruno           u  Re: Walrus audit
+    4ffqdjt5  2020-01-01  Anna Berg          Walrus audit
+    ");
+    assert_snapshot!(list("40", &["--summary"]), @"
+    0000000000000003  2020-01-03  do…  F  S…
+    0000000000000001  2020-01-02  An…  u  W…
+    ");
+    assert_snapshot!(list("60", &["--summary"]), @"
+    0000000000000003  2020-01-03  dora@x.examp…  F  Seal news
+    0000000000000001  2020-01-02  Anna Berg, B…  u  Walrus audit
+    ");
 }

@@ -17,6 +17,7 @@
 //! | `compilation` | from a query to tests |
 //! | `counts` | the counts of many queries in one pass |
 //! | `expansion` | from parts of words to words |
+//! | `explanation` | the plan of a search |
 //! | `header_test` | tests of header fields |
 //! | `list_order` | [`MailSort`]: the orders of lists |
 //! | `message_list` | lists of messages |
@@ -31,6 +32,7 @@ mod commit;
 mod compilation;
 mod counts;
 mod expansion;
+mod explanation;
 mod header_test;
 mod list_order;
 mod message_list;
@@ -41,6 +43,7 @@ mod work_budget;
 
 pub(crate) use self::compilation::{compile_pattern, is_unspaced_text, query_words};
 pub use self::compilation::{format_thread_id, parse_thread_id};
+pub use self::explanation::MailExplanation;
 pub use self::list_order::{MailSort, MailSortKey, without_reply_prefixes};
 pub use self::message_list::{ListedMessage, MailListRequest};
 pub use self::thread_list::ListedThread;

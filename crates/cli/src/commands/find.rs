@@ -339,6 +339,7 @@ impl FindArgs {
             limit: self.limit,
             offset: self.offset.unwrap_or_default(),
             is_count: self.count,
+            is_explanation: self.explain,
             is_threaded: self.threads || self.summary,
             is_summary: self.summary,
             is_related: self.related,
@@ -370,8 +371,9 @@ impl FindArgs {
     ) -> Result<CommandStatus, CommandFailure> {
         let is_about_commits =
             is_about_repository || commit_list::is_kind_of_commits(self.query_args.kind);
-        let option =
-            self.unsupported_message_option().filter(|one| !is_about_commits || *one != "--in");
+        let option = self
+            .unsupported_message_option()
+            .filter(|one| if is_about_commits { *one != "--in" } else { *one != "--explain" });
         if let Some(option) = option {
             let kinds = if is_about_commits { "commits" } else { "messages" };
             let message = format!("{option} cannot be used for {kinds} yet");

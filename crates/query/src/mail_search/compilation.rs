@@ -421,7 +421,7 @@ impl MailSearch<'_> {
 /// Returns the place of a test among tests that must all pass, before anything is known of what
 /// they pass: rows that are known, dates, by which blocks are passed over, words, states, and
 /// negations.
-fn rank(query: &MailQuery) -> u8 {
+pub(super) fn rank(query: &MailQuery) -> u8 {
     match query {
         MailQuery::MessageId(_) | MailQuery::Reference(_) | MailQuery::Thread(_) => 0,
         MailQuery::Nothing | MailQuery::ThreadOf(_) | MailQuery::Path(_) => 0,

@@ -2,9 +2,9 @@
 
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
-use crate::failure::CommandFailure;
-use crate::output::format_count;
-use larder_query::ResultSet;
+use crate::failure::{CommandFailure, CommandStatus};
+use crate::output::{format_count, sanitize_line};
+use larder_query::{MailExplanation, ResultSet};
 use serde_json::json;
 
 pub(super) fn print_explanation(
@@ -37,4 +37,37 @@ pub(super) fn print_explanation(
         out.print_line(format!("{label:<8}  {}{suffix}", format_count(number, noun)))?;
     }
     Ok(())
+}
+
+/// Prints the plan of a search for messages.
+pub(super) fn print_mail_explanation(
+    context: &mut CommandContext,
+    explained: &MailExplanation,
+    is_by_date: bool,
+) -> Result<CommandStatus, CommandFailure> {
+    let order = match is_by_date {
+        true => "blocks by date, until the limit is reached",
+        false => "the row of each match, sorted",
+    };
+    let status =
+        if explained.matched > 0 { CommandStatus::Done } else { CommandStatus::NothingFound };
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({
+            "query": explained.query, "plan": explained.plan, "order": order,
+            "blocks": explained.blocks, "dated_blocks": explained.dated_blocks,
+            "matched": explained.matched,
+        }))?;
+        return Ok(status);
+    }
+    let out = &mut context.out;
+    out.print_line(format!("query     {}", sanitize_line(&explained.query)))?;
+    let labels = ["plan"].into_iter().chain(std::iter::repeat(""));
+    for (step, label) in explained.plan.iter().zip(labels) {
+        out.print_line(format!("{label:<8}  {}", sanitize_line(step)))?;
+    }
+    out.print_line(format!("order     {order}"))?;
+    let (dated, blocks) = (explained.dated_blocks, format_count(explained.blocks, "block"));
+    out.print_line(format!("read      {dated} of {blocks} of rows, by their dates"))?;
+    out.print_line(format!("matched   {}", format_count(explained.matched, "message")))?;
+    Ok(status)
 }

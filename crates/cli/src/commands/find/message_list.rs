@@ -3,6 +3,7 @@
 //! Separate from `field_list`, because messages come from the index of mail, newest first, and may
 //! be drawn as threads.
 
+use super::explanation::print_mail_explanation;
 use super::message_fields::{
     fields_line, message_json, message_paths, parse_field_names, select_fields,
 };
@@ -21,7 +22,7 @@ use crate::mail_store::{
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
 use crate::table::aligned_groups;
-use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
+use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort, MailSortKey};
 use larder_store::Reader;
 use larder_sync::RenamedFileFinder;
 use serde_json::json;
@@ -45,6 +46,7 @@ pub(super) struct MessageListOptions {
     pub(super) limit: Option<usize>,
     pub(super) offset: usize,
     pub(super) is_count: bool,
+    pub(super) is_explanation: bool,
     pub(super) is_threaded: bool,
     pub(super) is_summary: bool,
     pub(super) is_related: bool,
@@ -92,7 +94,7 @@ impl MessageListOptions {
             };
             CommandFailure::new(FailureKind::Usage, message).with_hint(hint)
         })?;
-        if self.is_threaded && sort.key != larder_query::MailSortKey::Date {
+        if self.is_threaded && sort.key != MailSortKey::Date {
             let message = "threads are sorted by date only";
             return Err(CommandFailure::new(FailureKind::Usage, message)
                 .with_hint("--sort date lists the oldest thread first"));
@@ -129,6 +131,10 @@ pub(super) fn print_messages(
     let reader = require_mail_reader(context)?;
     print_outdated_note(context, &reader)?;
     let roots = query_roots(context, &query)?;
+    if options.is_explanation {
+        let explained = with_search(&reader, &roots, &query, |search| search.explain(&query))?;
+        return print_mail_explanation(context, &explained, request.sort.key == MailSortKey::Date);
+    }
     if options.is_count {
         let count = with_search(&reader, &roots, &query, |search| match options.is_threaded {
             true => search.count_threads(&query),

@@ -18,6 +18,11 @@ pub(super) const SENDER_COLUMN: usize = 2;
 /// The most columns of the terminal that a sender takes in a pipe.
 pub(super) const SENDER_WIDTH: usize = 32;
 
+/// Terminals with fewer columns have no room for times and counts.
+const NARROW_WIDTH: usize = 70;
+/// The characters of a date without its time.
+pub(super) const DATE_LETTERS: usize = 10;
+
 /// A line of a list.
 pub(in crate::commands) struct MessageLine {
     /// ID, date, sender, flags, and subject with labels.
@@ -92,6 +97,9 @@ pub(in crate::commands) fn format_lines(
     width: Option<usize>,
 ) -> Vec<String> {
     let mut rows: Vec<[String; 5]> = lines.iter().map(|line| line.cells.clone()).collect();
+    if is_narrow(width) {
+        rows.iter_mut().for_each(|[_, date, ..]| date.truncate(DATE_LETTERS));
+    }
     let limits = [13, 16, SENDER_WIDTH, 6, 0];
     let padded = pad_cells_with_bound(&mut rows, limits, width, SENDER_COLUMN);
     let padded = padded.into_iter().zip(lines);
@@ -109,6 +117,11 @@ pub(in crate::commands) fn format_lines(
         style_cells(&cells)
     };
     padded.map(format_line).collect()
+}
+
+/// Returns whether a terminal is too narrow for all columns of a list.
+pub(super) fn is_narrow(width: Option<usize>) -> bool {
+    width.is_some_and(|width| width < NARROW_WIDTH)
 }
 
 /// Prints the lines of messages as a table, each with its snippet below.

@@ -2,7 +2,8 @@
 
 use super::message_fields::{fields_line, message_json, select_fields};
 use super::message_rows::{
-    TitleCell, flag_letters, list_cells, list_date, print_rows, subject_text,
+    DATE_LETTERS, TitleCell, flag_letters, is_narrow, list_cells, list_date, print_rows,
+    subject_text,
 };
 use super::snippets::{SnippetReader, snippet_json};
 use crate::args::OutputFormat;
@@ -145,6 +146,12 @@ pub(super) fn print_summaries(
         titles.push((title, is_unread));
     }
     let width = context.out.line_width();
+    if is_narrow(width) {
+        for [_, date, numbers, ..] in &mut rows {
+            date.truncate(DATE_LETTERS);
+            numbers.clear();
+        }
+    }
     let limits = [16, 16, 7, AUTHORS_WIDTH, 6, 0];
     let padded = pad_cells_with_bound(&mut rows, limits, width, AUTHORS_COLUMN);
     for (row, title) in padded.into_iter().zip(titles) {

@@ -71,14 +71,7 @@ impl RegexPattern {
 
     /// Compiles a pattern for folded texts. It matches in any case and without accents, too.
     pub(crate) fn compile_folded(text: &str) -> Result<RegexPattern, String> {
-        let mut folded = String::from("(?i)");
-        for c in text.chars() {
-            match c.is_ascii() {
-                true => folded.push(c),
-                false => folded.push_str(&fold(c.encode_utf8(&mut [0; 4]))),
-            }
-        }
-        RegexPattern::compile(&folded)
+        RegexPattern::compile(&fold_pattern(text))
     }
 
     pub(crate) fn is_match(&self, value: &str) -> bool {
@@ -93,6 +86,18 @@ impl RegexPattern {
             worst <= steps.count_remaining()
         }
     }
+}
+
+/// Returns a pattern that matches folded texts in any case and without accents, too.
+pub(crate) fn fold_pattern(text: &str) -> String {
+    let mut folded = String::from("(?i)");
+    for c in text.chars() {
+        match c.is_ascii() {
+            true => folded.push(c),
+            false => folded.push_str(&fold(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    folded
 }
 
 impl PatternProgram {

@@ -5,8 +5,9 @@
 
 use super::MailSearch;
 use super::block_test::{BlockTest, PositionTest, WordAlternatives, WordRelation};
+use super::pattern_parts::find_required_parts;
 use crate::error::{Error, SyntaxError};
-use crate::pattern::RegexPattern;
+use crate::pattern::{RegexPattern, fold_pattern};
 use larder_store::{MessageTermField, WordPart, write_message_term};
 use std::ops::Range;
 
@@ -32,8 +33,8 @@ enum ExpandedPart<'e> {
     Start(&'e str),
     Inside(&'e str),
     End(&'e str),
-    /// Words that match a pattern, and a text that they have.
-    Pattern(RegexPattern, String),
+    /// Words that match a pattern, and the texts of which they have one; none: none are known.
+    Pattern(RegexPattern, Vec<String>),
 }
 
 impl<'e> WordExpansion<'e> {
@@ -56,7 +57,7 @@ impl<'e> WordExpansion<'e> {
     pub(super) fn from_pattern(text: &str, pattern: RegexPattern) -> WordExpansion<'e> {
         WordExpansion {
             text: format!("/{text}/"),
-            part: ExpandedPart::Pattern(pattern, required_text(text)),
+            part: ExpandedPart::Pattern(pattern, find_required_parts(&fold_pattern(text))),
         }
     }
 
@@ -69,14 +70,17 @@ impl<'e> WordExpansion<'e> {
         }
     }
 
-    /// Returns the part that a word of the dictionary must have; `None`: the words are a range of
-    /// the terms.
-    fn dictionary_part(&self) -> Option<WordPart<'_>> {
+    /// Returns the parts of which a word of the dictionary must have one; `None`: the words are a
+    /// range of the terms.
+    fn dictionary_parts(&self) -> Option<Vec<WordPart<'_>>> {
         match &self.part {
             ExpandedPart::Start(_) => None,
-            ExpandedPart::Inside(part) => Some(WordPart::Inside(part.as_bytes())),
-            ExpandedPart::End(end) => Some(WordPart::End(end.as_bytes())),
-            ExpandedPart::Pattern(_, text) => Some(WordPart::Inside(text.as_bytes())),
+            ExpandedPart::Inside(part) => Some(vec![WordPart::Inside(part.as_bytes())]),
+            ExpandedPart::End(end) => Some(vec![WordPart::End(end.as_bytes())]),
+            ExpandedPart::Pattern(_, texts) if texts.is_empty() => Some(vec![WordPart::Any]),
+            ExpandedPart::Pattern(_, texts) => {
+                Some(texts.iter().map(|text| WordPart::Inside(text.as_bytes())).collect())
+            }
         }
     }
 
@@ -133,16 +137,19 @@ impl MailSearch<'_> {
         self.mail.expect_large_read();
         let mut work: u64 = 0;
         if field == MessageTermField::Text
-            && let Some(part) = expansion.dictionary_part()
+            && let Some(parts) = expansion.dictionary_parts()
         {
-            let bytes = self.words.for_each_text_word(part, &mut |word| {
-                work += expansion.work_per_word();
-                if work <= most && str::from_utf8(word).is_ok_and(|word| expansion.is_match(word)) {
-                    work += WORK_PER_LOOKUP;
-                    terms.push([&[field as u8], word].concat());
-                }
-            })?;
-            work += bytes / BYTES_PER_UNIT;
+            for part in parts {
+                let bytes = self.words.for_each_text_word(part, &mut |word| {
+                    work += expansion.work_per_word();
+                    let is_match = |word| expansion.is_match(word);
+                    if work <= most && str::from_utf8(word).is_ok_and(is_match) {
+                        work += WORK_PER_LOOKUP;
+                        terms.push([&[field as u8], word].concat());
+                    }
+                })?;
+                work += bytes / BYTES_PER_UNIT;
+            }
         } else {
             let start = match expansion.part {
                 ExpandedPart::Start(start) => start,
@@ -161,7 +168,7 @@ impl MailSearch<'_> {
             })?;
         }
         self.budget.spend(work, || expansion.text.clone())?;
-        // Each segment has its words.
+        // Each segment has its words, and a word may have several of the parts.
         terms.sort_unstable();
         terms.dedup();
         Ok(terms)
@@ -202,63 +209,9 @@ impl MailSearch<'_> {
     }
 }
 
-/// Returns the longest text that each folded word has that matches a pattern; empty: none is known,
-/// as for all patterns with alternatives, groups, classes or counts.
-fn required_text(pattern: &str) -> String {
-    let (mut longest, mut text) = (String::new(), String::new());
-    for c in pattern.chars().chain(['.']) {
-        match c {
-            _ if c.is_ascii_alphanumeric() => {
-                text.push(c.to_ascii_lowercase());
-                continue;
-            }
-            // The character before may be missing.
-            '*' | '?' => drop(text.pop()),
-            '.' | '+' | '^' | '$' => {}
-            _ => return String::new(),
-        }
-        if text.len() > longest.len() {
-            std::mem::swap(&mut longest, &mut text);
-        }
-        text.clear();
-    }
-    longest
-}
-
 /// Returns the term of a folded word in a field.
 pub(super) fn word_term(field: MessageTermField, word: &str) -> Vec<u8> {
     let mut term = Vec::with_capacity(word.len() + 1);
     write_message_term(&mut term, field, word);
     term
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use larder_format::fold::fold;
-
-    #[test]
-    fn texts_that_a_pattern_requires_are_found() {
-        for (pattern, text) in [
-            ("frob.*", "frob"),
-            ("Frob", "frob"),
-            ("^per+f$", "per"),
-            ("a.*bcd?e", "bc"),
-            ("x*", ""),
-            ("x*?y", "y"),
-            ("ab+c", "ab"),
-            ("abc|d", ""),
-            ("(abc)?d", ""),
-            ("abc[d]", ""),
-            ("abc{0}", ""),
-            ("\\bfrob", ""),
-            ("caf\u{e9}s", ""),
-            (".", ""),
-            ("", ""),
-        ] {
-            assert_eq!(required_text(pattern), text, "{pattern}");
-        }
-        // The other letters that equal an ASCII letter in any case are in no folded word.
-        assert_eq!(fold("\u{17f}\u{212a}"), "sk");
-    }
 }

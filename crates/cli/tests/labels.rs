@@ -240,7 +240,7 @@ fn labels_are_exported_and_imported() {
     assert_snapshot!(imported.masked_output(), @r#"
     labels of 2 messages changed. Undo: larder undo 3
     ! error: standard input: line 4: "y" is no tag: tags begin with +
-    ! note: 1 message (id:far@example.org) not in the index: their labels wait for them
+    ! note: 1 message (id:far@example.org) not in the index: no file has these Message-IDs; labels wait for them
     ! note: 1 message left out: without a Message-ID
     ! note: left out, because they are flags: unread
     exit 3

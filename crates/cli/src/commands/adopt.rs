@@ -163,7 +163,9 @@ fn print_report(
     context.out.print_line(format!("From {program}: {changed} labelled, {searches}.{undo}"))?;
     if labels.waiting > 0 {
         let waiting = name_messages(labels.waiting, &labels.waiting_ids);
-        context.print_note(format!("{waiting} not in the index: labelled when they come"));
+        context.print_note(format!(
+            "{waiting} not in the index: no file has these Message-IDs; labels wait for them"
+        ));
     }
     if labels.unnamed > 0 {
         let count = format_count(labels.unnamed, "message");

@@ -84,6 +84,8 @@ enum DumpProgram {
     Mu,
 }
 
+/// The number of messages outside the index that are named.
+const MAX_NAMED_MESSAGES: u32 = 5;
 /// The number of lines with errors that are printed.
 const MAX_PRINTED_PROBLEMS: usize = 100;
 
@@ -127,12 +129,13 @@ pub(super) fn label_failure(error: LabelError) -> CommandFailure {
 }
 
 fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-    let (labels, waiting) = match open_labelled_mail(context)? {
+    let (labels, (waiting, waiting_ids)) = match open_labelled_mail(context)? {
         Some(reader) => {
             let mail = reader.mail()?;
-            (mail.count_labels()?, mail.count_waiting_labels()?)
+            let waiting = mail.waiting_names(MAX_NAMED_MESSAGES)?;
+            (mail.count_labels()?, (mail.count_waiting_labels()?, waiting))
         }
-        None => (count_stored_labels(context)?, 0),
+        None => (count_stored_labels(context)?, (0, Vec::new())),
     };
     let mut rows = Vec::new();
     for (name, count) in &labels {
@@ -150,8 +153,10 @@ fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFa
             context.print_note("no labels; to label a message: larder edit ID --label +NAME");
         }
         if waiting > 0 {
-            let count = format_count(waiting, "labelled message");
-            context.print_note(format!("{count} not in the index"));
+            let messages = name_messages(waiting, &waiting_ids);
+            context.print_note(format!(
+                "{messages} not in the index: no file has these Message-IDs; labels wait for them"
+            ));
         }
     }
     Ok(if labels.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
@@ -314,7 +319,9 @@ fn print_import(
     context.out.print_line(format!("labels of {changed} changed{unchanged}{undo}"))?;
     if *waiting > 0 {
         let messages = name_messages(*waiting, waiting_ids);
-        context.print_note(format!("{messages} not in the index: their labels wait for them"));
+        context.print_note(format!(
+            "{messages} not in the index: no file has these Message-IDs; labels wait for them"
+        ));
     }
     if *unnamed > 0 {
         let count = format_count(*unnamed, "message");

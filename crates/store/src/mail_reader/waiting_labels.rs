@@ -16,6 +16,19 @@ impl MailReader<'_> {
         })
     }
 
+    /// Returns the names of the first messages that have labels and are not in the index.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn waiting_names(&self, limit: u32) -> Result<Vec<String>> {
+        self.run(|tx| {
+            let sql = "SELECT uid FROM mail_waiting_label WHERE is_given = 0 LIMIT ?1";
+            let mut select = tx.prepare_cached(sql)?;
+            let names = select.query_map([limit], |row| row.get(0))?;
+            Ok(names.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// Returns the number of messages whose labels wait for them, or for the text that they were
     /// given to.
     ///

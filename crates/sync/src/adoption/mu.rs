@@ -19,7 +19,13 @@ pub fn read_mu(
 ) -> Result<ForeignMail, Error> {
     let mut foreign = ForeignMail::default();
     match std::fs::read(bookmarks) {
-        Ok(bytes) => foreign.searches = read_bookmarks(&String::from_utf8_lossy(&bytes)),
+        Ok(bytes) => {
+            foreign.searches = read_bookmarks(&String::from_utf8_lossy(&bytes));
+            if foreign.searches.is_empty() {
+                let path = bookmarks.display();
+                foreign.notices.push(format!("{path} has no bookmarks in a group [mu]"));
+            }
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             foreign
                 .notices
@@ -42,6 +48,11 @@ pub fn read_mu(
     }
     // mu would make the directory.
     if let Some(path) = home.map(|home| home.join("xapian")).filter(|path| !path.is_dir()) {
+        if !foreign.searches.is_empty() {
+            let path = path.display();
+            foreign.notices.push(format!("{path} is missing: labels of mu are not read"));
+            return Ok(foreign);
+        }
         let source = std::io::ErrorKind::NotFound.into();
         return Err(Error::ForeignFile { path, source });
     }

@@ -359,7 +359,7 @@ fn salvage_names_what_is_missing() {
     exit 4
     ");
     assert_snapshot!(home.run(&["--format", "json", "salvage", "again.db"]).masked_output(), @r#"
-    {"file":"again.db","items":2,"previous_versions":0,"missing":["item xdnskgpk in contacts does not match its checksum"]}
+    {"file":"again.db","items":2,"previous_versions":0,"missing":["item xdnskgpk in contacts does not match its checksum"],"unreadable":[]}
     ! missing: item xdnskgpk in contacts does not match its checksum
     ! error: cannot read all of the store: 1 object missing
     ! hint: to continue with what was saved: larder restore again.db

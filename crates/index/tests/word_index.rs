@@ -190,7 +190,10 @@ impl Tester {
                 if phrase.steps() > 0 {
                     let mut rows = wanted.clone();
                     let retained = phrase.retain_rows(&index, &range, first_row, &mut rows, 0);
-                    assert!(!retained.unwrap());
+                    // The words now begin with the one that was rarest, and it may have no rows.
+                    if retained.unwrap() {
+                        assert_eq!((phrase.steps(), unpack(&rows, first_row)), (0, expected));
+                    }
                 }
             }
         }

@@ -3,8 +3,6 @@
 //!
 //! Separate from `usage_error`, which prints the errors: these are tables.
 
-use clap::error::ErrorKind;
-
 /// Names that other programs give to a subcommand.
 pub(crate) const COMMAND_SYNONYMS: &[(&str, &str)] = &[
     ("index", "sync"),
@@ -117,13 +115,17 @@ const EXPLAINED_OPTIONS: &[(&str, &str, &str)] = &[
 ];
 
 /// Values of other programs for an option, with an explanation.
-const EXPLAINED_VALUES: &[(&str, &str)] = &[
-    ("threads", "threads are listed by --threads"),
-    ("links", "links to the files are made by --links DIR"),
-    ("plain", "text is the default"),
-    ("wl", "the formats of addresses are text, json, mutt, mutt-alias, csv, org, bbdb and vcard"),
-    ("mail", "e-mail is the kind message"),
-    ("email", "e-mail is the kind message"),
+const EXPLAINED_VALUES: &[(&str, &str, &str)] = &[
+    ("--format", "threads", "threads are listed by --threads"),
+    ("--format", "links", "links to the files are made by --links DIR"),
+    ("--format", "plain", "text is the default"),
+    (
+        "--format",
+        "wl",
+        "the formats of addresses are text, json, mutt, mutt-alias, csv, org, bbdb and vcard",
+    ),
+    ("--kind", "mail", "e-mail is the kind message"),
+    ("--kind", "email", "e-mail is the kind message"),
 ];
 
 /// Returns the explanation of an option that a subcommand does not have.
@@ -133,12 +135,16 @@ pub(crate) fn explain_option(command: &str, option: &str) -> Option<&'static str
     found.next().map(|(.., hint)| *hint)
 }
 
-/// Returns the explanation of a subcommand, or of the value of an option, that there is not.
-pub(crate) fn explain_value(error: ErrorKind, typed: &str) -> Option<&'static str> {
-    let table = match error {
-        ErrorKind::InvalidSubcommand => EXPLAINED_COMMANDS,
-        ErrorKind::InvalidValue => EXPLAINED_VALUES,
-        _ => return None,
-    };
-    table.iter().find(|(name, _)| name.eq_ignore_ascii_case(typed)).map(|(_, hint)| *hint)
+/// Returns the explanation of a subcommand that there is not.
+pub(crate) fn explain_command(typed: &str) -> Option<&'static str> {
+    let mut explained = EXPLAINED_COMMANDS.iter();
+    explained.find(|(name, _)| name.eq_ignore_ascii_case(typed)).map(|(_, hint)| *hint)
+}
+
+/// Returns the explanation of a value that an option, such as `--kind <KIND>`, does not take.
+pub(crate) fn explain_value(argument: &str, typed: &str) -> Option<&'static str> {
+    let option = argument.split(' ').next().unwrap_or_default();
+    let explained = EXPLAINED_VALUES.iter().filter(|(owner, ..)| *owner == option);
+    let mut found = explained.filter(|(_, name, _)| name.eq_ignore_ascii_case(typed));
+    found.next().map(|(.., hint)| *hint)
 }

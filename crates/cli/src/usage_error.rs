@@ -2,7 +2,9 @@
 //! `error:`, then `hint:` lines, and exit code 2.
 
 use crate::failure::{CommandFailure, FailureKind};
-use crate::foreign_usage::{COMMAND_SYNONYMS, OPTION_SYNONYMS, explain_option, explain_value};
+use crate::foreign_usage::{
+    COMMAND_SYNONYMS, OPTION_SYNONYMS, explain_command, explain_option, explain_value,
+};
 use crate::suggestion::find_nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
@@ -248,7 +250,14 @@ fn suggest(error: &clap::Error) -> Option<String> {
     let synonym = COMMAND_SYNONYMS.iter().find(|(other, _)| {
         error.kind() == ErrorKind::InvalidSubcommand && other.eq_ignore_ascii_case(typed)
     });
-    if let Some(hint) = explain_value(error.kind(), typed) {
+    let explained = match error.kind() {
+        ErrorKind::InvalidSubcommand => explain_command(typed),
+        ErrorKind::InvalidValue => {
+            explain_value(context_string(error, ContextKind::InvalidArg)?, typed)
+        }
+        _ => None,
+    };
+    if let Some(hint) = explained {
         return Some(hint.to_string());
     }
     let near = synonym.map(|(_, name)| *name).or_else(|| find_nearest(typed, known))?;

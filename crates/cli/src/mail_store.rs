@@ -57,7 +57,7 @@ pub(crate) fn open_labelled_mail(
         }
         let data = context.open_reader()?;
         if are_labels_outdated(&data, &reader)? {
-            let options = context.store_options(true);
+            let options = context.index_options(true);
             let mut store = Store::open_for_change(mail_directory(context), &options)?;
             follow_labels(context, &mut store)?;
         }

@@ -177,6 +177,27 @@ fn a_failed_synchronisation_names_no_operation() {
     assert!(!run.stderr().contains("operation"), "{}", run.stderr());
 }
 
+/// The copy of labels in the index of mail has operations of its own, with other numbers.
+#[test]
+fn a_failed_change_of_labels_names_its_operation() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return left_out("output that cannot be written", "there is no /dev/full");
+    }
+    let home = Home::new();
+    home.write("Mail/cur/1:2,S", "Message-ID: <1@x>\nSubject: a\n\nb\n");
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    for (verb, operation) in [("edit mid:1@x --label +tax", 2), ("undo 2", 3)] {
+        let run = home.shell(&format!("larder {verb} >/dev/full"));
+        assert_eq!(run.code, 5, "{verb}: {}", run.stderr());
+        let named = format!("operation {operation}");
+        assert!(run.stderr().contains(&named), "{verb}: {}", run.stderr());
+    }
+    home.ok(&["edit", "mid:1@x", "--label", "+late"]);
+    let found = home.shell("larder find label:late >/dev/full");
+    assert!(!found.stderr().contains("operation"), "{}", found.stderr());
+}
+
 /// Writes standard output to /dev/full.
 #[test]
 fn output_that_cannot_be_written() {

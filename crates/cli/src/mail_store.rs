@@ -82,9 +82,10 @@ pub(crate) fn follow_labels(
 }
 
 /// Brings the labels in the index of mail up to date, if there is one, after a change that was
-/// committed. A synchronisation that is running does so between its transactions, and holds the
-/// lock most of the time, so it is not waited for; the next search brings what it left. A failure
-/// is a warning: the next search or synchronisation tries again.
+/// committed. Long work on the index holds its write lock most of the time, so it is not waited
+/// for: a synchronisation follows between its transactions, other work when it has ended, and the
+/// next search after work that was killed. A failure is a warning: the next search or
+/// synchronisation tries again.
 pub(crate) fn follow_committed_labels(context: &CommandContext) -> Result<(), CommandFailure> {
     if mail_directory(context).has_running_work() {
         return Ok(());

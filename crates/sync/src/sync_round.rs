@@ -93,6 +93,7 @@ pub fn sync_mail_sources(
     {
         report_event(SyncRoundEvent::Forgotten(&forgotten));
     }
+    let mut failure = None;
     for source in &sources {
         if !round.selection.contains(source) {
             continue;
@@ -109,7 +110,8 @@ pub fn sync_mail_sources(
             is_cancelled,
         );
         if let Err(error @ Error::Store(_)) = report {
-            return Err(error);
+            failure = Some(error);
+            break;
         }
         let is_interrupted = report.as_ref().is_ok_and(|report| report.is_interrupted);
         if report.is_ok() && !is_interrupted {
@@ -120,11 +122,14 @@ pub fn sync_mail_sources(
             break;
         }
     }
-    index.end_mail_sync(lock)?;
+    match failure {
+        None => index.end_mail_sync(lock)?,
+        Some(_) => drop(lock),
+    }
     // Those who changed labels while the lock was held left the copy to this synchronisation. After
     // a failure, the next search follows, and names it.
     let _outdated = labels.map(|mut labels| labels.follow(&mut index, now_milliseconds()));
-    Ok(completed)
+    failure.map_or(Ok(completed), Err)
 }
 
 /// A part of a round of repositories.

@@ -7,7 +7,9 @@ use crate::commit_store::{
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::{list_sources, open_labelled_mail, open_mail_reader, open_mail_store};
+use crate::mail_store::{
+    follow_committed_labels, list_sources, open_labelled_mail, open_mail_reader, open_mail_store,
+};
 use crate::output::{format_count, format_grouped, sanitize_line};
 use crate::table::format_columns;
 use larder_sync::git_repository::is_repository_folder;
@@ -275,6 +277,8 @@ fn remove_source(
         let forgotten = larder_sync::match_indexed_sources(index, lock, source_type, &rest, at)?;
         files = forgotten.iter().map(|one| one.files).sum();
     }
+    drop((lock, index));
+    follow_committed_labels(context)?;
     let noun = if is_repository { "commit" } else { "file" };
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({ "name": name, format!("{noun}s"): files }))?;

@@ -5,7 +5,7 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
-use crate::mail_store::{list_sources, mail_directory, open_mail_reader};
+use crate::mail_store::{follow_committed_labels, list_sources, mail_directory, open_mail_reader};
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::progress::count_progress;
 use larder_store::Store;
@@ -25,7 +25,7 @@ pub(super) fn compare_files(
     let sources = list_sources(context)?;
     // No synchronisation writes meanwhile, unless the disk cannot be written at all.
     let store = Store::open_to_copy(mail_directory(context), &context.index_options(false))?;
-    let _lock = match store.is_writable() {
+    let lock = match store.is_writable() {
         true => Some(store.lock_mail_sync()?),
         false => None,
     };
@@ -57,6 +57,10 @@ pub(super) fn compare_files(
     let mut progress = |files: u64| bar.set_position(files);
     let report = verify_mail(&reader, &sources, &options, &mut print, &mut progress, is_stopped)?;
     bar.finish_and_clear();
+    if let Some(lock) = lock {
+        drop((lock, store));
+        follow_committed_labels(context)?;
+    }
     for (count, what) in [(damaged, "damaged"), (others, "missing, changed or unreadable")] {
         if count > MAX_PRINTED_FINDINGS {
             let further = format_count((count - MAX_PRINTED_FINDINGS) as u64, "further file");

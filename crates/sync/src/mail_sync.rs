@@ -57,7 +57,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// [`StepSize`] allows.
 pub const DEFAULT_MAIL_BATCH: usize = 2048;
 /// The number of renames and removals of a batch.
-const CHANGES_PER_BATCH: StepSize = StepSize::new(1000, 50..=4000);
+const CHANGES_PER_BATCH: StepSize = StepSize::in_index(1000, 50..=4000);
 
 /// The largest message that is read.
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;

@@ -22,7 +22,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// The number of files that a batch removes.
-const FILES_PER_BATCH: StepSize = StepSize::new(1000, 50..=2000);
+const FILES_PER_BATCH: StepSize = StepSize::in_index(1000, 50..=2000);
 
 /// The property line of the path of mbox and .eml files.
 const FILES_PROPERTY: &[u8] = b"X-LARDER-MAIL-FILES:";

@@ -37,7 +37,7 @@ const FIRST_BATCH_MESSAGES: usize = 512;
 /// The least number to which the messages of a transaction are reduced.
 const MIN_BATCH_MESSAGES: usize = 64;
 /// The bytes of a segment that are written in one transaction.
-const PART_BYTES: StepSize = StepSize::new(1 << 20, 64 << 10..=1 << 20);
+const PART_BYTES: StepSize = StepSize::in_index(1 << 20, 64 << 10..=1 << 20);
 /// The most segments that are not merged while messages are added.
 const MAX_WRITING_SEGMENTS: usize = 12;
 /// The most segments that are left after many messages, and of a merge then: messages that come one
@@ -45,7 +45,7 @@ const MAX_WRITING_SEGMENTS: usize = 12;
 const MAX_INDEXED_SEGMENTS: usize = 8;
 const MAX_FINAL_SEGMENTS: usize = 5;
 /// The bytes of words that are merged in one transaction.
-pub(crate) const MERGED_BYTES: StepSize = StepSize::new(1 << 20, 256 << 10..=4 << 20);
+pub(crate) const MERGED_BYTES: StepSize = StepSize::in_index(1 << 20, 256 << 10..=4 << 20);
 /// The transactions of a merge after each segment.
 const MERGE_STEPS_PER_SEGMENT: usize = 4;
 
@@ -87,7 +87,7 @@ impl MessageWriter {
         let is_small = messages <= most;
         MessageWriter {
             max_batch_messages: most,
-            batch_messages: StepSize::new(
+            batch_messages: StepSize::in_index(
                 FIRST_BATCH_MESSAGES.min(most),
                 MIN_BATCH_MESSAGES.min(most)..=most,
             ),

@@ -42,7 +42,7 @@ use larder_store::{
     Reader, ReadingRules, StepSize, Store,
 };
 use message_pipeline::MessagePipeline;
-use message_writer::MessageWriter;
+use message_writer::{MessageWriter, merge_segments};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -459,6 +459,8 @@ impl MailSync<'_> {
     ) -> Result<(usize, FxHashSet<Vec<u8>>), Error> {
         let total = files.len();
         if total == 0 {
+            // A synchronisation that was interrupted may have left many segments.
+            merge_segments(self, true)?;
             return Ok((0, FxHashSet::default()));
         }
         let mut read = 0;
@@ -489,7 +491,7 @@ impl MailSync<'_> {
             }
             self.report.is_interrupted = true;
         }
-        writer.merge_segments(self)?;
+        merge_segments(self, writer.is_small())?;
         Ok((read, unread))
     }
 

@@ -1,7 +1,11 @@
-//! Words of removed messages leave the index.
+//! Words of removed messages leave the index, and those of an interrupted run are put in order.
 
-use crate::mailbox::{Mailbox, message};
-use larder_store::{BegunWordSegments, Handle, MailBatchBuilder, Operation, StepSize, WordPart};
+use crate::mailbox::{COLLECTION, Mailbox, message};
+use larder_store::{
+    BegunWordSegments, Handle, MailBatchBuilder, Operation, StepSize, Store, WordPart,
+};
+use larder_sync::{MailSyncOptions, sync_maildir};
+use std::cell::Cell;
 use std::fs;
 
 /// Returns whether a word of text is in the index of words, and whether it is in the dictionary.
@@ -133,4 +137,32 @@ fn words_without_messages_are_never_found() {
     mailbox.sync();
     assert_eq!(mailbox.find("lonely"), [""; 0]);
     assert_eq!(mailbox.find("common").len(), 4);
+}
+
+/// A run that was stopped before its last merges leaves them to the next one, also if no mail came.
+#[test]
+fn the_run_after_an_interruption_makes_parts_of_words_quick_to_find() {
+    let mut mailbox = Mailbox::new();
+    // The dictionary has more blocks than one step of that size gives lists to.
+    let words: String = (0..40_000_u64)
+        .map(|n| format!("{:013x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12))
+        .collect();
+    mailbox.write("cur/1.host", message("m1", "note", &words));
+    mailbox.settle();
+    let (root, is_written) = (mailbox.root(), Cell::new(false));
+    let report = sync_maildir(
+        &mut mailbox.store,
+        &root,
+        COLLECTION,
+        &MailSyncOptions::default(),
+        &mut |progress| is_written.set(progress.done == progress.total),
+        &|| is_written.get(),
+    );
+    assert_eq!(report.unwrap().added_files, 1);
+    let settle = |store: &mut Store| store.settle_words(8, &mut StepSize::new(1, 1..=1)).unwrap();
+    assert!(settle(&mut mailbox.store) && settle(&mut mailbox.store));
+    mailbox.sync();
+    assert!(!settle(&mut mailbox.store));
+    assert_eq!(mailbox.find("*note*"), ["m1"]);
+    assert_eq!(mailbox.find(&format!("*{}*", &words[3..11])), ["m1"]);
 }

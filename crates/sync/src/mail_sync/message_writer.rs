@@ -132,12 +132,9 @@ impl MessageWriter {
         self.write_ready(sync)
     }
 
-    /// Merges the words until few segments are left, or the user interrupts it.
-    pub(super) fn merge_segments(&self, sync: &mut MailSync<'_>) -> Result<(), Error> {
-        let is_small = self.done <= self.max_batch_messages;
-        let MailSync { store, labels, is_cancelled, .. } = sync;
-        let after_step = &mut |store: &mut Store| follow_labels(labels, store);
-        merge_written_words(store, is_small, is_cancelled, after_step)
+    /// Returns whether so few messages were written that their words need not be merged.
+    pub(super) fn is_small(&self) -> bool {
+        self.done <= self.max_batch_messages
     }
 
     /// Writes the messages whose words are written.
@@ -219,6 +216,13 @@ fn take_batch(ready: &mut VecDeque<UnwrittenMessages>, max_changes: usize) -> Un
         }
     }
     batch
+}
+
+/// Merges the words of a synchronisation, as [`merge_written_words`].
+pub(super) fn merge_segments(sync: &mut MailSync<'_>, is_small: bool) -> Result<(), Error> {
+    let MailSync { store, labels, is_cancelled, .. } = sync;
+    let after_step = &mut |store: &mut Store| follow_labels(labels, store);
+    merge_written_words(store, is_small, is_cancelled, after_step)
 }
 
 /// Merges the words after few items were written, or many, until few segments are left, and makes

@@ -32,7 +32,7 @@ fn a_dump_of_notmuch_is_taken_over() {
     ! error: labels: line 8: "+%zz" is not encoded as notmuch does
     ! error: search bad left out: date:nonsense: unknown date "nonsense" (at character 1 of the query)
     ! error: search uses left out: @bad: in the saved search @bad: unknown date "nonsense" (at character 1 of the query)
-    ! note: 1 message (id:m2@x) not in the index: no file has these Message-IDs; labels wait for them
+    ! note: 1 message (id:m2@x) not in the index; their labels wait until larder sync finds them
     ! note: tags that are flags of the files were left out: unread
     exit 3
     "#);
@@ -74,7 +74,7 @@ fn bookmarks_of_mu_are_taken_over() {
     From mu: 1 message labelled, 1 search. Undo: larder undo 2
     ! error: search big left out: size:1M.. flag:attach: another search is named @big
     ! error: search bad left out: flag:sen: unknown flag "sen" (at character 1 of the query)
-    ! note: 1 message (id:m1@x) not in the index: no file has these Message-IDs; labels wait for them
+    ! note: 1 message (id:m1@x) not in the index; their labels wait until larder sync finds them
     exit 3
     "#);
     assert_snapshot!(run(&["searches"]), @"
@@ -127,7 +127,7 @@ fn notmuch_itself_is_read() {
     assert_snapshot!(run(&["adopt", "notmuch"]), @r#"
     @work  tag:inbox
     From notmuch: 1 message labelled, 1 search. Undo: larder undo 1
-    ! note: 1 message (id:m1@x) not in the index: no file has these Message-IDs; labels wait for them
+    ! note: 1 message (id:m1@x) not in the index; their labels wait until larder sync finds them
     ! note: [HOME]/work/mail is not registered: larder sources add '[HOME]/work/mail'; larder sync
     ! note: to hide the same messages, put into config.toml: [mail] exclude-labels = ["deleted", "spam"]
     "#);

@@ -214,7 +214,7 @@ fn labels_are_exported_and_imported() {
     #notmuch-dump batch-tag:3 tags
     +a%20b +ok +tax%2f2026 -- id:m0@example.org
     +a%20b +ok +tax%2f2026 -- id:m1@example.org
-    ! note: `notmuch dump` fails here, so tags such as unread are made from the files
+    ! note: notmuch has no database here, so tags such as unread are made from the files
     ");
     assert_snapshot!(home.run(&["labels", "export", "--for", "mu"]).masked_output(), @"
     ;; version:0
@@ -240,7 +240,7 @@ fn labels_are_exported_and_imported() {
     assert_snapshot!(imported.masked_output(), @r#"
     labels of 2 messages changed. Undo: larder undo 3
     ! error: standard input: line 4: "y" is no tag: tags begin with +
-    ! note: 1 message (id:far@example.org) not in the index: no file has these Message-IDs; labels wait for them
+    ! note: 1 message (id:far@example.org) not in the index; their labels wait until larder sync finds them
     ! note: 1 message left out: without a Message-ID
     ! note: left out, because they are flags: unread
     exit 3
@@ -272,7 +272,7 @@ fn messages_whose_flags_are_unknown_are_not_exported() {
     #notmuch-dump batch-tag:3 tags
     +flagged +replied +tax -- id:m0@example.org
     +tax -- id:m1@example.org
-    ! note: `notmuch dump` fails here, so tags such as unread are made from the files
+    ! note: notmuch has no database here, so tags such as unread are made from the files
     ! warning: 2 messages left out: no Message-ID, or one that notmuch cannot read
     ");
     for name in ["index.db", "index.db-wal", "index.db-shm"] {
@@ -280,7 +280,7 @@ fn messages_whose_flags_are_unknown_are_not_exported() {
     }
     assert_snapshot!(home.run(&["labels", "export"]).masked_output(), @"
     #notmuch-dump batch-tag:3 tags
-    ! note: `notmuch dump` fails here, so tags such as unread are made from the files
+    ! note: notmuch has no database here, so tags such as unread are made from the files
     ! warning: 4 messages (id:m0@example.org, id:m1@example.org, id:2bfdba0f5ad06bea976292e0a2e9ebcf@larder, id:11c3ec078cfee83b@larder) left out: not in the index; run: larder sync
     exit 3
     ");

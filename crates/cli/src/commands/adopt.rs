@@ -164,7 +164,7 @@ fn print_report(
     if labels.waiting > 0 {
         let waiting = name_messages(labels.waiting, &labels.waiting_ids);
         context.print_note(format!(
-            "{waiting} not in the index: no file has these Message-IDs; labels wait for them"
+            "{waiting} not in the index; their labels wait until larder sync finds them"
         ));
     }
     if labels.unnamed > 0 {

@@ -21,6 +21,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// List the labels of messages, export and import them, rename and remove labels
@@ -155,7 +156,7 @@ fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFa
         if waiting > 0 {
             let messages = name_messages(waiting, &waiting_ids);
             context.print_note(format!(
-                "{messages} not in the index: no file has these Message-IDs; labels wait for them"
+                "{messages} not in the index; their labels wait until larder sync finds them"
             ));
         }
     }
@@ -193,7 +194,7 @@ fn export(
     let output = file.map(|path| context.create_output(path, FilePrivacy::Private)).transpose()?;
     let index = index.as_ref();
     let tags = match program {
-        DumpProgram::Notmuch => read_notmuch_tags(context),
+        DumpProgram::Notmuch => read_notmuch_tags(context)?,
         DumpProgram::Mu => HashMap::new(),
     };
     let export =
@@ -237,17 +238,36 @@ fn export(
 
 /// Returns the tags of notmuch that are no labels. Without notmuch, or a database of it, they are
 /// those of the flags in the index.
-fn read_notmuch_tags(context: &CommandContext) -> HashMap<String, LabelList> {
+///
+/// A database that cannot be read is an error: restored into it, a dump with other flags renames
+/// files, and makes mail read.
+fn read_notmuch_tags(
+    context: &CommandContext,
+) -> Result<HashMap<String, LabelList>, CommandFailure> {
     let arguments = ["dump", "--format=batch-tag", "--include=tags"].map(OsString::from);
     match run_program("notmuch", &arguments) {
-        Ok(dump) => read_tags_without_labels(&dump),
+        Ok(dump) => Ok(read_tags_without_labels(&dump)),
+        Err(reason) if has_notmuch_database() => {
+            let reason = sanitize_line(&reason);
+            let message = format!("cannot read the tags of notmuch: notmuch dump: {reason}");
+            Err(CommandFailure::new(FailureKind::Source, message)
+                .with_hint("`notmuch dump` must work, because the file is for `notmuch restore`"))
+        }
         Err(_) => {
             context.print_note(
-                "`notmuch dump` fails here, so tags such as unread are made from the files",
+                "notmuch has no database here, so tags such as unread are made from the files",
             );
-            HashMap::new()
+            Ok(HashMap::new())
         }
     }
+}
+
+/// Returns whether the configuration of notmuch names a database that exists.
+fn has_notmuch_database() -> bool {
+    let arguments = ["config", "get", "database.path"].map(OsString::from);
+    let Ok(path) = run_program("notmuch", &arguments) else { return false };
+    let path = PathBuf::from(OsString::from_vec(path.trim_ascii().to_vec()));
+    [".notmuch", "xapian"].iter().any(|name| path.join(name).exists())
 }
 
 /// Returns the number of messages, with the Message-IDs of the first of them.
@@ -320,7 +340,7 @@ fn print_import(
     if *waiting > 0 {
         let messages = name_messages(*waiting, waiting_ids);
         context.print_note(format!(
-            "{messages} not in the index: no file has these Message-IDs; labels wait for them"
+            "{messages} not in the index; their labels wait until larder sync finds them"
         ));
     }
     if *unnamed > 0 {

@@ -83,7 +83,7 @@ search() { # STEP MU-QUERY NOTMUCH-QUERY COUNT|LIST
 	local count=() limit=()
 	[ "$4" != COUNT ] || count=(--count)
 	measure larder "$1" 5 "$larder" find --kind message "${count[@]}" -n 50 "$2"
-	case $programs in *mu*) measure mu "$1" 5 mu find --muhome="$MU_HOME" -n 50 -z -s date "$2" ;; esac
+	case " $programs " in *" mu "*) measure mu "$1" 5 mu find --muhome="$MU_HOME" -n 50 -z -s date "$2" ;; esac
 	case "$programs $4" in
 	*notmuch*COUNT) measure notmuch "$1" 5 notmuch count "$3" ;;
 	*notmuch*) measure notmuch "$1" 5 notmuch search --limit=50 --output=summary "$3" ;;
@@ -125,7 +125,7 @@ case $programs in
 	;;
 esac
 
-if [[ $programs = *mu* ]] && ! grep -q "^larder	content as in mu	" "$figures"; then
+if [[ " $programs " = *" mu "* ]] && ! grep -q "^larder	content as in mu	" "$figures"; then
 	python3 bench/mail/reduce_maildir.py "$here/mail" "$work/reduced"
 	export LARDER_DIR=$work/reduced.store
 	"$larder" --quiet sources add "$work/reduced" >/dev/null

@@ -27,7 +27,7 @@ pub(crate) fn resolve_item(reader: &Reader, text: &str) -> Result<ItemMeta, Comm
 pub(crate) fn has_item(context: &CommandContext, id: &str) -> Result<bool, CommandFailure> {
     let prefix = HandlePrefix::parse(id).filter(|_| DataDirectory::new(&context.dir).has_store());
     let Some(prefix) = prefix else { return Ok(false) };
-    Ok(!context.open_reader()?.items().find_by_handle(prefix, 1)?.is_empty())
+    Ok(!context.open_reader()?.items().find_listed_by_handle(prefix, 1)?.is_empty())
 }
 
 /// Lists the items that an ID matches.
@@ -63,7 +63,7 @@ fn find_candidates(reader: &Reader, text: &str) -> Result<Vec<ItemMeta>, Command
         return Ok(reader.items().find_by_uid(Some(collection), uid)?);
     }
     match HandlePrefix::parse(text) {
-        Some(prefix) => Ok(reader.items().find_by_handle(prefix, MAX_LISTED_ITEMS + 1)?),
+        Some(prefix) => Ok(reader.items().find_listed_by_handle(prefix, MAX_LISTED_ITEMS + 1)?),
         None => Ok(Vec::new()),
     }
 }

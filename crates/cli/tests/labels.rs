@@ -43,6 +43,21 @@ fn find(home: &Home, query: &str) -> Vec<String> {
     found
 }
 
+/// The item that holds the labels of a message has an ID, which no command takes.
+#[test]
+fn labels_are_not_removed_as_items() {
+    let home = home_with_mail();
+    home.ok(&["edit", "--query", "*", "--label", "+tax"]);
+    let beginnings = ('a'..='z').chain('0'..='9').map(String::from);
+    for id in beginnings.chain(["larder:labels/m0@example.org".to_string()]) {
+        for verb in ["remove", "purge"] {
+            let run = home.run(&[verb, &id]);
+            assert!(matches!(run.code, 1 | 2), "{verb} {id}: {}", run.masked_output());
+        }
+    }
+    assert_snapshot!(home.run(&["labels"]).masked_output(), @"tax  5 messages");
+}
+
 #[test]
 fn messages_are_labelled_found_and_shown() {
     let home = home_with_mail();

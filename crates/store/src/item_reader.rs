@@ -123,11 +123,33 @@ impl ItemReader<'_> {
         Ok(found)
     }
 
-    /// Returns the items whose handles begin with this prefix, at most `limit`.
+    /// Returns the items whose handles begin with this prefix, at most `limit`, also those of
+    /// collections that lists do not show.
     pub fn find_by_handle(self, prefix: HandlePrefix, limit: usize) -> Result<Vec<ItemMeta>> {
+        self.query_handles("TRUE", prefix, limit)
+    }
+
+    /// Returns the items whose handles begin with this prefix, at most `limit`, of collections that
+    /// lists show.
+    pub fn find_listed_by_handle(
+        self,
+        prefix: HandlePrefix,
+        limit: usize,
+    ) -> Result<Vec<ItemMeta>> {
+        // An item whose kind is damaged is found, so that it can be removed.
+        let is_unlisted = kind_condition(|kind| !kind.collection_type().is_listed());
+        self.query_handles(&format!("NOT {is_unlisted}"), prefix, limit)
+    }
+
+    fn query_handles(
+        self,
+        condition: &str,
+        prefix: HandlePrefix,
+        limit: usize,
+    ) -> Result<Vec<ItemMeta>> {
         let sql = format!(
             "SELECT {ITEM_META_COLUMNS} FROM item i
-             WHERE i.handle BETWEEN ?1 AND ?2 ORDER BY i.handle LIMIT ?3"
+             WHERE i.handle BETWEEN ?1 AND ?2 AND {condition} ORDER BY i.handle LIMIT ?3"
         );
         let (first, last) = (prefix.first.to_bytes(), prefix.last.to_bytes());
         self.reader.read(|tx| self.query_meta(tx, &sql, (first, last, limit as i64)))

@@ -138,7 +138,7 @@ fn changes_of_refs_are_followed() {
     git(&home, "project", &["commit", "-q", "--amend", "-m", "Describe the seal"]);
     assert_snapshot!(home.run(&["sync", "project"]).masked_output(), @"project: 1 added, 1 removed (1 ref)");
     assert_snapshot!(home.run(&["find", "--kind", "commit", "subject:describe"]).masked_output().split("Anna").last().unwrap_or_default(), @" Berg  Describe the seal");
-    assert_snapshot!(home.run(&["sources", "remove", "project"]).masked_output(), @"project forgotten (2 commits); [HOME]/work/project is unchanged");
+    assert_snapshot!(home.run(&["sources", "remove", "project"]).masked_output(), @"project forgotten (2 commits); [HOME]/work/project is unchanged. Undo: larder undo 2, then larder sync");
     assert_snapshot!(home.run(&["find", "--kind", "commit"]).masked_output(), @r"
     ! note: no results
     exit 1

@@ -130,7 +130,7 @@ fn rules_run_at_the_end_of_a_synchronisation() {
     assert_snapshot!(sync(), @r#"
     nothing changed
     ! error: @bad: no saved search is named "other" (at character 1 of the query)
-    ! hint: to run it on all messages: larder sync --rules
+    ! hint: mend the rule, then run it on all messages: larder sync --rules
     exit 3
     "#);
     home.assert_store_is_sound();

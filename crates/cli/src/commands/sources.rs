@@ -285,9 +285,12 @@ fn remove_source(
     } else {
         let path = sanitize_line(&source.path.display().to_string());
         let files = format_count(files as u64, noun);
+        let undo = context.committed_operation().map(|id| format!("larder undo {id}"));
+        let undo = undo.map(|undo| format!(". Undo: {undo}, then larder sync"));
         context.out.print_line(format!(
-            "{} forgotten ({files}); {path} is unchanged",
-            sanitize_line(name)
+            "{} forgotten ({files}); {path} is unchanged{}",
+            sanitize_line(name),
+            undo.unwrap_or_default()
         ))?;
     }
     Ok(CommandStatus::Done)

@@ -401,7 +401,10 @@ impl<'c> RoundPrinter<'c> {
             let line = format_rule_problem(problem);
             if !self.is_watch || self.printed.insert((PathBuf::new(), line.clone())) {
                 print_message("error", line);
-                print_message("hint", "to run it on all messages: larder sync --rules");
+                print_message(
+                    "hint",
+                    "mend the rule, then run it on all messages: larder sync --rules",
+                );
             }
         }
         if self.context.quiet && (self.is_watch || self.context.format == OutputFormat::Text) {

@@ -400,10 +400,14 @@ impl MailSync<'_> {
         loop {
             let (files, rules) = self.list_expired_files(&mut tried)?;
             if files.is_empty() {
-                return match rules.has_outdated_messages {
-                    true => self.apply_all(vec![MailChange::FinishReadingRules]),
-                    false => Ok(()),
-                };
+                if rules.has_outdated_messages {
+                    self.apply_all(vec![MailChange::FinishReadingRules])?;
+                }
+                if self.report.added_files + self.report.reread_files == 0 {
+                    // A synchronisation that was interrupted may have left many segments.
+                    merge_segments(self, true)?;
+                }
+                return Ok(());
             }
             let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
             let (read, _) = self.add_messages(files, first_row, report_progress)?;
@@ -459,8 +463,6 @@ impl MailSync<'_> {
     ) -> Result<(usize, FxHashSet<Vec<u8>>), Error> {
         let total = files.len();
         if total == 0 {
-            // A synchronisation that was interrupted may have left many segments.
-            merge_segments(self, true)?;
             return Ok((0, FxHashSet::default()));
         }
         let mut read = 0;

@@ -5,6 +5,7 @@
 
 use crate::block::{BlockBuilder, BlockEntries, CorruptBlock, PackedPostings, Postings};
 use crate::segment_storage::{Fence, ReadSegments, Segment, SegmentId, WriteSegments};
+use crate::word_block::FullBlocks;
 
 /// Returns the error of the storage for a malformed block.
 #[inline]
@@ -192,6 +193,15 @@ impl<'a, P: WriteSegments> BlockAppender<'a, P> {
         }
         self.next_block += 1;
         self.added_bytes += bytes.len() as i64;
+        Ok(())
+    }
+
+    /// Appends all blocks, and leaves none.
+    pub(crate) fn append_all(&mut self, full: &mut FullBlocks) -> Result<(), P::Error> {
+        if !full.is_empty() {
+            full.iter().try_for_each(|(first_term, block)| self.append(first_term, block))?;
+            full.clear();
+        }
         Ok(())
     }
 }

@@ -149,10 +149,10 @@ impl DictionaryRebuild {
         let mut builder = DictionaryBuilder::default();
         for word in next {
             builder.add(word);
-            write_full_blocks(&mut builder, &mut appender)?;
+            appender.append_all(builder.full_blocks())?;
         }
         builder.finish_block();
-        write_full_blocks(&mut builder, &mut appender)?;
+        appender.append_all(builder.full_blocks())?;
         appender.finish()?;
         if let Some(last) = next.last() {
             self.last_word.clone_from(last);
@@ -181,10 +181,10 @@ fn step<P: WriteSegments>(
         builder.add(least.word());
         read += least.advance(pages)?;
         delete_read_blocks(pages, least, MIN_FREED_BLOCKS)?;
-        write_full_blocks(&mut builder, &mut appender)?;
+        appender.append_all(builder.full_blocks())?;
     }
     builder.finish_block();
-    write_full_blocks(&mut builder, &mut appender)?;
+    appender.append_all(builder.full_blocks())?;
     appender.finish()?;
     for mut input in inputs {
         if input.is_ended {
@@ -213,18 +213,6 @@ fn delete_read_blocks<P: WriteSegments>(
     if end - start >= min_count {
         pages.delete_blocks(input.segment.id, start..end)?;
         input.segment.blocks.start = end;
-    }
-    Ok(())
-}
-
-fn write_full_blocks<P: WriteSegments>(
-    builder: &mut DictionaryBuilder,
-    appender: &mut BlockAppender<'_, P>,
-) -> Result<(), P::Error> {
-    let full = builder.full_blocks();
-    if !full.is_empty() {
-        full.iter().try_for_each(|(first, block)| appender.append(first, block))?;
-        full.clear();
     }
     Ok(())
 }

@@ -183,23 +183,11 @@ fn write_trigrams<P: WriteSegments>(
         rows.extend(list.iter().map(|pair| *pair as u32));
         let [_, trigram @ ..] = ((first >> TRIGRAM_SHIFT) as u32).to_be_bytes();
         builder.add(&trigram, &rows, &[]);
-        append_full_blocks(&mut builder, &mut appender)?;
+        appender.append_all(builder.full_blocks())?;
     }
     builder.finish_block();
-    append_full_blocks(&mut builder, &mut appender)?;
+    appender.append_all(builder.full_blocks())?;
     appender.finish().map(drop)
-}
-
-fn append_full_blocks<P: WriteSegments>(
-    builder: &mut WordBlockBuilder,
-    appender: &mut BlockAppender<'_, P>,
-) -> Result<(), P::Error> {
-    let full = builder.full_blocks();
-    if !full.is_empty() {
-        full.iter().try_for_each(|(first, block)| appender.append(first, block))?;
-        full.clear();
-    }
-    Ok(())
 }
 
 /// Passes the trigrams of the words of a block to `visit`. A trigram may come again, but not

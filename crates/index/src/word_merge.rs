@@ -135,25 +135,14 @@ impl<'a, 'f, P: WriteSegments> WordMerge<'a, 'f, P> {
             if let Some(input) = self.inputs.get_mut(least.input) {
                 input.delete_read_blocks(self.pages, MIN_FREED_BLOCKS)?;
             }
-            self.write_full_blocks()?;
+            self.appender.append_all(self.builder.full_blocks())?;
         }
         self.pending.flush(&mut self.builder);
         self.builder.finish_block();
-        self.write_full_blocks()?;
+        self.appender.append_all(self.builder.full_blocks())?;
         self.appender.finish()?;
         self.inputs.iter_mut().try_for_each(|input| input.finish_step(self.pages))?;
         Ok(read)
-    }
-
-    fn write_full_blocks(&mut self) -> Result<(), P::Error> {
-        let full = self.builder.full_blocks();
-        if !full.is_empty() {
-            for (first_key, block) in full.iter() {
-                self.appender.append(first_key, block)?;
-            }
-            full.clear();
-        }
-        Ok(())
     }
 
     /// Moves the least entry, or its rows before those of other inputs. Returns the number of bytes

@@ -90,7 +90,7 @@ impl MailSync<'_> {
     }
 
     /// Returns the known directories that the scan did not find, of those without a scanned one.
-    /// What is in a folder that cannot be read at the moment stays as it is known.
+    /// A folder that cannot be read at the moment keeps its known files.
     pub(super) fn find_gone_directories(
         &self,
         scan: &MaildirScan,

@@ -8,7 +8,7 @@ use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
-use crate::source_names::follow_source_names;
+use crate::source_names::{follow_source_names, print_unindexed_sources};
 use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
@@ -141,6 +141,17 @@ pub(crate) fn print_unindexed_note(context: &CommandContext) -> Result<(), Comma
         context.print_note("mail is not indexed yet; run: larder sync");
     }
     Ok(())
+}
+
+/// Says which registered sources are not in the index of mail that is searched. With a name, only
+/// that source is searched.
+pub(crate) fn print_unindexed_mail(
+    context: &CommandContext,
+    reader: &Reader,
+    name: Option<&str>,
+) -> Result<(), CommandFailure> {
+    let sources = list_sources(context)?;
+    print_unindexed_sources(context, SourceType::Mail, &sources, reader, name)
 }
 
 /// Opens the index of mail for writing, and creates it if there is none.

@@ -1,14 +1,18 @@
-//! The names of sources in the indexes of mail and commits, which follow those in `data.db`.
+//! The sources of `data.db` in the indexes of mail and commits: their names, which follow, and
+//! which of them the indexes do not have.
 //!
 //! Separate from `mail_store` and `commit_store`, which both need it: a source is renamed in
-//! `data.db`, by a command, an undo or a restore, and the next search finds its items by the name.
+//! `data.db`, or comes back, by a command, an undo or a restore. The next search finds its items by
+//! the name, or says that they are not indexed.
 
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::machine_time::now_milliseconds;
 use crate::output::sanitize_line;
 use larder_store::{Reader, Store};
-use larder_sync::{SourceStores, SourceType, find_renamed_sources};
+use larder_sync::{
+    RegisteredSource, SourceStores, SourceType, find_renamed_sources, find_unindexed_sources,
+};
 
 /// Gives the collections of an index the names that their sources have in `data.db`. If that is not
 /// possible now, a note says so.
@@ -37,5 +41,24 @@ pub(crate) fn follow_source_names(
     let names: Vec<String> = renamed.iter().map(|source| sanitize_line(&source.name)).collect();
     let names = names.join(", ");
     context.print_note(format!("searches still use the former names of: {names} ({reason})"));
+    Ok(())
+}
+
+/// Says which of the sources with items of a type are not indexed, so that a search does not pass
+/// for an answer about them. With a name, only that source is meant.
+pub(crate) fn print_unindexed_sources(
+    context: &CommandContext,
+    source_type: SourceType,
+    sources: &[RegisteredSource],
+    index: &Reader,
+    name: Option<&str>,
+) -> Result<(), CommandFailure> {
+    let unindexed = find_unindexed_sources(index, source_type, sources)?;
+    let named = unindexed.iter().filter(|source| name.is_none_or(|name| name == source.name));
+    let names: Vec<String> = named.map(|source| sanitize_line(&source.name)).collect();
+    if !names.is_empty() {
+        let (items, names) = (source_type.kind().plural(), names.join(", "));
+        context.print_note(format!("not indexed yet: the {items} of {names}; run: larder sync"));
+    }
     Ok(())
 }

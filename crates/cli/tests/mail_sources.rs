@@ -192,3 +192,70 @@ fn what_is_no_message_is_named_and_the_rest_is_found() {
     home.ok(&["find", "msgid:l1", "--links", "links"]);
     assert_eq!(home.ok(&["find", "walrus", "--count", "--kind", "message"]).trim(), "3");
 }
+
+/// An undo brings back the registration; until its files are read again, each search says so.
+#[test]
+fn a_source_that_came_back_is_not_searched_in_silence() {
+    let home = home_with_mail();
+    home.ok(&["searches", "add", "sea", "walrus"]);
+    home.ok(&["sources", "remove", "post"]);
+    let note = "note: not indexed yet: the messages of post; run: larder sync";
+    let undo = home.code(&["undo"], 0);
+    assert!(undo.stderr().contains(note), "{}", undo.masked_output());
+    for args in [
+        &["find", "walrus"][..],
+        &["find", "walrus", "--count"],
+        &["find", "--kind", "message", "walrus"],
+        &["find", "--in", "post", "walrus"],
+        &["find", "--threads", "walrus"],
+        &["find", "--correspondents", "anna"],
+        &["searches"],
+        &["edit", "--query", "walrus", "--label", "+tax"],
+        &["watch", "--kind", "message", "walrus", "--for", "0"],
+    ] {
+        let run = home.run(args);
+        assert!(run.stderr().contains(note), "{args:?}: {}", run.masked_output());
+    }
+    home.ok(&["sync"]);
+    let run = home.code(&["find", "walrus"], 0);
+    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "walrus"]).trim(), "3");
+    // A source that was registered, but never read, beside one that was.
+    home.write("other/cur/9.host:2,S", "Message-ID: <o1>\nSubject: Walrus\n\nText.\n");
+    home.ok(&["sources", "add", "other", "--into", "other"]);
+    home.ok(&["sync", "post"]);
+    let run = home.code(&["find", "walrus"], 0);
+    assert!(run.stderr().contains("the messages of other; run"), "{}", run.masked_output());
+    let run = home.code(&["find", "--in", "post", "walrus"], 0);
+    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+    // An mbox file without messages is indexed.
+    home.ok(&["sync"]);
+    home.write("new.mbox", "From a 01 Jan 2020\nMessage-ID: <n1>\n\nText.\n");
+    home.ok(&["sources", "add", "new.mbox", "--into", "new"]);
+    home.write("new.mbox", "");
+    home.run(&["sync"]);
+    let run = home.code(&["find", "walrus"], 0);
+    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+}
+
+#[test]
+fn a_repository_that_came_back_is_not_searched_in_silence() {
+    let home = home_with_repository();
+    home.ok(&["sources", "remove", "project"]);
+    let note = "note: not indexed yet: the commits of project; run: larder sync";
+    let undo = home.code(&["undo"], 0);
+    assert!(undo.stderr().contains(note), "{}", undo.masked_output());
+    for args in [&["find", "walrus"][..], &["find", "--kind", "commit", "walrus"]] {
+        let run = home.run(args);
+        assert!(run.stderr().contains(note), "{args:?}: {}", run.masked_output());
+    }
+    home.ok(&["sync"]);
+    let run = home.code(&["find", "walrus"], 0);
+    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+    std::fs::create_dir(home.work("empty")).unwrap();
+    assert!(home.program("git").args(["init", "-q", "empty"]).status().unwrap().success());
+    home.ok(&["sources", "add", "empty"]);
+    home.ok(&["sync"]);
+    let run = home.code(&["find", "walrus"], 0);
+    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+}

@@ -9,7 +9,7 @@
 //! are read under the lock of a synchronisation, so that none writes what another one removes.
 
 use crate::error::Error;
-use crate::maildir::MailSourceFormat;
+use crate::maildir::{MailSourceFormat, is_empty_file};
 use larder_store::{
     BatchChange, CollectionProperties, Kind, MailChange, MailSyncLock, Operation, Reader, StepSize,
     Store,
@@ -291,6 +291,38 @@ pub fn find_renamed_sources<'s>(
         indexed.iter().any(|one| one.handle_key == source.handle_key && one.name != source.name)
     };
     Ok(sources.iter().filter(is_renamed).collect())
+}
+
+/// Returns the sources of which the index has nothing, because they were not synchronised since
+/// they were registered, or since their registration came back. Searches find none of their items.
+///
+/// # Errors
+/// The index cannot be read.
+pub fn find_unindexed_sources<'s>(
+    index: &Reader,
+    source_type: SourceType,
+    sources: &'s [RegisteredSource],
+) -> Result<Vec<&'s RegisteredSource>, Error> {
+    if sources.is_empty() {
+        return Ok(Vec::new());
+    }
+    let indexed = list_indexed(index, source_type)?;
+    let mail = index.mail()?;
+    let mut unindexed = Vec::new();
+    for source in sources {
+        let collection = indexed.iter().find(|one| one.handle_key == source.handle_key);
+        // There is no directory of an mbox file without messages.
+        let is_indexed = match collection {
+            Some(collection) => {
+                mail.has_directories(&collection.name)? || is_empty_file(&source.path)
+            }
+            None => false,
+        };
+        if !is_indexed {
+            unindexed.push(source);
+        }
+    }
+    Ok(unindexed)
 }
 
 /// Gives the collections of the index the names of their sources. Returns whether they have them: a

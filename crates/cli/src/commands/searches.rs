@@ -2,11 +2,11 @@
 
 use super::find::query_args::kind_parser;
 use crate::args::OutputFormat;
-use crate::commit_store::open_commit_reader;
+use crate::commit_store::{open_commit_reader, print_unindexed_commits};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::{open_labelled_mail, print_unindexed_note};
+use crate::mail_store::{open_labelled_mail, print_unindexed_mail, print_unindexed_note};
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::table::format_columns;
 use larder_edit::{SearchDefinition, put_saved_searches, remove_saved_search};
@@ -92,10 +92,18 @@ fn count_queries(
     let reader = context.open_reader()?;
     let mail = open_labelled_mail(context)?;
     let sound: Vec<SavedQuery> = queries.iter().flatten().cloned().collect();
-    if mail.is_none() && sound.iter().any(|query| matches!(query, SavedQuery::Mail(_))) {
-        print_unindexed_note(context)?;
-    }
     let commits = open_commit_reader(context)?;
+    if sound.iter().any(|query| matches!(query, SavedQuery::Mail(_))) {
+        match &mail {
+            Some(mail) => print_unindexed_mail(context, mail, None)?,
+            None => print_unindexed_note(context)?,
+        }
+    }
+    if let Some(commits) = &commits
+        && sound.iter().any(|query| matches!(query, SavedQuery::Commits(_)))
+    {
+        print_unindexed_commits(context, commits, None)?;
+    }
     let stores = CountedStores { items: &reader, mail: mail.as_ref(), commits: commits.as_ref() };
     if let Ok(counts) = count_saved_queries(stores, &sound) {
         let mut counts = counts.into_iter();

@@ -2,19 +2,22 @@
 
 use super::log::{labelled_message_name, print_difference};
 use crate::args::OutputFormat;
+use crate::commit_store::open_commit_reader;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::follow_committed_labels;
+use crate::mail_store::{follow_committed_labels, open_mail_reader, print_unindexed_note};
 use crate::output::{
     ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, print_message, sanitize_line,
 };
+use crate::source_names::print_unindexed_sources;
 use larder_format::label::MessageLabels;
 use larder_store::{
     DamagedObject, Error, OperationId, OperationRecord, Reader, Store, UndoReport,
     UnreadableVersion,
 };
+use larder_sync::{RegisteredSource, SourceType, list_sources};
 use serde_json::json;
 
 /// Undo an operation
@@ -32,17 +35,46 @@ pub(crate) struct UndoArgs {
 impl UndoArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        match self.operation.map(OperationId::from_number) {
+        let sources = SOURCE_TYPES.map(|source_type| list_sources(&reader, source_type));
+        let status = match self.operation.map(OperationId::from_number) {
             Some(id) => {
                 let undone = reader.changes().find_operation(id)?;
                 let mut store = context.open_store()?;
                 let undo = store.undo(id, now_milliseconds())?;
                 refresh_after_undo(&mut store)?;
                 follow_committed_labels(context)?;
-                print_report(context, &reader, id, undone.as_ref(), &undo)
+                print_report(context, &reader, id, undone.as_ref(), &undo)?
             }
-            None => undo_newest(context, &reader),
+            None => undo_newest(context, &reader)?,
+        };
+        for (source_type, former) in SOURCE_TYPES.into_iter().zip(sources) {
+            print_returned_sources(context, &reader, source_type, &former?)?;
         }
+        Ok(status)
+    }
+}
+
+const SOURCE_TYPES: [SourceType; 2] = [SourceType::Mail, SourceType::Repository];
+
+/// Says that the items of sources which came back with an undo are not indexed.
+fn print_returned_sources(
+    context: &CommandContext,
+    reader: &Reader,
+    source_type: SourceType,
+    former: &[RegisteredSource],
+) -> Result<(), CommandFailure> {
+    let mut returned = list_sources(reader, source_type)?;
+    returned.retain(|source| former.iter().all(|one| one.handle_key != source.handle_key));
+    if returned.is_empty() {
+        return Ok(());
+    }
+    let index = match source_type {
+        SourceType::Mail => open_mail_reader(context)?,
+        SourceType::Repository => open_commit_reader(context)?,
+    };
+    match index {
+        Some(index) => print_unindexed_sources(context, source_type, &returned, &index, None),
+        None => print_unindexed_note(context),
     }
 }
 

@@ -56,6 +56,15 @@ impl MailReader<'_> {
         })
     }
 
+    /// Returns whether a directory of a collection is known: a synchronisation has listed it.
+    pub fn has_directories(&self, collection: &str) -> Result<bool> {
+        self.run(|tx| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM mail_directory WHERE collection =
+                 (SELECT id FROM collection WHERE name = ?1 AND removed = 0))";
+            Ok(tx.prepare_cached(sql)?.query_row([collection], |row| row.get(0))?)
+        })
+    }
+
     /// Returns the directories of a collection, by path.
     pub fn directories(&self, collection: &str) -> Result<Vec<MailDirectoryRecord>> {
         self.run(|tx| {

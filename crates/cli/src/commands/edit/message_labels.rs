@@ -4,8 +4,8 @@ use crate::commands::labels::{change_and_print, label_failure};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    find_thread_rows, parse_mail_query, query_roots, require_mail_index, require_mail_reader,
-    resolve_message,
+    find_thread_rows, parse_mail_query, print_unindexed_mail, query_roots, require_mail_index,
+    require_mail_reader, resolve_message,
 };
 use crate::output::sanitize_line;
 use larder_edit::labels::unique_names;
@@ -51,6 +51,7 @@ pub(super) fn edit_labels(
         rows.extend(find_rows(context, &reader, id)?);
     }
     if let Some(line) = query {
+        print_unindexed_mail(context, &reader, None)?;
         let query = parse_mail_query(context, line)?;
         let roots = query_roots(context, &query)?;
         let mail = reader.mail()?;

@@ -9,8 +9,8 @@ use super::message_rows::{SENDER_COLUMN, SENDER_WIDTH, list_date, subject_text};
 use super::print_heading;
 use crate::args::OutputFormat;
 use crate::commit_store::{
-    check_repository, open_commit_reader, open_repository_of, parse_commit_query,
-    parse_query_among_kinds, require_commit_reader,
+    check_repository, list_repositories, open_commit_reader, open_repository_of,
+    parse_commit_query, parse_query_among_kinds, print_unindexed_commits, require_commit_reader,
 };
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -88,6 +88,7 @@ pub(super) fn print_commits(
     let fields = parse_commit_fields(&options.fields)?;
     let sort = options.sort.as_deref().map(parse_sort).transpose()?;
     let reader = require_commit_reader(context)?;
+    print_unindexed_commits(context, &reader, collection)?;
     let group = CommitGroup::read(reader, &query, options, sort, DEFAULT_LIMIT)?;
     if options.is_count {
         super::print_count(context, group.count)?;
@@ -143,8 +144,14 @@ impl CommitGroup {
         context: &CommandContext,
         options: &MessageListOptions,
     ) -> Result<Option<CommitGroup>, CommandFailure> {
-        let Some(reader) = open_commit_reader(context)? else { return Ok(None) };
+        let Some(reader) = open_commit_reader(context)? else {
+            if !list_repositories(context)?.is_empty() {
+                context.print_note("commits are not indexed yet; run: larder sync");
+            }
+            return Ok(None);
+        };
         let Some(query) = parse_query_among_kinds(context, &options.query) else { return Ok(None) };
+        print_unindexed_commits(context, &reader, None)?;
         let sort = options.sort.as_deref().and_then(|name| parse_sort(name).ok());
         match CommitGroup::read(reader, &query, options, sort, GROUP_LIMIT) {
             Ok(group) => Ok(Some(group)),

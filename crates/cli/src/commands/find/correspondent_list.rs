@@ -4,7 +4,7 @@ use super::print_count;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::mail_store::require_mail_reader;
+use crate::mail_store::{print_unindexed_mail, require_mail_reader};
 use crate::output::{FAINT_STYLE, format_count, sanitize_line};
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
@@ -43,6 +43,7 @@ pub(super) fn print_correspondents(
         excluded_labels: context.excluded_labels.clone(),
     };
     let reader = require_mail_reader(context)?;
+    print_unindexed_mail(context, &reader, None)?;
     let found = find_correspondents(&reader.mail()?, &query, user_locale.now.seconds())?;
     if options.is_count {
         print_count(context, found.len() as u64)?;

@@ -16,8 +16,8 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
     MailRoots, MessageOpener, file_path, list_sources, mail_roots, open_labelled_mail,
-    parse_mail_query, parse_query_among_kinds, print_outdated_note, print_unindexed_note,
-    query_roots, require_mail_reader,
+    parse_mail_query, parse_query_among_kinds, print_outdated_note, print_unindexed_mail,
+    print_unindexed_note, query_roots, require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
@@ -130,6 +130,7 @@ pub(super) fn print_messages(
     }
     let reader = require_mail_reader(context)?;
     print_outdated_note(context, &reader)?;
+    print_unindexed_mail(context, &reader, options.source.as_deref())?;
     let roots = query_roots(context, &query)?;
     if options.is_explanation {
         let explained = with_search(&reader, &roots, &query, |search| search.explain(&query))?;
@@ -233,6 +234,7 @@ impl MessageGroup {
             print_unindexed_note(context)?;
             return Ok(None);
         };
+        print_unindexed_mail(context, &reader, None)?;
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);
         let request = MailListRequest {

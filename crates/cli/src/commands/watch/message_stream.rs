@@ -9,11 +9,15 @@ use crate::args::OutputFormat;
 use crate::commands::find::commit_list::CommitGroup;
 use crate::commands::find::message_fields::message_json;
 use crate::commands::find::message_rows::{format_lines, list_cells};
-use crate::commit_store::{check_repository, commit_directory, require_commit_reader};
+use crate::commit_store::{
+    check_repository, commit_directory, print_unindexed_commits, require_commit_reader,
+};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::{MailRoots, mail_directory, mail_roots, require_mail_reader};
+use crate::mail_store::{
+    MailRoots, mail_directory, mail_roots, print_unindexed_mail, require_mail_reader,
+};
 use crate::output::{ADDED_STYLE, CHANGED_STYLE, FAINT_STYLE, OutputStream, REMOVED_STYLE};
 use anstyle::Style;
 use larder_query::{
@@ -44,10 +48,12 @@ pub(super) fn watch_messages(
     }
     let query_context = MailQueryContext::from(&context.settings);
     let (directory, query_context, excluded_labels) = if is_about_commits {
-        drop(require_commit_reader(context)?);
+        let reader = require_commit_reader(context)?;
+        print_unindexed_commits(context, &reader, args.query_args.collection.as_deref())?;
         (commit_directory(context), query_context.with_kind(Kind::Commit), Vec::new())
     } else {
-        drop(require_mail_reader(context)?);
+        let reader = require_mail_reader(context)?;
+        print_unindexed_mail(context, &reader, args.query_args.collection.as_deref())?;
         (mail_directory(context), query_context, context.excluded_labels.clone())
     };
     let options = MailViewOptions {

@@ -33,7 +33,7 @@ pub use crate::message::part::{MessagePart, PartContent, PartRole};
 use mail_parser::{HeaderName, MessageParser};
 use std::sync::LazyLock;
 
-/// Reads the fields that the parts of this module use, and leaves others as they are. A Date is
+/// Reads the fields that the parts of this module use; others are read from their source. A Date is
 /// read by [`MessageDate`]: the parser takes the next field for a part of one that ends with a word
 /// of one or two letters, such as `UT` or `PM`.
 static PARSER: LazyLock<MessageParser> = LazyLock::new(|| {
@@ -42,7 +42,7 @@ static PARSER: LazyLock<MessageParser> = LazyLock::new(|| {
         .with_address_headers()
         .with_message_ids()
         .header_text(HeaderName::Subject)
-        .header_received(HeaderName::Received)
+        .default_header_ignore()
 });
 
 /// A parsed message. It owns all texts and contents.

@@ -115,7 +115,6 @@ impl MessageHeaders {
             let ids = value.as_text_list().unwrap_or_default().iter();
             ids.map(|id| id.trim().to_string()).filter(|id| !id.is_empty()).collect()
         };
-        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         MessageHeaders {
             subject: parsed.subject().map(one_line),
             from: addresses(parsed, HeaderName::From),
@@ -139,14 +138,25 @@ impl MessageHeaders {
     }
 }
 
+/// Returns the text with one space for each white space in it, without that at its ends.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
 /// Returns the addresses of all fields of a name, those of groups (RFC 5322, 3.4) included.
 fn addresses(parsed: &mail_parser::Message<'_>, name: HeaderName<'static>) -> Vec<MailAddress> {
     let mut found = Vec::new();
     for address in parsed.header_values(name).filter_map(HeaderValue::as_address) {
         for one in address.iter() {
-            let text = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let name = one.name().map(text).filter(|name| !name.is_empty());
-            let address = one.address().map(text).unwrap_or_default();
+            let name = one.name().map(one_line).filter(|name| !name.is_empty());
+            let address = one.address().map(one_line).unwrap_or_default();
             if name.is_some() || !address.is_empty() {
                 found.push(MailAddress { name, address });
             }
@@ -159,7 +169,25 @@ fn date(parsed: &mail_parser::Message<'_>) -> Option<MessageDate> {
     let own = parsed.header_raw(HeaderName::Date);
     let own = own.and_then(|value| MessageDate::parse(&decode_words(value)));
     // The first Received is that of the last server.
-    own.or_else(|| parsed.received_all().filter_map(|hop| hop.date()).find_map(valid_date))
+    own.or_else(|| raw_values(parsed, HeaderName::Received).find_map(received_date))
+}
+
+/// Returns the time at the end of a Received field (RFC 5322, 3.6.7).
+fn received_date(value: &str) -> Option<MessageDate> {
+    MessageDate::parse(value.rsplit_once(';')?.1)
+}
+
+/// Returns the texts of all fields of a name, as they are in the message.
+fn raw_values<'m>(
+    parsed: &'m mail_parser::Message<'_>,
+    name: HeaderName<'static>,
+) -> impl Iterator<Item = &'m str> {
+    let fields = parsed.parts.first().map(|root| root.headers.as_slice()).unwrap_or_default();
+    let ranges = fields.iter().filter(move |field| field.name == name);
+    ranges.filter_map(|field| {
+        let range = field.offset_start as usize..field.offset_end as usize;
+        parsed.raw_message.get(range).and_then(|value| str::from_utf8(value).ok())
+    })
 }
 
 /// Returns the text of a header with its encoded words (RFC 2047) decoded.
@@ -171,14 +199,6 @@ fn decode_words(value: &str) -> Cow<'_, str> {
         HeaderValue::Text(text) => Cow::Owned(text.into_owned()),
         _ => Cow::Borrowed(value),
     }
-}
-
-fn valid_date(date: mail_parser::DateTime) -> Option<MessageDate> {
-    let offset = i32::from(date.tz_hour) * 60 + i32::from(date.tz_minute);
-    date.is_valid().then(|| MessageDate {
-        seconds: date.to_timestamp(),
-        offset_minutes: if date.tz_before_gmt { -offset } else { offset },
-    })
 }
 
 /// Returns the text of a header that the parser has no name for, as it is in the message.

@@ -64,7 +64,7 @@ impl Message {
     pub fn parse(bytes: &[u8]) -> Message {
         let mut problems = Vec::new();
         let source = repair::normalize(bytes, &mut problems);
-        let parsed = PARSER.parse(source.as_ref()).unwrap_or_default();
+        let mut parsed = PARSER.parse(source.as_ref()).unwrap_or_default();
         let headers = MessageHeaders::from_parsed(&parsed);
         let is_mail = |field: &mail_parser::Header<'_>| field.name.is_mime_header();
         let root = parsed.parts.first();
@@ -73,8 +73,8 @@ impl Message {
         {
             problems.push(MessageProblem::NoHeader);
         }
-        let parts = part_list::collect_parts(&parsed, &mut problems);
         let header_fields = HeaderFields::from_parsed(&parsed);
+        let parts = part_list::take_parts(&mut parsed, &mut problems);
         Message { headers, header_fields, parts, problems }
     }
 
@@ -83,8 +83,8 @@ impl Message {
     #[must_use]
     pub fn part_source(bytes: &[u8], place: usize) -> Option<Vec<u8>> {
         let source = repair::normalize(bytes, &mut Vec::new());
-        let parsed = PARSER.parse(source.as_ref())?;
-        part_list::find_part_source(&parsed, place)
+        let mut parsed = PARSER.parse(source.as_ref())?;
+        part_list::find_part_source(&mut parsed, place)
     }
 
     /// Returns the parts that mail readers show as the message, with their places in the list.

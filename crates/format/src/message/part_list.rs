@@ -8,18 +8,20 @@ use crate::message::part::{MessagePart, PartContent, PartRole};
 use crate::message::repair::guess_text;
 use mail_parser::{ContentType, Encoding, MimeHeaders as _, PartType};
 use std::borrow::Cow;
+use std::mem;
 
 /// The least number of bytes in lines of base64 with other text behind them.
 const MIN_BASE64_BYTES: usize = 12;
 
-/// Returns all parts, each before the parts that it contains.
-pub(super) fn collect_parts(
-    message: &mail_parser::Message<'_>,
+/// Returns all parts, each before the parts that it contains. Their contents are taken from the
+/// message, because copies of large attachments take time.
+pub(super) fn take_parts(
+    message: &mut mail_parser::Message<'_>,
     problems: &mut Vec<MessageProblem>,
 ) -> Vec<MessagePart> {
     let mut list = PartList { parts: Vec::new(), problems };
-    for_each_part(message, 0, &mut |message, part, id, depth| {
-        list.add_part(message, part, id, depth);
+    for_each_part(message, 0, &mut |message, part, body, place| {
+        list.add_part(message, part, body, place);
     });
     let is_message = |part: &MessagePart| matches!(part.content, PartContent::Message(_));
     let inner = list.parts.iter().zip(1..).filter(|(part, _)| is_message(part));
@@ -32,15 +34,17 @@ pub(super) fn collect_parts(
 /// Returns the bytes of the part at this place of the list, without its transfer encoding; `None`
 /// for a multipart.
 pub(super) fn find_part_source(
-    message: &mail_parser::Message<'_>,
+    message: &mut mail_parser::Message<'_>,
     place: usize,
 ) -> Option<Vec<u8>> {
     let (mut at, mut source) = (0, None);
-    for_each_part(message, 0, &mut |message, part, _, _| {
+    for_each_part(message, 0, &mut |message, part, body, _| {
         if at == place {
-            source = match &part.body {
+            source = match body {
                 PartType::Multipart(_) => None,
-                PartType::Binary(bytes) | PartType::InlineBinary(bytes) => Some(bytes.to_vec()),
+                PartType::Binary(bytes) | PartType::InlineBinary(bytes) => {
+                    Some(mem::take(bytes).into_owned())
+                }
                 PartType::Message(inner) if part.encoding != Encoding::None => {
                     Some(inner.raw_message.to_vec())
                 }
@@ -97,23 +101,38 @@ fn decode_base64_lines(source: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     (bytes.len() >= MIN_BASE64_BYTES).then_some((bytes, rest))
 }
 
-/// Gets a part with its message, its id in the message, and its depth.
-type PartVisitor<'v> =
-    dyn FnMut(&mail_parser::Message<'_>, &mail_parser::MessagePart<'_>, u32, usize) + 'v;
+/// The place of a part.
+#[derive(Debug, Clone, Copy)]
+struct PartPlace {
+    /// Its number in its message.
+    id: u32,
+    depth: usize,
+}
 
-/// Visits all parts, each before the parts that it contains.
-fn for_each_part(message: &mail_parser::Message<'_>, depth: usize, visit: &mut PartVisitor<'_>) {
+/// Gets a part with its message, its body, which is no longer in the part, and its place.
+type PartVisitor<'v> = dyn FnMut(&mail_parser::Message<'_>, &mail_parser::MessagePart<'_>, &mut PartType<'_>, PartPlace)
+    + 'v;
+
+/// Visits all parts, each before the parts that it contains, and takes their bodies.
+fn for_each_part(
+    message: &mut mail_parser::Message<'_>,
+    depth: usize,
+    visit: &mut PartVisitor<'_>,
+) {
     // The parts that are still to be visited, the next one last.
-    let mut pending = vec![(0, depth)];
-    while let Some((id, depth)) = pending.pop() {
-        let Some(part) = message.parts.get(id as usize) else { continue };
-        visit(message, part, id, depth);
-        match &part.body {
+    let mut pending = vec![PartPlace { id: 0, depth }];
+    while let Some(place) = pending.pop() {
+        let Some(part) = message.parts.get_mut(place.id as usize) else { continue };
+        let mut body = mem::take(&mut part.body);
+        let Some(part) = message.parts.get(place.id as usize) else { continue };
+        visit(message, part, &mut body, place);
+        let depth = place.depth + 1;
+        match body {
             PartType::Multipart(ids) => {
-                pending.extend(ids.iter().rev().map(|id| (*id, depth + 1)));
+                pending.extend(ids.into_iter().rev().map(|id| PartPlace { id, depth }));
             }
-            PartType::Message(inner) if depth < MAX_NESTED_MESSAGES => {
-                for_each_part(inner, depth + 1, visit);
+            PartType::Message(mut inner) if place.depth < MAX_NESTED_MESSAGES => {
+                for_each_part(&mut inner, depth, visit);
             }
             _ => {}
         }
@@ -130,15 +149,16 @@ impl PartList<'_> {
         &mut self,
         message: &mail_parser::Message<'_>,
         part: &mail_parser::MessagePart<'_>,
-        id: u32,
-        depth: usize,
+        body: &mut PartType<'_>,
+        PartPlace { id, depth }: PartPlace,
     ) {
         if part.is_encoding_problem {
             self.problems.push(MessageProblem::BadTransferEncoding { part: self.parts.len() });
         }
-        let role = match &part.body {
+        let is_mistaken = is_mistaken_for_text(part, body);
+        let role = match body {
             PartType::Multipart(_) => PartRole::Container,
-            _ if is_mistaken_for_text(part) => PartRole::Attachment,
+            _ if is_mistaken => PartRole::Attachment,
             PartType::Text(_) | PartType::Html(_) if message.text_body.contains(&id) => {
                 PartRole::Body
             }
@@ -147,19 +167,16 @@ impl PartList<'_> {
             }
             _ => PartRole::Attachment,
         };
-        let content = match &part.body {
+        let content = match body {
             PartType::Multipart(_) => PartContent::Multipart,
             PartType::Message(inner) => {
                 PartContent::Message(Box::new(MessageHeaders::from_parsed(inner)))
             }
-            _ if is_mistaken_for_text(part) => {
-                PartContent::Binary(decode_source(message, part).into_owned())
-            }
-            PartType::Text(text) => PartContent::Text(self.text(message, part, text)),
-            PartType::Html(html) => PartContent::Html(self.text(message, part, html)),
-            PartType::Binary(bytes) | PartType::InlineBinary(bytes) => {
-                report_text(part, bytes).unwrap_or_else(|| PartContent::Binary(bytes.to_vec()))
-            }
+            _ if is_mistaken => PartContent::Binary(decode_source(message, part).into_owned()),
+            PartType::Text(text) => PartContent::Text(self.text(message, part, mem::take(text))),
+            PartType::Html(html) => PartContent::Html(self.text(message, part, mem::take(html))),
+            PartType::Binary(bytes) | PartType::InlineBinary(bytes) => report_text(part, bytes)
+                .unwrap_or_else(|| PartContent::Binary(mem::take(bytes).into_owned())),
         };
         self.parts.push(MessagePart {
             depth,
@@ -180,9 +197,8 @@ impl PartList<'_> {
         &mut self,
         message: &mail_parser::Message<'_>,
         part: &mail_parser::MessagePart<'_>,
-        decoded: &str,
+        mut text: Cow<'_, str>,
     ) -> String {
-        let mut text = Cow::Borrowed(decoded);
         if part.is_encoding_problem
             && part
                 .content_transfer_encoding()
@@ -191,10 +207,10 @@ impl PartList<'_> {
         {
             let label = part.content_type().and_then(|value| value.attribute("charset"));
             text = Cow::Owned(format!("{}\n{}", decode_charset(&bytes, label), guess_text(rest)));
-        } else if decoded.contains(char::REPLACEMENT_CHARACTER) {
+        } else if text.contains(char::REPLACEMENT_CHARACTER) {
             let bytes = decode_source(message, part);
             let guessed = guess_text(&bytes);
-            if !guessed.is_empty() && *guessed != *decoded {
+            if !guessed.is_empty() && *guessed != *text {
                 self.problems.push(MessageProblem::BadCharset { part: self.parts.len() });
                 text = Cow::Owned(guessed.into_owned());
             }
@@ -265,12 +281,12 @@ impl PartList<'_> {
 
 /// Returns whether the parser took a picture, a program and the like for text, as it does if the
 /// transfer encoding is damaged.
-fn is_mistaken_for_text(part: &mail_parser::MessagePart<'_>) -> bool {
+fn is_mistaken_for_text(part: &mail_parser::MessagePart<'_>, body: &PartType<'_>) -> bool {
     let is_other = |value: &mail_parser::ContentType<'_>| {
         !["text", "message", "multipart"].iter().any(|one| value.ctype().eq_ignore_ascii_case(one))
     };
     part.is_encoding_problem
-        && matches!(part.body, PartType::Text(_) | PartType::Html(_))
+        && matches!(body, PartType::Text(_) | PartType::Html(_))
         && part.content_type().is_some_and(is_other)
 }
 

@@ -182,7 +182,7 @@ fn skip_gap(text: &str) -> &str {
     let plain = text.bytes().take_while(is_gap).count();
     let rest = &text[plain..];
     match rest.as_bytes().first() {
-        Some(byte) if !byte.is_ascii() => rest.trim_start_matches(|c: char| !c.is_alphanumeric()),
+        Some(byte) if !byte.is_ascii() => rest.trim_start_matches(|c| !is_letter_or_digit(c)),
         _ => rest,
     }
 }
@@ -208,10 +208,26 @@ fn is_in_word(c: char) -> bool {
         '\u{ecc}'..='\u{ece}',
         '\u{17c9}'..='\u{17d3}',
     ];
-    c.is_alphanumeric()
+    is_letter_or_digit(c)
         || (!c.is_ascii()
             && (CanonicalCombiningClassMap::new().get32_u8(u32::from(c)) != 0
                 || SIGNS.iter().any(|signs| signs.contains(&c))))
+}
+
+/// Returns whether a character is a letter or a digit of any script. The standard library searches
+/// its tables for each, so the commonest ones are decided here.
+fn is_letter_or_digit(c: char) -> bool {
+    match c {
+        '\u{d7}' | '\u{f7}' | '\u{2010}'..='\u{2064}' | '\u{3000}'..='\u{3004}' => false,
+        '\u{c0}'..='\u{24f}'
+        | '\u{400}'..='\u{481}'
+        | '\u{48a}'..='\u{52f}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30a1}'..='\u{30fa}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7a3}' => true,
+        c => c.is_alphanumeric(),
+    }
 }
 
 /// Returns whether a character belongs to a script that is written without spaces between words or
@@ -284,6 +300,13 @@ mod tests {
     use super::*;
 
     /// Each letter folds as the Unicode tables say, alone and beside each kind of neighbour.
+    #[test]
+    fn letters_and_digits_are_those_of_unicode() {
+        for c in '\0'..=char::MAX {
+            assert_eq!(is_letter_or_digit(c), c.is_alphanumeric(), "{c:?}");
+        }
+    }
+
     #[test]
     fn letters_and_rules_agree() {
         let neighbours =

@@ -290,8 +290,10 @@ fn has_attachment(message: &Message) -> bool {
 fn thread_references(headers: &mut MessageHeaders) -> Vec<String> {
     let mut references = std::mem::take(&mut headers.references);
     references.extend(headers.in_reply_to.iter().cloned());
-    let mut known = HashSet::new();
-    references.retain(|id| known.insert(id.clone()));
+    let mut known = HashSet::with_capacity(references.len());
+    let is_first: Vec<bool> = references.iter().map(|id| known.insert(id.as_str())).collect();
+    let mut is_first = is_first.into_iter();
+    references.retain(|_| is_first.next().unwrap_or(true));
     if references.len() > MAX_REFERENCES {
         references.drain(1..=references.len() - MAX_REFERENCES);
     }

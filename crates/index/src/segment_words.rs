@@ -8,7 +8,6 @@
 //! The blocks are passed on in parts, so that there is no second copy of all in memory. Separate
 //! from `word_merge`, which merges the segments of the storage.
 
-use crate::position_list::PositionLists;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, SegmentId, WriteSegments};
 use crate::term_dictionary::DictionaryBuilder;
@@ -183,18 +182,12 @@ impl SegmentEncoder {
         self.rows.clear();
         self.lists.clear();
         while let Some(batch) = self.inputs.least_batch().filter(|batch| batch.term == self.term) {
-            let mut list = batch.list();
-            let mut row = 0;
-            while let Some(gap) = read_varint(&mut list) {
+            let (mut gaps, mut row) = (batch.rows(), 0);
+            while let Some(gap) = read_varint(&mut gaps) {
                 row += gap as u32;
                 self.rows.push(row);
-                if batch.has_positions {
-                    let mut positions = PositionLists::new(list);
-                    // A `WordBuffer` wrote the list.
-                    self.lists.extend_from_slice(positions.skip(1).unwrap_or_default());
-                    list = positions.remaining_bytes();
-                }
             }
+            self.lists.extend_from_slice(batch.positions());
             self.inputs.advance();
         }
         self.blocks.add(&self.term, &self.rows, &self.lists);

@@ -3,9 +3,10 @@
 //!
 //! Nothing is allocated for a single word: terms stand one after the other in one text, and a
 //! posting is two numbers. The postings are sorted by term only once, when the batch ends.
-//! The key of a term has words of up to 15 bytes themselves, so that the text is not read to find
-//! them, and frequent words are found in a small table, which stays in the processor's cache:
-//! waiting for memory here takes most of the time of a parsing thread.
+//! Waiting for memory here takes most of the time of a parsing thread. So the key of a term has words
+//! of up to 15 bytes themselves, and the text is not read to find them; frequent words are found in a
+//! small table, which stays in the processor's cache; and other words wait until a group of them is
+//! looked up at once, so that the processor reads many places of the hash table at the same time.
 //! Separate from `segment_buffer`, which writes its segment itself, and from `segment_words`, which
 //! brings the batches of several threads together.
 
@@ -24,6 +25,8 @@ const MIN_SLOTS: usize = 1 << 12;
 const MAX_KEPT_SLOTS: usize = 1 << 17;
 /// The number of frequent words, a power of two.
 const FREQUENT_WORDS: usize = 1 << 10;
+/// The number of words that are looked up together.
+const GROUP_WORDS: usize = 32;
 /// The longest word that is its own key.
 const MAX_INLINE_BYTES: usize = 15;
 /// The bits of the second half of a key that are of the word; the others are of the field.
@@ -31,8 +34,8 @@ const WORD_BITS: u32 = 56;
 /// The bytes of a chunk of a batch. Memory in pieces of one size is used again without gaps, and a
 /// segment gives back that of each piece when it is encoded.
 const CHUNK_BYTES: usize = 32 << 10;
-/// Upper bound of the bytes of an entry beside its term and its posting list.
-const MAX_ENTRY_HEAD_BYTES: usize = 12;
+/// Upper bound of the bytes of an entry beside its term, its rows and its positions.
+const MAX_ENTRY_HEAD_BYTES: usize = 22;
 
 /// The words of a batch of items in memory. It is filled by a parsing thread, without the store.
 #[derive(Debug, Default)]
@@ -49,6 +52,9 @@ pub struct WordBuffer {
     terms: Vec<Term>,
     text: Vec<u8>,
     postings: Vec<Posting>,
+    /// The words of postings whose term is not known yet.
+    waiting: Vec<WaitingWord>,
+    waiting_text: Vec<u8>,
     rows: Vec<RowStart>,
     sorted: SortedPostings,
     last_row: u32,
@@ -73,9 +79,23 @@ struct Term {
     has_positions: bool,
 }
 
+/// A word that waits for its lookup.
+#[derive(Debug, Clone, Copy)]
+struct WaitingWord {
+    key: TermKey,
+    hash: u64,
+    /// The number of its posting.
+    posting: usize,
+    has_positions: bool,
+    /// The field and the word in `waiting_text`; 0 bytes if the word is in its key.
+    start: usize,
+    length: usize,
+}
+
 /// A posting in the order of the calls.
 #[derive(Debug, Clone, Copy)]
 struct Posting {
+    /// 0 while the word waits for its lookup.
     term: u32,
     position: u32,
 }
@@ -100,8 +120,18 @@ struct SortedPostings {
     places: Vec<Place>,
     /// The end of the places of each term, by its number.
     ends: Vec<u32>,
-    /// The first sixteen bytes of each term, and its number, in the order of the terms.
-    order: Vec<([u64; 2], u32)>,
+    /// The terms in their order.
+    order: Vec<OrderedTerm>,
+}
+
+/// A term beside its first bytes, so that most are sorted and written without a look at the text.
+#[derive(Debug, Clone, Copy)]
+struct OrderedTerm {
+    /// See [`order_key`].
+    key: [u64; 2],
+    number: u32,
+    length: u16,
+    has_positions: bool,
 }
 
 impl WordBuffer {
@@ -117,7 +147,7 @@ impl WordBuffer {
             self.rows.push(RowStart { row, start: self.postings.len() });
             self.last_row = row;
         }
-        let term = self.find_or_insert(field, word, position.is_some());
+        let term = self.find_or_wait(field, word, position.is_some());
         self.postings.push(Posting { term, position: position.unwrap_or(0) });
     }
 
@@ -136,17 +166,23 @@ impl WordBuffer {
     /// Returns the words in the order of the terms. The buffer is empty afterwards, but keeps its
     /// memory.
     pub fn take_batch(&mut self) -> WordBatch {
+        self.find_waiting();
         let mut sorted = mem::take(&mut self.sorted);
         self.sort_postings(&mut sorted);
         let mut batch = WordBatch { chunks: Vec::new(), last_row: self.last_row };
-        let (mut list, mut positions, mut previous) = (Vec::new(), Vec::new(), &[][..]);
-        for (_, number) in &sorted.order {
-            let Some(term) = self.terms.get(*number as usize) else { continue };
-            list.clear();
-            sorted.write_posting_list(*number, term.has_positions, &mut list, &mut positions);
-            let bytes = term.bytes(&self.text);
-            batch.add(previous, bytes, term.has_positions, &list);
-            previous = bytes;
+        let (mut lists, mut positions) = (PostingLists::default(), Vec::new());
+        let mut previous = None;
+        for term in &sorted.order {
+            sorted.write_lists(term, &mut lists, &mut positions);
+            let shared = previous.map_or(0, |previous| self.shared_bytes(previous, term));
+            let start = term.key.map(u64::to_be_bytes);
+            let bytes = match start.as_flattened().get(..term.length.into()) {
+                Some(bytes) => bytes,
+                None => self.term_bytes(term.number),
+            };
+            let suffix = bytes.get(shared..).unwrap_or_default();
+            batch.add(shared, suffix, term.has_positions, &lists);
+            previous = Some(term);
         }
         batch.chunks.last_mut().into_iter().for_each(Vec::shrink_to_fit);
         self.sorted = sorted;
@@ -161,48 +197,103 @@ impl WordBuffer {
         batch
     }
 
-    /// Returns the number of a term, which is added if it is new.
+    /// Returns the number of a term, or 0 if it is the word of the next posting and waits.
     #[inline]
-    fn find_or_insert(&mut self, field: u8, word: &[u8], has_positions: bool) -> u32 {
-        if (self.terms.len() + 1) * 2 > self.slots.len() {
+    fn find_or_wait(&mut self, field: u8, word: &[u8], has_positions: bool) -> u32 {
+        if self.slots.is_empty() {
             self.grow();
         }
         let key = term_key(field, word, self.hash_key);
         let hash = hash_key(key, self.hash_key);
         let is_inline = word.len() <= MAX_INLINE_BYTES;
-        let frequent = hash as usize % FREQUENT_WORDS;
         if is_inline
-            && let Some(frequent) = self.frequent.get(frequent)
+            && let Some(frequent) = self.frequent.get(hash as usize % FREQUENT_WORDS)
             && frequent.key == key
         {
             return frequent.term;
         }
+        if self.waiting.len() == GROUP_WORDS {
+            self.find_waiting();
+        }
+        let (start, posting) = (self.waiting_text.len(), self.postings.len());
+        if !is_inline {
+            self.waiting_text.push(field);
+            self.waiting_text.extend_from_slice(word);
+        }
+        let length = self.waiting_text.len() - start;
+        self.waiting.push(WaitingWord { key, hash, posting, has_positions, start, length });
+        0
+    }
+
+    /// Gives the postings of the waiting words their terms. Reads of memory that do not depend on
+    /// each other run at the same time in the processor, so each loop does one for all words.
+    fn find_waiting(&mut self) {
         let mask = self.slots.len().wrapping_sub(1);
-        let mut place = hash as usize & mask;
+        let mut slots = [0_u32; GROUP_WORDS];
+        for (slot, word) in slots.iter_mut().zip(&self.waiting) {
+            *slot = self.slots.get(word.hash as usize & mask).copied().unwrap_or(0);
+        }
+        // The number of no term has no key and no text.
+        let terms = slots.map(|slot| slot.wrapping_sub(1));
+        let keys = terms.map(|term| self.keys.get(term as usize).copied().unwrap_or_default());
+        let mut starts = [None; GROUP_WORDS];
+        for ((start, word), term) in starts.iter_mut().zip(&self.waiting).zip(terms) {
+            if word.length > 0 {
+                *start = self.terms.get(term as usize).map(|term| term.start as usize);
+            }
+        }
+        let fields = starts.map(|start| start.and_then(|start| self.text.get(start)).copied());
+        let (waiting, text) = (mem::take(&mut self.waiting), mem::take(&mut self.waiting_text));
+        for (((word, term), key), field) in waiting.iter().zip(terms).zip(keys).zip(fields) {
+            let long_term = text.get(word.start..word.start + word.length).unwrap_or_default();
+            let is_found = key == word.key
+                && (field == long_term.first().copied())
+                && (long_term.is_empty() || self.term_bytes(term) == long_term);
+            let term = if is_found { term } else { self.find_or_insert(word, long_term) };
+            if let Some(posting) = self.postings.get_mut(word.posting) {
+                posting.term = term;
+            }
+            if word.length == 0
+                && let Some(frequent) = self.frequent.get_mut(word.hash as usize % FREQUENT_WORDS)
+            {
+                *frequent = FrequentWord { key: word.key, term };
+            }
+        }
+        (self.waiting, self.waiting_text) = (waiting, text);
+        self.waiting.clear();
+        self.waiting_text.clear();
+    }
+
+    /// Returns the number of a term, which is added if it is new. `long_term` has the bytes of the
+    /// term; it is empty if the word is in its key.
+    fn find_or_insert(&mut self, word: &WaitingWord, long_term: &[u8]) -> u32 {
+        if (self.terms.len() + 1) * 2 > self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut place = word.hash as usize & mask;
         while let Some(slot) = self.slots.get_mut(place) {
             if *slot == 0 {
                 *slot = self.terms.len() as u32 + 1;
                 break;
             }
             let term = *slot - 1;
-            if self.keys.get(term as usize) == Some(&key) {
-                if is_inline {
-                    if let Some(frequent) = self.frequent.get_mut(frequent) {
-                        *frequent = FrequentWord { key, term };
-                    }
-                    return term;
-                }
-                if is_term(self.terms.get(term as usize), &self.text, field, word) {
-                    return term;
-                }
+            if self.keys.get(term as usize) == Some(&word.key)
+                && (long_term.is_empty() || self.term_bytes(term) == long_term)
+            {
+                return term;
             }
             place = (place + 1) & mask;
         }
-        self.keys.push(key);
-        let (start, length) = (self.text.len() as u32, word.len() as u16 + 1);
-        self.text.push(field);
-        self.text.extend_from_slice(word);
-        self.terms.push(Term { start, length, has_positions });
+        self.keys.push(word.key);
+        let start = self.text.len();
+        match long_term {
+            [] => write_key_term(word.key, &mut self.text),
+            bytes => self.text.extend_from_slice(bytes),
+        }
+        let length = (self.text.len() - start) as u16;
+        let has_positions = word.has_positions;
+        self.terms.push(Term { start: start as u32, length, has_positions });
         self.terms.len() as u32 - 1
     }
 
@@ -258,11 +349,27 @@ impl WordBuffer {
         }
         let order = &mut sorted.order;
         order.clear();
-        let keys = self.terms.iter().map(|term| order_key(term.bytes(&self.text)));
-        order.extend(keys.zip(0..));
+        order.extend(self.terms.iter().zip(0..).map(|(term, number)| {
+            let Term { length, has_positions, .. } = *term;
+            OrderedTerm { key: order_key(term.bytes(&self.text)), number, length, has_positions }
+        }));
         order.sort_unstable_by(|a, b| {
-            a.0.cmp(&b.0).then_with(|| self.term_bytes(a.1).cmp(self.term_bytes(b.1)))
+            let by_text = || self.term_bytes(a.number).cmp(self.term_bytes(b.number));
+            a.key.cmp(&b.key).then_with(by_text)
         });
+    }
+
+    /// Returns the number of bytes at the beginning that two terms share.
+    fn shared_bytes(&self, a: &OrderedTerm, b: &OrderedTerm) -> usize {
+        let keys = a.key.iter().zip(b.key).zip([0, 8]);
+        let mut differences = keys.map(|((a, b), start)| (a ^ b, start));
+        match differences.find(|(difference, _)| *difference != 0) {
+            Some((difference, start)) => start + (difference.leading_zeros() / 8) as usize,
+            None => {
+                let bytes = self.term_bytes(a.number).iter().zip(self.term_bytes(b.number));
+                bytes.take_while(|(a, b)| a == b).count()
+            }
+        }
     }
 
     fn term_bytes(&self, number: u32) -> &[u8] {
@@ -274,12 +381,6 @@ impl WordBuffer {
 /// of the terms.
 pub(crate) fn order_key(term: &[u8]) -> [u64; 2] {
     [prefix_key(term), term.get(8..).map_or(0, prefix_key)]
-}
-
-/// Returns whether a term is this one.
-fn is_term(term: Option<&Term>, text: &[u8], field: u8, word: &[u8]) -> bool {
-    let bytes = term.map_or(&[][..], |term| term.bytes(text));
-    bytes.split_first() == Some((&field, word))
 }
 
 impl Term {
@@ -299,31 +400,36 @@ impl SortedPostings {
         end.and_then(|end| self.places.get(start as usize..end as usize)).unwrap_or_default()
     }
 
-    /// Appends the posting list of a term. `positions` is a buffer.
-    fn write_posting_list(
-        &self,
-        number: u32,
-        has_positions: bool,
-        list: &mut Vec<u8>,
-        positions: &mut Vec<u32>,
-    ) {
+    /// Replaces `lists` by those of a term. `positions` is a buffer.
+    fn write_lists(&self, term: &OrderedTerm, lists: &mut PostingLists, positions: &mut Vec<u32>) {
+        lists.rows.clear();
+        lists.positions.clear();
         let mut previous = 0;
-        for places in self.places(number).chunk_by(|a, b| a.row == b.row) {
+        for places in self.places(term.number).chunk_by(|a, b| a.row == b.row) {
             let Some(first) = places.first() else { continue };
-            write_varint(list, u64::from(first.row - previous));
+            write_varint(&mut lists.rows, u64::from(first.row - previous));
             previous = first.row;
             match places {
-                _ if !has_positions => {}
-                [place] => write_varint(list, u64::from(place.position) << 1 | 1),
+                _ if !term.has_positions => {}
+                [place] => {
+                    write_varint(&mut lists.positions, u64::from(place.position) << 1 | 1);
+                }
                 places => {
                     positions.clear();
                     positions.extend(places.iter().map(|place| place.position));
                     positions.dedup();
-                    write_position_list(list, positions);
+                    write_position_list(&mut lists.positions, positions);
                 }
             }
         }
     }
+}
+
+/// The rows of a term as gaps, and its position lists, one after the other.
+#[derive(Debug, Default)]
+struct PostingLists {
+    rows: Vec<u8>,
+    positions: Vec<u8>,
 }
 
 /// Returns the key of a term in the hash table: of a short word its bytes and the field, else a
@@ -342,6 +448,14 @@ fn term_key(field: u8, word: &[u8], hash_key: u64) -> TermKey {
     // The last bytes, of which some may be among those before.
     let end = word.last_chunk().map_or(0, |end| u64::from_le_bytes(*end));
     [hash ^ end, mix(hash ^ end, hash_key) >> (u64::BITS - WORD_BITS)]
+}
+
+/// Appends the term of a key: the field and the word, which is in the key.
+fn write_key_term([start, end]: TermKey, text: &mut Vec<u8>) {
+    let word = [start, end & ((1 << WORD_BITS) - 1)].map(u64::to_le_bytes);
+    text.push((end >> WORD_BITS) as u8);
+    // A word has no zero byte.
+    text.extend(word.as_flattened().iter().take_while(|byte| **byte != 0));
 }
 
 /// Returns a hash of a key. Without the random number, a message could contain words that all have
@@ -377,9 +491,10 @@ fn inline_word(word: &[u8]) -> [u64; 2] {
 /// The words of some rows, in the order of the terms.
 ///
 /// Each term has an entry: the number of bytes that it shares with the term before it, the number
-/// of bytes that follow, and these; then the length of its posting list, doubled, plus one if it
-/// has positions, as a varint, and the list. This has the distance of each row from the one before,
-/// the first one's from 0, and its position list if the term has positions.
+/// of bytes that follow, and these; then, as varints, the length of its rows, doubled, plus one if
+/// it has positions, and the length of these in that case; then the rows, each as its distance from
+/// the one before, the first one's from 0, and the position lists of the rows. The position lists
+/// stand together, so that they are copied at once.
 #[derive(Debug, Clone, Default)]
 pub struct WordBatch {
     /// The entries; each is in one chunk.
@@ -400,15 +515,20 @@ impl WordBatch {
         self.chunks.is_empty()
     }
 
-    fn add(&mut self, previous: &[u8], term: &[u8], has_positions: bool, list: &[u8]) {
-        let shared = previous.iter().zip(term).take_while(|(a, b)| a == b).count();
-        let suffix = term.get(shared..).unwrap_or_default();
-        let chunk = self.chunk_for(MAX_ENTRY_HEAD_BYTES + suffix.len() + list.len());
+    /// Adds a term that shares so many bytes with the one before.
+    fn add(&mut self, shared: usize, suffix: &[u8], has_positions: bool, lists: &PostingLists) {
+        let PostingLists { rows, positions } = lists;
+        let bytes = suffix.len() + rows.len() + positions.len();
+        let chunk = self.chunk_for(MAX_ENTRY_HEAD_BYTES + bytes);
         // A term has at most `MAX_WORD_BYTES`.
         chunk.extend_from_slice(&[shared as u8, suffix.len() as u8]);
         chunk.extend_from_slice(suffix);
-        write_varint(chunk, (list.len() as u64) << 1 | u64::from(has_positions));
-        chunk.extend_from_slice(list);
+        write_varint(chunk, (rows.len() as u64) << 1 | u64::from(has_positions));
+        if has_positions {
+            write_varint(chunk, positions.len() as u64);
+        }
+        chunk.extend_from_slice(rows);
+        chunk.extend_from_slice(positions);
     }
 
     /// Returns the last chunk if it has room for so many bytes, else a new one.
@@ -433,8 +553,8 @@ pub(crate) struct WordBatchReader {
     next: usize,
     /// The current term; empty after the last one.
     pub(crate) term: Vec<u8>,
-    list: Range<usize>,
-    pub(crate) has_positions: bool,
+    rows: Range<usize>,
+    positions: Range<usize>,
 }
 
 impl WordBatchReader {
@@ -445,16 +565,21 @@ impl WordBatchReader {
             chunk: Vec::new(),
             next: 0,
             term: Vec::with_capacity(MAX_WORD_BYTES),
-            list: 0..0,
-            has_positions: false,
+            rows: 0..0,
+            positions: 0..0,
         };
         reader.advance();
         reader
     }
 
-    /// Returns the posting list of the current term.
-    pub(crate) fn list(&self) -> &[u8] {
-        self.chunk.get(self.list.clone()).unwrap_or_default()
+    /// Returns the rows of the current term, as gaps.
+    pub(crate) fn rows(&self) -> &[u8] {
+        self.chunk.get(self.rows.clone()).unwrap_or_default()
+    }
+
+    /// Returns the position lists of these rows; nothing if the term has no positions.
+    pub(crate) fn positions(&self) -> &[u8] {
+        self.chunk.get(self.positions.clone()).unwrap_or_default()
     }
 
     /// Advances to the next term.
@@ -466,7 +591,7 @@ impl WordBatchReader {
         }
         if self.read_entry().is_none() {
             self.term.clear();
-            self.list = 0..0;
+            (self.rows, self.positions) = (0..0, 0..0);
         }
     }
 
@@ -478,10 +603,11 @@ impl WordBatchReader {
         self.term.truncate(usize::from(*shared));
         self.term.extend_from_slice(suffix);
         let head = read_varint(&mut rest)?;
-        self.has_positions = head & 1 == 1;
+        let positions = if head & 1 == 1 { read_varint(&mut rest)? as usize } else { 0 };
         let start = self.chunk.len() - rest.len();
-        self.next = start + (head >> 1) as usize;
-        self.list = start..self.next;
+        let rows_end = start + (head >> 1) as usize;
+        self.next = rows_end + positions;
+        (self.rows, self.positions) = (start..rows_end, rows_end..self.next);
         Some(())
     }
 }
@@ -497,8 +623,11 @@ mod tests {
             let mut bytes = [0; 16];
             bytes[..length].copy_from_slice(&word);
             bytes[15] = b'w';
-            let key = term_key(b'w', &word, 3).map(u64::to_le_bytes);
-            assert_eq!(key.concat(), bytes);
+            let key = term_key(b'w', &word, 3);
+            assert_eq!(key.map(u64::to_le_bytes).concat(), bytes);
+            let mut term = Vec::new();
+            write_key_term(key, &mut term);
+            assert_eq!(term.split_first(), Some((&b'w', word.as_slice())));
         }
     }
 

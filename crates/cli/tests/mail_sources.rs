@@ -139,7 +139,9 @@ fn words_of_mu_and_notmuch_have_a_hint() {
     }
     let fields = ["find", "msgid:b1", "--kind", "message", "--fields", "d f s"];
     assert!(home.ok(&fields).contains("dora@x.example\tSeal news"));
-    let run = home.code(&["find", "walrus", "--fields", "d f s"], 2);
+    let fields = ["find", "msgid:b1", "--fields", "d f s"];
+    assert!(home.ok(&fields).contains("dora@x.example\tSeal news"));
+    let run = home.code(&["find", "--fields", "d f s"], 2);
     assert!(run.stderr().contains("messages have it: --kind message"), "{}", run.stderr());
 }
 
@@ -258,4 +260,118 @@ fn a_repository_that_came_back_is_not_searched_in_silence() {
     home.ok(&["sync"]);
     let run = home.code(&["find", "walrus"], 0);
     assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+}
+
+/// A kind that has none of the fields is not listed, and is named; a kind that has some of them has
+/// empty columns for the others.
+#[test]
+fn fields_of_a_search_over_all_kinds_are_those_of_each_kind() {
+    let home = home_with_repository();
+    let text = "Message-ID: <w@x>\nFrom: a@x\nDate: 03 Jan 2020 10:00:00 +0000\n\
+                Subject: walrus\n\nText.\n";
+    home.write("Mail/cur/1:2,S", text);
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    home.write("anna.vcf", crate::test_home::ANNA.replace("Anna Höl", "Walrus Höl"));
+    home.ok(&["import", "anna.vcf"]);
+    assert_snapshot!(home.run(&["find", "--fields", "from", "walrus"]).masked_output(), @"
+    fyasjyg8	a@x
+    ! note: not listed, as they have none of these fields: contacts or calendar items, commits
+    ");
+    assert_snapshot!(home.run(&["find", "--fields", "subject,author,email", "walrus"]).masked_output(), @"
+    xdnskgpk			anna@example.org
+    fyasjyg8	walrus		
+    c014781	Describe the walrus	Anna Berg <anna@example.org>	
+    21bfb1c	Begin	Anna Berg <anna@example.org>	
+    ");
+    assert_snapshot!(home.run(&["find", "--fields", "full_name", "walrus"]).masked_output(), @"
+    xdnskgpk	Walrus Hölderlin
+    ! note: not listed, as they have none of these fields: messages, commits
+    ");
+    assert_snapshot!(home.run(&["find", "--fields", "size", "walrus", "--format", "json"]).masked_output(), @r#"
+    {"id":"fyasjyg8ay2xp","kind":"message","is_match":true,"size":84}
+    ! note: not listed, as they have none of these fields: contacts or calendar items, commits
+    "#);
+    // No kind of the answer has the field.
+    assert_snapshot!(home.run(&["find", "--fields", "parents", "msgid:w@x"]).masked_output(), @"
+    ! note: not listed, as they have none of these fields: messages
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["find", "--fields", "w", "walrus"]).masked_output(), @r#"
+    ! error: unknown field "w" in --fields
+    ! hint: `larder fields` lists the fields
+    ! hint: fields of messages: id, kind, collection, message_id, date, timestamp, size, priority, from, to, cc, bcc, reply_to, subject, list_id, references, keywords, flags, labels, folders, files, thread_id
+    ! hint: fields of commits: id, kind, collection, hash, date, timestamp, author, committer, commit_date, subject, parents
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["find", "--fields", "from"]).masked_output(), @r#"
+    ! error: contacts and calendar items have no field "from"
+    ! hint: messages have it: --kind message
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["find", "--fields", "from", "--count", "walrus"]).masked_output(), @"4");
+}
+
+/// Kinds without the order of `--sort` are listed in their usual one, and are named.
+#[test]
+fn kinds_without_the_order_of_a_search_are_named() {
+    let home = home_with_repository();
+    for (name, size) in [("1", 10), ("2", 1000), ("3", 100)] {
+        let header = format!("Message-ID: <{name}@x>\nSubject: walrus {name}\n");
+        let date = format!("Date: 0{name} Jan 2020 10:00:00 +0000\n");
+        let text = format!("{header}{date}\n{}", "x".repeat(size));
+        home.write(&format!("Mail/cur/{name}.host:2,S"), text);
+    }
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    home.write("anna.vcf", crate::test_home::ANNA.replace("Anna Höl", "Walrus Höl"));
+    home.ok(&["import", "anna.vcf"]);
+    let sorted = |name: &str| home.run(&["find", "walrus", "--sort", name]).masked_output();
+    assert_snapshot!(sorted("size"), @"
+    Contacts
+    xdnskgpk  Walrus Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works
+
+    Messages
+    j70akes1  2020-01-01 10:00  walrus 1
+    0ef9vqj8  2020-01-03 10:00  walrus 3
+    m1z58qca  2020-01-02 10:00  walrus 2
+
+    Commits
+    c014781  2020-01-02 10:00  Anna Berg  Describe the walrus
+    21bfb1c  2020-01-01 10:00  Anna Berg  Begin
+    ! note: in their usual order, as they have no size: contacts or calendar items, commits
+    ");
+    assert_snapshot!(sorted("full_name"), @"
+    Contacts
+    xdnskgpk  Walrus Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works
+
+    Messages
+    0ef9vqj8  2020-01-03 10:00  walrus 3
+    m1z58qca  2020-01-02 10:00  walrus 2
+    j70akes1  2020-01-01 10:00  walrus 1
+
+    Commits
+    c014781  2020-01-02 10:00  Anna Berg  Describe the walrus
+    21bfb1c  2020-01-01 10:00  Anna Berg  Begin
+    ! note: in their usual order, as they have no full_name: messages, commits
+    ");
+    assert_snapshot!(sorted("author"), @"
+    Contacts
+    xdnskgpk  Walrus Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works
+
+    Messages
+    0ef9vqj8  2020-01-03 10:00  walrus 3
+    m1z58qca  2020-01-02 10:00  walrus 2
+    j70akes1  2020-01-01 10:00  walrus 1
+
+    Commits
+    c014781  2020-01-02 10:00  Anna Berg  Describe the walrus
+    21bfb1c  2020-01-01 10:00  Anna Berg  Begin
+    ! note: in their usual order, as they have no author: contacts or calendar items
+    ");
+    assert_snapshot!(sorted("bogus"), @r#"
+    ! error: unknown field "bogus"
+    ! hint: `larder fields` lists the fields
+    exit 2
+    "#);
 }

@@ -4,6 +4,7 @@ mod duplicate_groups;
 mod explanation;
 pub(super) mod field_list;
 mod item_list;
+mod kind_columns;
 pub(super) mod message_fields;
 pub(super) mod message_list;
 pub(super) mod message_rows;
@@ -17,6 +18,7 @@ use self::commit_list::CommitGroup;
 use self::explanation::print_explanation;
 pub(super) use self::item_list::{calendar_item_row, parse_columns};
 use self::item_list::{print_answer, print_heading};
+use self::kind_columns::{KindColumns, SearchedIndexes, print_missing_orders};
 use self::message_list::{GroupPlace, MessageGroup};
 use self::query_args::QueryArgs;
 use self::unread_stores::UnreadStores;
@@ -190,13 +192,7 @@ impl FindArgs {
             return Err(CommandFailure::new(FailureKind::Usage, message)
                 .with_hint("add --kind message; other lists start at --from TEXT"));
         }
-        let columns =
-            parse_columns(&self.fields).map_err(
-                |failure| match message_fields::parse_field_names(&self.fields) {
-                    Ok(_) => failure.with_hint("messages have it: --kind message"),
-                    Err(_) => failure,
-                },
-            )?;
+        let columns = self.parse_kind_columns(context)?;
         let mut request = self.to_search_request(context)?;
         let reader = context.open_reader()?;
         if self.duplicates {
@@ -206,16 +202,17 @@ impl FindArgs {
                 &reader,
                 &request,
                 self.count,
-                columns.as_deref(),
+                columns.items.as_deref(),
             );
         }
         if (self.expand || self.alarms.is_some()) && !self.explain {
+            let columns = columns.items;
             let options =
                 occurrence_list::ExpandOptions { limit: self.limit, count: self.count, columns };
             return occurrence_list::print_occurrences(context, &reader, &request, &options);
         }
         if !self.count || self.from.is_some() {
-            self.set_default_sort(&reader, &mut request)?;
+            self.set_default_sort(context, &reader, &mut request)?;
         }
         let answer = context.run_query("larder find", &reader, &request)?;
         occurrence_list::warn_of_undecided_items(
@@ -238,31 +235,63 @@ impl FindArgs {
             }
             false => (None, None),
         };
-        let message_count = messages.as_ref().map_or(0, MessageGroup::count);
-        let commit_count = commits.as_ref().map_or(0, CommitGroup::count);
+        let mut counts = [
+            answer.len() as u64,
+            messages.as_ref().map_or(0, MessageGroup::count),
+            commits.as_ref().map_or(0, CommitGroup::count),
+        ];
+        let found: u64 = counts.iter().sum();
         if self.explain {
             print_explanation(context, &answer)?;
         } else if self.count {
-            print_count(context, answer.len() as u64 + message_count + commit_count)?;
+            print_count(context, found)?;
             answer.check_complete()?;
         } else {
-            let has_others = message_count + commit_count > 0;
-            print_answer(context, &reader, &answer, columns.as_deref(), has_others)?;
-            if let Some(messages) = &messages {
-                let place = GroupPlace::new(!answer.is_empty(), commit_count > 0);
-                unread.keep(messages.print(context, place))?;
+            let matched = counts;
+            counts = columns.listed_counts(matched);
+            let [item_count, message_count, commit_count] = counts;
+            if item_count > 0 || answer.is_empty() {
+                let has_others = message_count + commit_count > 0;
+                print_answer(context, &reader, &answer, columns.items.as_deref(), has_others)?;
             }
-            if let Some(commits) = &commits {
-                let has_others = !answer.is_empty() || message_count > 0;
-                unread.keep(commits.print(context, has_others))?;
+            if let Some(messages) = messages.filter(|_| message_count > 0) {
+                let place = GroupPlace::new(item_count > 0, commit_count > 0);
+                unread.keep(messages.print(context, place, &columns.messages))?;
+            }
+            if let Some(commits) = commits.filter(|_| commit_count > 0) {
+                let has_others = item_count + message_count > 0;
+                unread.keep(commits.print(context, has_others, &columns.commits))?;
+            }
+            columns.print_left_out(context, matched);
+            if let Some(sort) = self.sort.as_deref().filter(|_| self.is_about_all_kinds()) {
+                print_missing_orders(context, sort, counts);
             }
         }
         unread.into_result(context)?;
-        let is_empty = answer.is_empty() && message_count + commit_count == 0;
-        if is_empty && !self.count && !self.explain && context.format == OutputFormat::Text {
+        if found == 0 && !self.count && !self.explain && context.format == OutputFormat::Text {
             self.print_advice(context);
         }
+        let is_empty = counts.iter().all(|count| *count == 0);
         Ok(if is_empty { CommandStatus::NothingFound } else { CommandStatus::Done })
+    }
+
+    /// Parses the names of `--fields`.
+    fn parse_kind_columns(&self, context: &CommandContext) -> Result<KindColumns, CommandFailure> {
+        if self.fields.is_empty() {
+            return Ok(KindColumns::default());
+        }
+        match self.is_about_all_kinds() {
+            true => KindColumns::parse(&self.fields, searched_indexes(context)?),
+            false => KindColumns::parse_for_items(&self.fields, self.query_args.kind.is_none()),
+        }
+    }
+
+    /// Returns whether the order of `--sort` is one of messages or commits only.
+    fn is_order_of_indexes(&self, context: &CommandContext) -> Result<bool, CommandFailure> {
+        match self.sort.as_deref().filter(|_| self.is_about_all_kinds()) {
+            Some(sort) => Ok(searched_indexes(context)?.have_own_order(sort)),
+            None => Ok(false),
+        }
     }
 
     /// Returns whether the search is for messages, which are in a store of their own.
@@ -326,7 +355,6 @@ impl FindArgs {
         self.query_args.kind.is_none()
             && self.query_args.collection.is_none()
             && self.unsupported_message_option().is_none()
-            && self.fields.is_empty()
             && !self.query_args.query_text().trim().is_empty()
     }
 
@@ -443,6 +471,7 @@ impl FindArgs {
             }
             None | Some("none") => None,
             Some(_) if self.count && self.from.is_none() => None,
+            Some(_) if self.is_order_of_indexes(context)? => None,
             Some(name) => Some(SortSpec::parse(name)?),
         };
         Ok(larder_query::SearchRequest {
@@ -497,10 +526,11 @@ impl FindArgs {
     /// Sets the default order of the items.
     fn set_default_sort(
         &self,
+        context: &CommandContext,
         reader: &Reader,
         request: &mut larder_query::SearchRequest,
     ) -> Result<(), CommandFailure> {
-        if self.sort.is_none() {
+        if self.sort.is_none() || self.is_order_of_indexes(context)? {
             request.sort = default_sort(reader, request)?;
         }
         if self.from.is_some() && request.sort.is_some_and(|sort| sort.field.name == "start") {
@@ -512,6 +542,14 @@ impl FindArgs {
         }
         Ok(())
     }
+}
+
+/// Returns the indexes of the registered sources.
+fn searched_indexes(context: &CommandContext) -> Result<SearchedIndexes, CommandFailure> {
+    Ok(SearchedIndexes {
+        has_mail: !list_sources(context)?.is_empty(),
+        has_commits: !list_repositories(context)?.is_empty(),
+    })
 }
 
 /// Returns the default order.

@@ -31,7 +31,7 @@ const GROUP_LIMIT: usize = 20;
 const MIN_LISTED_DIGITS: usize = 7;
 
 /// The names of the values in JSON.
-const COMMIT_JSON_FIELDS: [&str; 11] = [
+pub(super) const COMMIT_JSON_FIELDS: [&str; 11] = [
     "id",
     "kind",
     "collection",
@@ -44,6 +44,9 @@ const COMMIT_JSON_FIELDS: [&str; 11] = [
     "subject",
     "parents",
 ];
+
+/// The names of the orders.
+const ORDERS: [&str; 5] = ["date", "subject", "author", "committer", "hash"];
 
 /// Returns whether items of a kind are listed here.
 pub(super) fn is_kind_of_commits(kind: Option<Kind>) -> bool {
@@ -115,20 +118,31 @@ fn listed_digits(commits: u32) -> usize {
 }
 
 fn parse_sort(name: &str) -> Result<MailSort, CommandFailure> {
-    let names = ["date", "subject", "author", "committer", "hash"];
-    let key = name.strip_prefix('-').unwrap_or(name);
-    let sort = names.contains(&key).then(|| MailSort::parse(name)).flatten();
-    sort.ok_or_else(|| {
+    find_order(name).ok_or_else(|| {
         let message = format!("commits cannot be sorted by {:?}", sanitize_line(name));
         CommandFailure::new(FailureKind::Usage, message)
-            .with_hint(format!("one of {}, or -date and the like", names.join(", ")))
+            .with_hint(format!("one of {}, or -date and the like", ORDERS.join(", ")))
     })
+}
+
+/// Returns whether commits can be sorted by a field.
+pub(super) fn is_commit_order(name: &str) -> bool {
+    find_order(name).is_some()
+}
+
+fn find_order(name: &str) -> Option<MailSort> {
+    let key = name.strip_prefix('-').unwrap_or(name);
+    ORDERS.contains(&key).then(|| MailSort::parse(name)).flatten()
+}
+
+/// Returns the name in JSON of a field of commits.
+pub(super) fn find_commit_field(name: &str) -> Option<&'static str> {
+    COMMIT_JSON_FIELDS.into_iter().find(|known| *known == name)
 }
 
 fn parse_commit_fields(names: &[String]) -> Result<Vec<&'static str>, CommandFailure> {
     let find = |name: &String| {
-        let known = COMMIT_JSON_FIELDS.into_iter().find(|known| known == name);
-        known.ok_or_else(|| {
+        find_commit_field(name).ok_or_else(|| {
             let message = format!("unknown field {:?} of commits in --fields", sanitize_line(name));
             CommandFailure::new(FailureKind::Usage, message)
                 .with_hint(format!("one of {}", COMMIT_JSON_FIELDS.join(", ")))
@@ -152,7 +166,7 @@ impl CommitGroup {
         };
         let Some(query) = parse_query_among_kinds(context, &options.query) else { return Ok(None) };
         print_unindexed_commits(context, &reader, None)?;
-        let sort = options.sort.as_deref().and_then(|name| parse_sort(name).ok());
+        let sort = options.sort.as_deref().and_then(find_order);
         match CommitGroup::read(reader, &query, options, sort, GROUP_LIMIT) {
             Ok(group) => Ok(Some(group)),
             // Commits may match: this is not the answer that there are none.
@@ -240,19 +254,20 @@ impl CommitGroup {
         self.count
     }
 
-    /// Prints the commits. After other items they have a heading.
+    /// Prints the commits, or these fields of them. After other items they have a heading.
     pub(super) fn print(
         &self,
         context: &mut CommandContext,
         is_after_others: bool,
+        fields: &[&'static str],
     ) -> Result<(), CommandFailure> {
         if self.commits.is_empty() {
             return Ok(());
         }
-        if is_after_others && context.format == OutputFormat::Text {
+        if is_after_others && fields.is_empty() && context.format == OutputFormat::Text {
             print_heading(&mut context.out, "commits", true)?;
         }
-        self.print_list(context, &[])?;
+        self.print_list(context, fields)?;
         if self.is_cut && context.format == OutputFormat::Text {
             context.print_note(format!(
                 "the newest {GROUP_LIMIT} commits; all of them: larder find --kind commit"

@@ -38,11 +38,8 @@ const FIELDS: [(&str, &[&str]); 22] = [
 /// Returns the names in JSON of the columns of `--fields`.
 pub(super) fn parse_field_names(names: &[String]) -> Result<Vec<&'static str>, CommandFailure> {
     let find = |name: &str| {
-        let is_named = |(known, others): &(&str, &[&str])| {
-            [*known].iter().chain(*others).any(|known| known.eq_ignore_ascii_case(name))
-        };
-        FIELDS.into_iter().find(is_named).map(|(name, _)| name).ok_or_else(|| {
-            let known: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
+        find_message_field(name).ok_or_else(|| {
+            let known = message_field_names();
             let message =
                 format!("unknown field {:?} of messages in --fields", sanitize_line(name));
             CommandFailure::new(FailureKind::Usage, message)
@@ -52,6 +49,19 @@ pub(super) fn parse_field_names(names: &[String]) -> Result<Vec<&'static str>, C
     // mu separates them by spaces.
     let names = names.iter().flat_map(|name| name.split_whitespace());
     names.map(find).collect()
+}
+
+/// Returns the names of all fields of messages.
+pub(super) fn message_field_names() -> Vec<&'static str> {
+    FIELDS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Returns the name in JSON of a field of messages.
+pub(super) fn find_message_field(name: &str) -> Option<&'static str> {
+    let is_named = |(known, others): &(&str, &[&str])| {
+        [*known].iter().chain(*others).any(|known| known.eq_ignore_ascii_case(name))
+    };
+    FIELDS.into_iter().find(is_named).map(|(name, _)| name)
 }
 
 /// Returns the files of a message: the names of their collections, and their paths below the root

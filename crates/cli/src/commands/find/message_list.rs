@@ -273,11 +273,12 @@ impl MessageGroup {
         self.count
     }
 
-    /// Prints the messages. Beside other groups they have a heading.
+    /// Prints the messages, or these fields of them. Beside other groups they have a heading.
     pub(super) fn print(
         &self,
         context: &mut CommandContext,
         place: GroupPlace,
+        fields: &[&'static str],
     ) -> Result<(), CommandFailure> {
         if self.listed.is_empty() {
             return Ok(());
@@ -285,10 +286,11 @@ impl MessageGroup {
         if context.format == OutputFormat::Raw {
             return print_raw(context, &self.reader, &self.listed);
         }
-        if place != GroupPlace::Alone && context.format == OutputFormat::Text {
+        let has_heading = place != GroupPlace::Alone && fields.is_empty();
+        if has_heading && context.format == OutputFormat::Text {
             print_heading(&mut context.out, "messages", place == GroupPlace::Later)?;
         }
-        print_list(context, &self.reader, &self.listed, &[], None)?;
+        print_list(context, &self.reader, &self.listed, fields, None)?;
         if self.is_cut && context.format == OutputFormat::Text {
             context.print_note(format!(
                 "the newest {GROUP_LIMIT} messages; all of them: larder find --kind message"

@@ -277,8 +277,9 @@ pub(crate) fn resolve_message(
     }
 }
 
-/// Returns the row of the message that an ID names, to read it: of several texts with the
-/// Message-ID, the one that has it as its name. A note says how to see the others.
+/// Returns the row of the message that an ID names, to read it: of several messages with the
+/// Message-ID, the first that has it as its name. Notes name the others: those with the same text,
+/// which are in other sources, and those with another one.
 fn resolve_read_message(
     context: &CommandContext,
     reader: &Reader,
@@ -291,22 +292,37 @@ fn resolve_read_message(
         drop(mail);
         return resolve_message(context, reader, id);
     }
+    let text_hash = |row| Ok::<_, Error>(mail.labelled_text(row)?.and_then(|one| one.text_hash));
     let (mut named, mut others) = (None, Vec::new());
     for row in rows {
         let Some(message) = mail.message(row)? else { continue };
         match named {
-            None if message.uid == uid => named = Some(row),
-            _ => others.push(message.handle.to_string()),
+            None if message.uid == uid => named = Some((row, text_hash(row)?)),
+            _ => others.push((row, message.handle)),
         }
     }
-    drop(mail);
-    if named.is_none() {
+    let Some((row, text)) = named else {
+        drop(mail);
         return resolve_message(context, reader, id);
+    };
+    let (mut copies, mut other_texts) = (Vec::new(), Vec::new());
+    for (row, handle) in others.into_iter().take(MAX_LISTED_MESSAGES) {
+        if text.is_some() && text_hash(row)? == text {
+            let source = mail.collection_of(row)?.unwrap_or_default();
+            copies.push(format!("{handle} ({})", sanitize_line(&source)));
+        } else {
+            other_texts.push(handle.to_string());
+        }
     }
-    others.truncate(MAX_LISTED_MESSAGES);
-    let others = others.join(", ");
-    context.print_note(format!("other texts have this Message-ID, too: {others}"));
-    Ok(named)
+    for (what, others) in [
+        ("this message is in other sources, too", copies),
+        ("other texts have this Message-ID, too", other_texts),
+    ] {
+        if !others.is_empty() {
+            context.print_note(format!("{what}: {}", others.join(", ")));
+        }
+    }
+    Ok(Some(row))
 }
 
 /// Returns the rows of the messages of a thread, by the ID that lists of threads show, also with

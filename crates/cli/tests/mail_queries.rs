@@ -170,6 +170,25 @@ fn a_message_id_of_several_texts_shows_the_one_with_the_name() {
     assert!(home.ok(&["show", &named]).starts_with("[sea] Seal news\n"));
 }
 
+/// A message that is in two sources has one text.
+#[test]
+fn a_message_of_two_sources_is_not_called_another_text() {
+    let home = home_with_mail();
+    let name = "mail/Lists/sea/cur/3.host:2,FS";
+    home.write("other/cur/3.host:2,FS", std::fs::read(home.work(name)).unwrap());
+    home.ok(&["sources", "add", "other", "--into", "other"]);
+    home.ok(&["sync"]);
+    let note = home.code(&["show", "b1"], 0).stderr();
+    assert!(note.starts_with("note: this message is in other sources, too: "), "{note}");
+    assert!(note.ends_with(" (other)\n") && note.lines().count() == 1, "{note}");
+    // Another text beside it is named as such.
+    home.write("other/cur/4.host:2,S", "Message-ID: <b1>\nSubject: Seal\n\nAnother text.\n");
+    home.ok(&["sync"]);
+    let note = home.code(&["show", "b1"], 0).stderr();
+    assert_eq!(note.lines().count(), 2, "{note}");
+    assert!(note.contains("\nnote: other texts have this Message-ID, too: "), "{note}");
+}
+
 /// A search that finds nothing because a name is wrong says so.
 #[test]
 fn unknown_names_are_refused_in_searches() {

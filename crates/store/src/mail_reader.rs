@@ -198,8 +198,9 @@ impl<'r> MailReader<'r> {
     pub fn rows_with_uid(&self, uid: &str) -> Result<Vec<u32>> {
         self.run(|tx| {
             let mut found = Vec::new();
-            let mut select =
-                tx.prepare_cached("SELECT id, handle_key FROM collection WHERE removed = 0")?;
+            let mut select = tx.prepare_cached(
+                "SELECT id, handle_key FROM collection WHERE removed = 0 ORDER BY id",
+            )?;
             let mut rows = select.query([])?;
             while let Some(row) = rows.next()? {
                 let key =

@@ -6,7 +6,6 @@
 /// Names that other programs give to a subcommand.
 pub(crate) const COMMAND_SYNONYMS: &[(&str, &str)] = &[
     ("index", "sync"),
-    ("reindex", "sync --full"),
     ("init", "sources add MAILDIR"),
     ("setup", "sources add MAILDIR"),
     ("info", "collections"),
@@ -39,6 +38,17 @@ pub(crate) const COMMAND_SYNONYMS: &[(&str, &str)] = &[
 /// Names that other programs give to a subcommand, with an explanation.
 const EXPLAINED_COMMANDS: &[(&str, &str)] = &[
     ("reply", "larder writes no mail: use your mail program"),
+    ("compose", "larder writes no mail: use your mail program"),
+    ("forward", "larder writes no mail: use your mail program"),
+    (
+        "reindex",
+        "to make the indexes again from all files: larder check --rebuild; to read files again that \
+         were edited in place: larder sync --full",
+    ),
+    (
+        "rename",
+        "a collection or a source: larder collections rename NAME NEW; a label: larder labels rename",
+    ),
     (
         "insert",
         "larder delivers no mail: put the file into a registered maildir, then: larder sync",
@@ -101,6 +111,11 @@ const EXPLAINED_OPTIONS: &[(&str, &str, &str)] = &[
         "to run a program on the files: larder find --files -0 QUERY | xargs -0 PROGRAM",
     ),
     ("find", "--muhome", "the data directory of larder is --data-dir DIR"),
+    (
+        "find",
+        "--reverse",
+        "the reverse order is --sort -FIELD, such as --sort -date, the default of messages",
+    ),
     ("show", "--part", "to save a part: larder save ID --part N"),
     ("show", "--body", "--format json has the texts of a message"),
     ("sync", "--lazy-check", "folders whose time is unchanged are never listed, so leave it out"),
@@ -114,11 +129,26 @@ const EXPLAINED_OPTIONS: &[(&str, &str, &str)] = &[
     ("import", "--accumulate", "messages keep their labels without --replace, so leave it out"),
 ];
 
+/// The short options of `mu find`, with an explanation.
+const EXPLAINED_SHORT_OPTIONS: &[(&str, &str)] = &[
+    ("-f", "fields of messages are printed by --fields 'd f s', with the letters of mu"),
+    ("-s", "the order is --sort FIELD, or --sort -FIELD for the reverse one"),
+    ("-z", "the reverse order is --sort -FIELD, such as --sort -date, the default of messages"),
+    ("-t", "threads are listed by --threads"),
+    ("-r", "the other messages of the threads are listed, too, by --related"),
+    ("-u", "each message is listed once, so leave it out; --files prints all files"),
+    ("-b", "a saved search is a part of the query: larder find --kind message @NAME"),
+    ("-o", "the format is --format text, json or raw; links are made by --links DIR"),
+];
+
 /// Values of other programs for an option, with an explanation.
 const EXPLAINED_VALUES: &[(&str, &str, &str)] = &[
     ("--format", "threads", "threads are listed by --threads"),
     ("--format", "links", "links to the files are made by --links DIR"),
     ("--format", "plain", "text is the default"),
+    ("--format", "sexp", "larder prints no S-expressions; --format json has all values"),
+    ("--format", "xml", "larder prints no XML; --format json has all values"),
+    ("--format", "text0", "paths that end with a zero byte are printed by --files -0"),
     (
         "--format",
         "wl",
@@ -130,6 +160,10 @@ const EXPLAINED_VALUES: &[(&str, &str, &str)] = &[
 
 /// Returns the explanation of an option that a subcommand does not have.
 pub(crate) fn explain_option(command: &str, option: &str) -> Option<&'static str> {
+    if command == "find" && !option.starts_with("--") {
+        let mut explained = EXPLAINED_SHORT_OPTIONS.iter();
+        return explained.find(|(name, _)| *name == option).map(|(_, hint)| *hint);
+    }
     let explained = EXPLAINED_OPTIONS.iter();
     let mut found = explained.filter(|(owner, name, _)| *owner == command && *name == option);
     found.next().map(|(.., hint)| *hint)

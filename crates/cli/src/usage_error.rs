@@ -138,7 +138,11 @@ fn to_failure(error: &clap::Error, typed: TypedCommand<'_>) -> CommandFailure {
         return failure.with_hint(format!("usage: {}", typed.usage()));
     }
     let failure = CommandFailure::new(FailureKind::Usage, describe(error));
-    let failure = match suggest(error) {
+    // A long option was found above.
+    let short_option = context_string(error, ContextKind::InvalidArg)
+        .filter(|_| error.kind() == ErrorKind::UnknownArgument)
+        .and_then(|option| explain_option(typed.command.get_name(), option));
+    let failure = match short_option.map(str::to_string).or_else(|| suggest(error)) {
         Some(hint) => failure.with_hint(hint),
         None => failure,
     };

@@ -107,6 +107,7 @@ fn usage_errors_have_hints() {
     assert_snapshot!(check(&["find", "--limit", "many"]), @r#"error: invalid value "many" for --limit <N>: not a number"#);
     assert_snapshot!(check(&["find", "--format", "xml"]), @r#"
     error: invalid value "xml" for --format <FORMAT>
+    hint: larder prints no XML; --format json has all values
     hint: possible values: text, json, raw
     "#);
     assert_snapshot!(check(&["undo", "yesterday"]), @r#"error: invalid value "yesterday" for [OPERATION]: not a number"#);

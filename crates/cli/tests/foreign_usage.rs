@@ -8,6 +8,21 @@ fn names_of_other_mail_programs_are_explained() {
     let home = Home::new();
     for (args, expected) in [
         (&["reply", "x"][..], "larder writes no mail"),
+        (&["compose", "x"], "larder writes no mail"),
+        (&["reindex"], "larder check --rebuild"),
+        (&["rename", "a", "b"], "larder collections rename NAME NEW"),
+        (&["sources", "rename", "a", "b"], "larder collections rename NAME NEW"),
+        (&["find", "--reverse", "x"], "--sort -date"),
+        (&["find", "-t", "x"], "threads are listed by --threads"),
+        (&["find", "-u", "x"], "leave it out"),
+        (&["find", "-f", "d f s", "x"], "--fields 'd f s'"),
+        (&["find", "-z", "x"], "--sort -FIELD"),
+        (&["find", "-r", "x"], "--related"),
+        (&["find", "-b", "b"], "larder find --kind message @NAME"),
+        (&["find", "-o", "json", "x"], "--format text, json or raw"),
+        (&["find", "--format=sexp", "x"], "--format json"),
+        (&["find", "--format=xml", "x"], "--format json"),
+        (&["find", "--kind", "message", "query:work"], "write @work"),
         (&["insert"], "put the file into a registered maildir"),
         (&["move", "a", "b"], "larder moves no mail"),
         (&["mkdir", "a"], "larder sources add MAILDIR"),
@@ -51,4 +66,10 @@ fn names_of_other_mail_programs_are_explained() {
         assert!(text.contains(expected), "{text}");
     }
     home.ok(&["find", "--kind", "message", "--fields", "d f s r", "a"]);
+    for args in [&["show", "thread:99"][..], &["show", "--thread", "thread:00000000000000ff"]] {
+        let text = home.code(args, 1).stderr();
+        assert!(text.contains("`larder find --summary` shows the IDs of threads"), "{text}");
+    }
+    let text = home.code(&["find", "query:work"], 2).stderr();
+    assert!(text.contains("write @work"), "{text}");
 }

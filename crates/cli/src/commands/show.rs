@@ -65,6 +65,13 @@ impl ShowArgs {
                 commit_page::print_commit(context, &commit)?;
                 continue;
             }
+            if files.is_empty() && operand.starts_with("thread:") {
+                let message = format!("no thread is named {:?}", sanitize_line(&operand));
+                return Err(CommandFailure::new(FailureKind::NotFound, message).with_hint(
+                    "`larder find --summary` shows the IDs of threads; the ID of a message with \
+                     --thread shows its thread",
+                ));
+            }
             if files.is_empty() {
                 ids.push(operand);
             }

@@ -17,6 +17,7 @@ use super::{
 use crate::error::{SyntaxError, check_length};
 use crate::item_terms::is_item_field;
 use crate::saved_searches::{error_in_search, parse_search_reference};
+use larder_format::saved_search::is_search_name;
 use larder_store::Kind;
 
 /// The deepest nesting.
@@ -352,10 +353,18 @@ impl<'a> MailQueryParser<'a> {
                 "lastmod: is a revision of the database of notmuch, which Larder does not have",
             )
             .with_hint("files that changed since a time: changed:2026-03-01.. or changed:1h..")),
+            MailField::NamedQuery => {
+                let text = "query: is a named query of notmuch, which Larder calls a saved search";
+                let name = if is_search_name(value) { value } else { "NAME" };
+                Err(SyntaxError::new(self.line, at, text).with_hint(format!(
+                    "write @{name}; `larder searches` lists them, and `larder adopt notmuch` takes \
+                     over those of notmuch"
+                )))
+            }
             MailField::Unsupported => Err(SyntaxError::new(
                 self.line,
                 at,
-                "the fields property, query and sexp of notmuch are not available",
+                "the fields property and sexp of notmuch are not available",
             )
             .with_hint("to look for the text itself, put a space or a backslash before the colon")),
         }

@@ -77,6 +77,8 @@ pub(super) enum MailField {
     Source,
     /// The revisions of the database of notmuch.
     Revision,
+    /// The named queries of notmuch.
+    NamedQuery,
     /// A field of notmuch that has no equivalent.
     Unsupported,
 }
@@ -117,7 +119,8 @@ pub(super) const MAIL_SEARCH_FIELDS: SearchFields = &[
     (&["header"], MailField::Header),
     (&["in"], MailField::Source),
     (&["lastmod"], MailField::Revision),
-    (&["property", "query", "sexp"], MailField::Unsupported),
+    (&["query"], MailField::NamedQuery),
+    (&["property", "sexp"], MailField::Unsupported),
 ];
 
 /// The fields of queries for messages: their names, the short ones of mu behind the others, and
@@ -528,7 +531,7 @@ mod tests {
     #[test]
     fn all_fields_are_described() {
         let is_refused = |field: &MailField| {
-            matches!(field, MailField::Revision | MailField::Unsupported)
+            matches!(field, MailField::Revision | MailField::NamedQuery | MailField::Unsupported)
                 || *field == MailField::Text(MailTextFields::LANGUAGE)
         };
         let parsed = MAIL_SEARCH_FIELDS.iter().filter(|(_, field)| !is_refused(field));

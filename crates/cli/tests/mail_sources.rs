@@ -372,3 +372,24 @@ fn kinds_without_the_order_of_a_search_are_named() {
     exit 2
     "#);
 }
+
+/// Nothing of a source is in the store: an export says where its messages are.
+#[test]
+fn an_export_of_a_source_says_where_its_messages_are() {
+    let home = home_with_repository();
+    home.write("Mail/cur/1:2,S", "Message-ID: <w@x>\nSubject: walrus\n\nText.\n");
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    assert_snapshot!(home.run(&["export", "mail"]).masked_output(), @"
+    ! error: mail is a source: its messages are in [HOME]/work/Mail, and larder has no copies of them
+    ! hint: to print the bytes of some: larder find --in mail --format raw QUERY
+    ! hint: their paths: larder find --in mail --files QUERY; a maildir of links: --links DIR
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["export", "project", "-o", "out"]).masked_output(), @"
+    ! error: project is a source: its commits are in [HOME]/work/project, and larder has no copies of them
+    ! hint: to print the bytes of some: larder find --in project --format raw QUERY
+    exit 2
+    ");
+    assert!(!home.work("out").exists());
+}

@@ -1,8 +1,10 @@
 //! `larder export`.
 
 use crate::args::OutputFormat;
+use crate::commit_store::list_repositories;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT};
+use crate::mail_store::list_sources;
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::output_path::OutputPath;
 use larder_store::{Collection, FilePrivacy, OutputFile, Reader};
@@ -11,6 +13,8 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Export a collection; every item is written byte for byte as it is stored
+///
+/// Messages and commits are not in the store: sources cannot be exported.
 ///
 /// FILE is replaced only when the export is complete. If the store is damaged or lacks committed
 /// changes, the items that can be read are written to FILE.partial, and the others are named. A
@@ -43,6 +47,9 @@ impl ExportArgs {
         let Some(collection) = found.filter(|found| found.collection_type.is_listed()) else {
             return Err(larder_store::Error::NoCollection { name: self.name }.into());
         };
+        if collection.collection_type.main_kind().has_locator() {
+            return Err(source_failure(context, &collection)?);
+        }
         let output = self.output.as_ref();
         let output =
             output.map(|path| context.create_output(path, FilePrivacy::Private)).transpose()?;
@@ -110,6 +117,32 @@ impl ExportArgs {
         };
         Some(failure.with_hint("`larder check` shows the damage").with_hint(RECOVERY_DOC_HINT))
     }
+}
+
+/// Returns the failure for a source, whose items are not in the store.
+fn source_failure(
+    context: &CommandContext,
+    collection: &Collection,
+) -> Result<CommandFailure, CommandFailure> {
+    let sources = list_sources(context)?.into_iter().chain(list_repositories(context)?);
+    let mut paths = sources.filter(|source| source.name == collection.name).map(|one| one.path);
+    let path = paths.next().map(|path| sanitize_line(&path.display().to_string()));
+    let name = sanitize_line(&collection.name);
+    let noun = collection.collection_type.item_noun();
+    let message = format!(
+        "{name} is a source: its {noun}s are in {}, and larder has no copies of them",
+        path.unwrap_or_default()
+    );
+    let kind = collection.collection_type.main_kind();
+    let failure = CommandFailure::new(FailureKind::Usage, message).with_hint(format!(
+        "to print the bytes of some: larder find --in {name} --format raw QUERY"
+    ));
+    Ok(match kind.file_extensions().is_empty() {
+        false => failure.with_hint(format!(
+            "their paths: larder find --in {name} --files QUERY; a maildir of links: --links DIR"
+        )),
+        true => failure,
+    })
 }
 
 /// Writes the output, and gives it its name when it is complete. An incomplete file gets a suffix,

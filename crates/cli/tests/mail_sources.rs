@@ -16,7 +16,7 @@ fn messages_are_found_by_the_new_name_of_their_source() {
     };
     assert_eq!((count("post"), count("mail")), ("4".into(), "unknown".into()));
     assert_snapshot!(home.run(&["collections", "rename", "post", "mail"]).masked_output(), @"
-    post is now mail
+    post is now mail. Undo: larder undo 4
     ! warning: saved searches that name post: @sea
     ! hint: to define one anew: larder searches add NAME QUERY
     ");

@@ -299,7 +299,8 @@ fn rename_collection(
     }
     // The indexes of mail and commits have the name, too.
     CommandFailure::after_commit(open_labelled_mail(context).and(open_commit_reader(context)))?;
-    let line = format!("{} is now {}", sanitize_line(from), sanitize_line(to));
+    let undo = undo_hint(id);
+    let line = format!("{} is now {}.{undo}", sanitize_line(from), sanitize_line(to));
     let id = id.map(OperationId::to_number);
     print_done(context, &json!({ "name": to, "previous_name": from, "operation": id }), &line)
 }

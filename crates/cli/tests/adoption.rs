@@ -55,8 +55,9 @@ fn a_dump_of_notmuch_is_taken_over() {
     exit 3
     "#);
     assert_snapshot!(run(&["adopt", "mu", "--from", "dump"]), @"
-    ! error: the file has no labels of mu
-    exit 5
+    ! error: dump: no labels of mu
+    ! hint: `mu labels export` writes such a file
+    exit 3
     ");
     home.assert_store_is_sound();
 }

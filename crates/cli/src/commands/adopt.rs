@@ -3,7 +3,7 @@
 use super::labels::name_messages;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
-use crate::failure::{CommandFailure, CommandStatus};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::label_dump_file::read_label_dump;
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
@@ -11,9 +11,9 @@ use crate::output::{format_count, print_message, sanitize_line};
 use crate::program_output::run_program;
 use larder_edit::labels::follow_labels;
 use larder_store::{Operation, OperationId};
-use larder_sync::{AdoptionReport, ForeignMail, adopt_mail, read_mu, read_notmuch};
+use larder_sync::{AdoptionReport, Error, ForeignMail, adopt_mail, read_mu, read_notmuch};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Take over labels and saved searches from mu or notmuch (`larder undo` reverts it)
 ///
@@ -52,13 +52,19 @@ impl AdoptArgs {
         };
         let from = self.from.as_deref();
         let dump = from.map(|path| read_label_dump(path, command)).transpose()?;
+        let read = |foreign: Result<ForeignMail, Error>| match (foreign, from) {
+            (Err(Error::NoLabelDump { program }), Some(path)) => {
+                Err(no_labels_failure(path, program))
+            }
+            (foreign, _) => Ok(foreign?),
+        };
         let (name, foreign) = match self.program {
-            MailProgram::Notmuch => ("notmuch", read_notmuch(dump.as_deref(), &run_program)?),
+            MailProgram::Notmuch => ("notmuch", read(read_notmuch(dump.as_deref(), &run_program))?),
             MailProgram::Mu => {
                 let home = self.muhome.or_else(|| context.mu_home());
                 let bookmarks = context.mu_bookmarks(home.as_deref())?;
                 let dump = dump.as_deref();
-                ("mu", read_mu(&bookmarks, home.as_deref(), dump, &run_program)?)
+                ("mu", read(read_mu(&bookmarks, home.as_deref(), dump, &run_program))?)
             }
         };
         let mut store = context.open_or_create_store()?;
@@ -80,6 +86,17 @@ impl AdoptArgs {
         let is_complete = report.refused.is_empty() && problems == 0;
         Ok(if is_complete { CommandStatus::Done } else { CommandStatus::Rejected })
     }
+}
+
+/// Returns the failure for a file that has no labels of a program.
+fn no_labels_failure(path: &Path, program: &str) -> CommandFailure {
+    let name = match path.as_os_str() == "-" {
+        true => "standard input".to_string(),
+        false => sanitize_line(&path.display().to_string()),
+    };
+    let command = if program == "mu" { "mu labels export" } else { "notmuch dump" };
+    CommandFailure::new(FailureKind::Input, format!("{name}: no labels of {program}"))
+        .with_hint(format!("`{command}` writes such a file"))
 }
 
 /// Returns notes on settings that Larder does not take over by itself.

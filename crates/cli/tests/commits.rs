@@ -54,7 +54,7 @@ fn a_repository_is_registered_indexed_and_searched() {
     let first = commit(&home, "project", "src/main.rs", "Begin\n\nThe walrus sank.", 1);
     commit(&home, "project", "docs/guide.md", "Describe the walrus", 2);
     assert_snapshot!(home.run(&["sources", "add", "project"]).masked_output(), @"project is [HOME]/work/project (git repository, 1 ref); to index it: larder sync");
-    assert_snapshot!(home.run(&["sync"]).masked_output(), @"project: 2 added (1 ref)");
+    assert_snapshot!(home.run(&["sync"]).masked_output(), @"project: 2 commits added (1 ref)");
     assert_snapshot!(home.run(&["sync"]).masked_output(), @"project: nothing changed (1 ref)");
     assert_snapshot!(home.run(&["sources"]).masked_output(), @"project  2 commits  [HOME]/work/project");
     assert_snapshot!(home.run(&["collections"]).masked_output(), @"project               2 commits");
@@ -136,7 +136,7 @@ fn one_question_is_answered_in_groups() {
 fn changes_of_refs_are_followed() {
     let home = home_with_repository();
     git(&home, "project", &["commit", "-q", "--amend", "-m", "Describe the seal"]);
-    assert_snapshot!(home.run(&["sync", "project"]).masked_output(), @"project: 1 added, 1 removed (1 ref)");
+    assert_snapshot!(home.run(&["sync", "project"]).masked_output(), @"project: 1 commit added, 1 removed (1 ref)");
     assert_snapshot!(home.run(&["find", "--kind", "commit", "subject:describe"]).masked_output().split("Anna").last().unwrap_or_default(), @" Berg  Describe the seal");
     assert_snapshot!(home.run(&["sources", "remove", "project"]).masked_output(), @"project forgotten (2 commits); [HOME]/work/project is unchanged. Undo: larder undo 2, then larder sync");
     assert_snapshot!(home.run(&["find", "--kind", "commit"]).masked_output(), @r"

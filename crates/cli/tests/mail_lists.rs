@@ -419,7 +419,7 @@ fn converters_are_configured() {
     std::fs::write(home.work("mail/cur/1:2,S"), text).unwrap();
     home.ok(&["sources", "add", "mail"]);
     assert_snapshot!(home.code(&["sync"], 0).masked_output(), @r"
-    mail: 1 added (1 folder of 1 listed)
+    mail: 1 file added (1 folder of 1 listed)
     ! warning: converter no-such-program: the program was not found (1 attachment, such as in [HOME]/work/mail/cur/1:2,S)
     ");
     let found = home.ok(&["find", "--kind", "message", "--count", "seal"]);

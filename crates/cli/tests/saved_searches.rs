@@ -110,7 +110,7 @@ fn rules_run_at_the_end_of_a_synchronisation() {
     let text = "Message-ID: <new@example.org>\nFrom: a@example.org\nSubject: budget\n\nx\n";
     home.write("mail/new/9.host", text);
     assert_snapshot!(sync(), @"
-    1 added
+    1 file added
     rules: +tax -inbox on 1 message (@bills). Undo: larder undo 4
     ");
     assert_snapshot!(run(&["undo"]), @"Undid operation 4 (rules): labels of 1 message changed back. Redo: larder undo 5");

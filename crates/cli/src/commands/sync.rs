@@ -517,18 +517,22 @@ fn print_report(
         (left_out.len(), "left out"),
         (damaged.len(), "with damage"),
     ];
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let mut parts: Vec<String> =
-        counts.map(|(count, verb)| format!("{} {verb}", format_grouped(*count as u64))).collect();
-    if parts.is_empty() {
-        parts.push("nothing changed".into());
-    }
+    let changes = format_changes(&counts, "file");
     let folders = format_count(report.listed_directories as u64, "folder");
     let name = sanitize_line(name);
     let all = format_grouped(report.directories as u64);
-    context.out.print_line(format!("{name}: {} ({folders} of {all} listed)", parts.join(", ")))?;
+    context.out.print_line(format!("{name}: {changes} ({folders} of {all} listed)"))?;
     if report.is_interrupted {
         context.out.print_line("interrupted: run the command again to continue")?;
     }
     Ok(())
+}
+
+/// Returns the counts that are not zero, each with its verb, and the first with the noun of all.
+fn format_changes(counts: &[(usize, &str)], noun: &str) -> String {
+    let mut counts = counts.iter().filter(|(count, _)| *count > 0);
+    let Some((count, verb)) = counts.next() else { return "nothing changed".into() };
+    let mut parts = vec![format!("{} {verb}", format_count(*count as u64, noun))];
+    parts.extend(counts.map(|(count, verb)| format!("{} {verb}", format_grouped(*count as u64))));
+    parts.join(", ")
 }

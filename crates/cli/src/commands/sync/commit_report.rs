@@ -2,13 +2,13 @@
 //!
 //! Separate from its parent, because commits have no files, folders, flags and rules.
 
-use super::{MAX_PRINTED_PROBLEMS, RoundPrinter, problems_json};
+use super::{MAX_PRINTED_PROBLEMS, RoundPrinter, format_changes, problems_json};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::git_program::start_git;
 use crate::machine_time::now_milliseconds;
-use crate::output::{format_count, format_grouped, print_message, sanitize_line};
+use crate::output::{format_count, print_message, sanitize_line};
 use larder_sync::{
     CommitRoundEvent, CommitSyncOptions, CommitSyncReport, SourceSelection, SourceStores,
     SyncProblem, SyncRoundEvent, sync_repositories,
@@ -103,15 +103,10 @@ fn print_commit_report(
     }
     let counts =
         [(report.added, "added"), (report.reread, "read again"), (report.removed, "removed")];
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let mut parts: Vec<String> =
-        counts.map(|(count, verb)| format!("{} {verb}", format_grouped(*count as u64))).collect();
-    if parts.is_empty() {
-        parts.push("nothing changed".into());
-    }
+    let changes = format_changes(&counts, "commit");
     let refs = format_count(report.refs as u64, "ref");
     let name = sanitize_line(name);
-    context.out.print_line(format!("{name}: {} ({refs})", parts.join(", ")))?;
+    context.out.print_line(format!("{name}: {changes} ({refs})"))?;
     if report.is_interrupted {
         context.out.print_line("interrupted: run the command again to continue")?;
     }

@@ -393,3 +393,18 @@ fn an_export_of_a_source_says_where_its_messages_are() {
     ");
     assert!(!home.work("out").exists());
 }
+
+/// A list has a message for each source that it is in, and its labels are changed once.
+#[test]
+fn copies_of_labelled_messages_are_counted_apart() {
+    let home = home_with_mail();
+    let name = "mail/Lists/sea/cur/3.host:2,FS";
+    home.write("other/cur/3.host:2,FS", std::fs::read(home.work(name)).unwrap());
+    home.ok(&["sources", "add", "other", "--into", "other"]);
+    home.ok(&["sync"]);
+    assert_eq!(home.ok(&["find", "--count", "--kind", "message", "walrus"]).trim(), "4");
+    let line = home.ok(&["edit", "--query", "walrus", "--label", "+sea"]);
+    assert!(line.starts_with("3 messages changed (in lists 4, one for each source)."), "{line}");
+    let line = home.ok(&["edit", "a1", "--label", "+tax"]);
+    assert!(line.starts_with("1 message changed."), "{line}");
+}

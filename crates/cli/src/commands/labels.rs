@@ -8,7 +8,7 @@ use crate::machine_time::now_milliseconds;
 use crate::mail_store::{
     follow_committed_labels, list_sources, mail_roots, open_labelled_mail, open_mail_reader,
 };
-use crate::output::{format_count, print_message, sanitize_line};
+use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::output_path::OutputPath;
 use crate::program_output::run_program;
 use crate::table::format_columns;
@@ -367,15 +367,17 @@ fn change_all(
         return Err(CommandFailure::new(FailureKind::NotFound, message)
             .with_hint("`larder labels` lists them"));
     }
-    change_and_print(context, verb, &messages, change)
+    change_and_print(context, verb, &messages, change, messages.len())
 }
 
-/// Changes the labels of messages, and prints how many were changed.
+/// Changes the labels of messages, and prints how many were changed. `copies`: the number of
+/// messages in lists, which have one for each source that a message is in.
 pub(super) fn change_and_print(
     context: &mut CommandContext,
     verb: &str,
     messages: &[LabelledText],
     change: &LabelChange,
+    copies: usize,
 ) -> Result<CommandStatus, CommandFailure> {
     let mut data = context.open_store()?;
     let handle = find_handle(context, messages)?;
@@ -398,8 +400,12 @@ pub(super) fn change_and_print(
         0 => String::new(),
         count => format!(", {count} unchanged"),
     };
+    let copies = match copies > messages.len() {
+        true => format!(" (in lists {}, one for each source)", format_grouped(copies as u64)),
+        false => String::new(),
+    };
     let undo = format_undo(operation);
-    context.out.print_line(format!("{changed} changed{unchanged}{undo}"))?;
+    context.out.print_line(format!("{changed} changed{unchanged}{copies}{undo}"))?;
     Ok(CommandStatus::Done)
 }
 

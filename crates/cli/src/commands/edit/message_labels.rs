@@ -60,7 +60,10 @@ pub(super) fn edit_labels(
         search.check_names(&query)?;
         search.for_each_match(&query, &mut |row| rows.push(row))?;
     }
-    let mut messages = Vec::with_capacity(rows.len());
+    rows.sort_unstable();
+    rows.dedup();
+    let copies = rows.len();
+    let mut messages = Vec::with_capacity(copies);
     {
         let mail = reader.mail()?;
         for row in rows {
@@ -72,7 +75,7 @@ pub(super) fn edit_labels(
         return Err(CommandFailure::new(FailureKind::NotFound, "no message matches the query")
             .with_hint("`larder find --kind message QUERY` shows what a query matches"));
     }
-    change_and_print(context, "edit labels", &messages, &change)
+    change_and_print(context, "edit labels", &messages, &change, copies)
 }
 
 /// Returns the rows of the message with an ID: several if the ID is a Message-ID that several texts

@@ -408,3 +408,32 @@ fn copies_of_labelled_messages_are_counted_apart() {
     let line = home.ok(&["edit", "a1", "--label", "+tax"]);
     assert!(line.starts_with("1 message changed."), "{line}");
 }
+
+/// The damage of a message is named when it is first read, after a change of its file, and by
+/// `check --full`.
+#[test]
+fn damage_is_named_once() {
+    let home = home_with_mail();
+    let text = "Message-ID: <d1>\nMIME-Version: 1.0\nContent-Type: text/plain\n\
+                Content-Transfer-Encoding: base64\n\n!!!\n";
+    let path = home.write("mail/INBOX/cur/20.host:2,S", text);
+    let damage = "20.host:2,S: part 1: the transfer encoding is damaged";
+    let is_named = |args: &[&str]| home.code(args, 0).stderr().contains(damage);
+    assert!(is_named(&["sync"]));
+    // The file is new, so it is read again.
+    let run = home.code(&["sync", "--full"], 0);
+    assert!(run.stdout().contains("read again") && run.stderr().is_empty(), "{}", run.stderr());
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+    home.ok(&["sync", "--full"]);
+    assert!(!is_named(&["sync", "--full"]));
+    // Other rules: all files are read again.
+    home.configure("[mail]\naddresses = [\"a@x.example\"]\n");
+    let run = home.code(&["sync"], 0);
+    assert!(run.stdout().contains("read again") && run.stderr().is_empty(), "{}", run.stderr());
+    home.write("mail/INBOX/cur/20.host:2,S", format!("{text}!\n"));
+    assert!(is_named(&["sync", "--full"]));
+    let run = home.code(&["check", "--full"], 0);
+    assert!(run.stderr().contains(damage), "{}", run.stderr());
+    assert!(run.stdout().contains("read and compared, 1 with damage"), "{}", run.stdout());
+}

@@ -196,7 +196,7 @@ pub use crate::mail_reader::{
     ReadingRules, RemovedMessage,
 };
 pub use crate::mail_sync_lock::MailSyncLock;
-pub use crate::mail_verification::{FileComparison, IndexedFile, WordDigests};
+pub use crate::mail_verification::{ComparedFile, FileComparison, IndexedFile, WordDigests};
 pub use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::pending_work::PendingWork;

@@ -16,7 +16,7 @@ use crate::meta::find_meta_number;
 use larder_extract::MessageDocument;
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::message_summary::MessageSummary;
-use larder_format::message::MessagePart;
+use larder_format::message::{MessagePart, MessageProblem};
 use larder_index::verify_words;
 use rusqlite::OptionalExtension as _;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -63,6 +63,15 @@ pub enum FileComparison {
     OtherContent,
     /// The index has something else than what is in the file: the names of what differs.
     Different(Vec<&'static str>),
+}
+
+/// A file that was compared with the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparedFile {
+    /// The result.
+    pub comparison: FileComparison,
+    /// The damage of the message, without guesses of character sets.
+    pub damage: Vec<MessageProblem>,
 }
 
 /// The files that are read from the index at once.
@@ -172,9 +181,9 @@ impl MailBatchBuilder {
         words: &WordDigests,
         bytes: &[u8],
         convert: &mut dyn FnMut(&MessagePart) -> Option<MessageConversion>,
-    ) -> FileComparison {
+    ) -> ComparedFile {
         if indexed.is_expired {
-            return FileComparison::Expired;
+            return ComparedFile { comparison: FileComparison::Expired, damage: Vec::new() };
         }
         let summary = MessageSummary::from_bytes(&indexed.summary);
         // A message without a date has that of its file, which may have changed since.
@@ -185,8 +194,10 @@ impl MailBatchBuilder {
             _ => MessageSummary::date_of_rank(indexed.rank),
         };
         let (document, conversions) = self.extract_converted(bytes, date, convert);
+        let problems = document.problems().iter().filter(|problem| !problem.is_guess());
+        let damage = problems.cloned().collect();
         if document.summary.copy_rank() != indexed.rank {
-            return FileComparison::OtherContent;
+            return ComparedFile { comparison: FileComparison::OtherContent, damage };
         }
         let mut different = Vec::new();
         if !has_values {
@@ -218,10 +229,11 @@ impl MailBatchBuilder {
                 .flatten(),
             );
         }
-        match different.is_empty() {
+        let comparison = match different.is_empty() {
             true => FileComparison::Same,
             false => FileComparison::Different(different),
-        }
+        };
+        ComparedFile { comparison, damage }
     }
 
     /// Returns the digest of the words of a message, as [`MailReader::digest_words`] makes it.

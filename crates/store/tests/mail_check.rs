@@ -206,7 +206,8 @@ fn compare(dir: &Path) -> Vec<FileComparison> {
     let mut builder = MailBatchBuilder::new(&[]);
     let results = files
         .iter()
-        .map(|file| builder.compare(file, &words, text_of(file.row).as_bytes(), &mut |_| None));
+        .map(|file| builder.compare(file, &words, text_of(file.row).as_bytes(), &mut |_| None))
+        .map(|compared| compared.comparison);
     results.filter(|result| *result != FileComparison::Same).collect()
 }
 

@@ -121,7 +121,8 @@ pub struct MailSyncReport {
     pub listed_directories: usize,
     /// The paths of all folders and directories that the scan found.
     pub scanned_folders: Vec<PathBuf>,
-    /// Folders and files that could not be read, and damaged messages.
+    /// Folders and files that could not be read, and damaged messages. One that is read again is
+    /// named again only if its file changed.
     pub problems: Vec<SyncProblem>,
     /// Files with attachments that had no time because of the others of their message: the next
     /// synchronisation reads them again. None if the converters had used up the time of the run,
@@ -166,6 +167,9 @@ struct MailSync<'s> {
     operation: Operation,
     report: MailSyncReport,
     conversions: Arc<ConversionRun>,
+    /// The paths of known files whose contents changed. The damage of others was named when they
+    /// were read first.
+    altered: FxHashSet<PathBuf>,
     /// The files, as directory and name, that the next synchronisation reads again.
     postponed: HashSet<(Vec<u8>, Vec<u8>)>,
     /// `None`: no labels are followed.
@@ -229,6 +233,7 @@ pub fn sync_locked_mail(
         operation: Operation::new("sync", collection, now_milliseconds()),
         report: MailSyncReport::default(),
         conversions: Arc::new(ConversionRun::new(&options.converters, options.is_full)),
+        altered: FxHashSet::default(),
         postponed: HashSet::new(),
         labels,
         is_cancelled,
@@ -348,6 +353,7 @@ impl MailSync<'_> {
         first.extend(unconverted.into_iter().map(expire));
         first.extend(files.renamed);
         first.extend(files.edited);
+        self.altered = files.altered;
         self.apply_all(first)?;
         let count = u32::try_from(files.added.len()).unwrap_or(u32::MAX);
         let (added, unread) = self.add_messages(files.added, first_row, report_progress)?;
@@ -410,7 +416,12 @@ impl MailSync<'_> {
                 return Ok(());
             }
             let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+            let known_problems = self.report.problems.len();
             let (read, _) = self.add_messages(files, first_row, report_progress)?;
+            let found = self.report.problems.split_off(known_problems).into_iter();
+            self.report
+                .problems
+                .extend(found.filter(|one| one.is_left_out || self.altered.contains(&one.path)));
             first_row = first_row.saturating_add(count);
             self.report.reread_files += read;
             if self.report.is_interrupted {

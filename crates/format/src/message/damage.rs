@@ -28,6 +28,14 @@ pub enum MessageProblem {
     },
 }
 
+impl MessageProblem {
+    /// Returns whether a character set was guessed, which is seldom wrong.
+    #[must_use]
+    pub fn is_guess(&self) -> bool {
+        matches!(self, MessageProblem::BadCharset { .. } | MessageProblem::HeaderNotAscii)
+    }
+}
+
 impl fmt::Display for MessageProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

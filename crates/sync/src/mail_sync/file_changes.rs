@@ -72,8 +72,10 @@ pub(super) struct FileChanges<'l> {
 #[derive(Debug, Default)]
 pub(super) struct ResolvedChanges {
     pub(super) renamed: Vec<MailChange>,
-    /// Files whose contents changed.
+    /// Files whose contents changed, or may have.
     pub(super) edited: Vec<MailChange>,
+    /// The paths of those whose contents changed.
+    pub(super) altered: FxHashSet<PathBuf>,
     pub(super) removed: Vec<MailChange>,
     /// The directories that may come back and have files.
     pub(super) kept_directories: FxHashSet<Vec<u8>>,
@@ -113,7 +115,7 @@ type MissingFiles = FxHashMap<(u64, Vec<u8>), MissingFile>;
 /// Finds the messages of mbox files whose bytes changed at their place, such as the last one, which
 /// was not complete. They are read again under their new names, as files are that were edited: a
 /// new message would meet its former text under its own Message-ID, and get another name.
-fn replace_sections(missing: &mut MissingFiles, changes: &mut ResolvedChanges) {
+fn replace_sections(root: &Path, missing: &mut MissingFiles, changes: &mut ResolvedChanges) {
     let place = |directory: &[u8], name: &[u8]| {
         let section = MboxSection::parse_name(name).filter(|section| section.date != 0)?;
         Some((directory.to_vec(), section.date, section.offset))
@@ -125,11 +127,12 @@ fn replace_sections(missing: &mut MissingFiles, changes: &mut ResolvedChanges) {
     if known.is_empty() {
         return;
     }
-    let ResolvedChanges { added, edited, renamed, .. } = changes;
+    let ResolvedChanges { added, edited, altered, renamed, .. } = changes;
     added.retain(&mut |_, file| {
         let key = place(&file.directory, &file.name).and_then(|place| known.remove(&place));
         let Some(from) = key.and_then(|key| missing.remove(&key)) else { return true };
         let (directory, name) = (file.directory.clone(), file.name.clone());
+        altered.insert(file_path(root, &directory, &name));
         edited.push(MailChange::ExpireFile { directory, name });
         let file = MailFile { state: from.file.state, ..file.clone() };
         let from = (from.directory.to_vec(), from.file.name);
@@ -233,8 +236,19 @@ impl<'l> FileChanges<'l> {
             }
         }
         for record in known.unedited {
-            if self.is_edited(listing, &record) {
-                self.changes.edited.push(expire_file(listing, &record.name));
+            // One that cannot be seen was moved since its directory was listed.
+            let Some(state) = self.state(listing, &record.name) else { continue };
+            if record.state.modified != 0 && state == record.state {
+                continue;
+            }
+            self.changes.edited.push(expire_file(listing, &record.name));
+            // The time of the content is not known of a file that was read when it was new.
+            let is_altered = match record.state.modified {
+                0 => (state.size, state.changed) != (record.state.size, record.state.changed),
+                modified => (state.size, state.modified) != (record.state.size, modified),
+            };
+            if is_altered {
+                self.changes.altered.insert(file_path(self.root, &listing.path, &record.name));
             }
         }
         let directory: Rc<[u8]> = Rc::from(listing.path.as_slice());
@@ -262,9 +276,9 @@ impl<'l> FileChanges<'l> {
             unknown.retain(&mut |number, file| !self.find_rename(listings.get(number), file));
             self.unknown = unknown;
         }
-        let FileChanges { mut missing, unknown, mut changes, .. } = self;
+        let FileChanges { root, mut missing, unknown, mut changes } = self;
         changes.added = unknown;
-        replace_sections(&mut missing, &mut changes);
+        replace_sections(root, &mut missing, &mut changes);
         missing.into_values().for_each(|file| changes.add_removal(file));
         changes.is_unchanged = changes.renamed.is_empty()
             && changes.edited.is_empty()
@@ -291,6 +305,9 @@ impl<'l> FileChanges<'l> {
         };
         if is_edited {
             self.changes.edited.push(expire_file(listing, name));
+            if known.modified != 0 || file.state.size != known.size {
+                self.changes.altered.insert(file_path(self.root, &listing.path, name));
+            }
         } else {
             file.state.modified = known.modified;
         }
@@ -303,13 +320,6 @@ impl<'l> FileChanges<'l> {
     fn state(&self, listing: &DirectoryListing, name: &[u8]) -> Option<MailFileState> {
         let path = file_path(self.root, &listing.path, name);
         std::fs::metadata(path).ok().map(|metadata| file_state(&metadata))
-    }
-
-    /// Returns whether a file has another state than the known one, or may have. One that cannot be
-    /// seen was moved since its directory was listed.
-    fn is_edited(&self, listing: &DirectoryListing, known: &MailFileRecord) -> bool {
-        let is_same = |state| known.state.modified != 0 && state == known.state;
-        self.state(listing, &known.name).is_some_and(|state| !is_same(state))
     }
 }
 

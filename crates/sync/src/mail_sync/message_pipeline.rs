@@ -15,7 +15,6 @@ use crate::error::Error;
 use crate::mbox_file::read_indexed_section;
 use crate::regular_file::open_regular_file;
 use larder_format::maildir_name::MaildirName;
-use larder_format::message::MessageProblem;
 use larder_store::{MailBatchBuilder, MailChange, MailFile, MailFileState, Reader, WordBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
@@ -286,14 +285,7 @@ impl ReadWorker {
             conversion_time += conversions.spent;
             let is_postponed = conversions.is_postponed;
             *row = row.saturating_add(1);
-            // A guess of a character set is seldom wrong.
-            let is_guess = |problem: &&MessageProblem| {
-                matches!(
-                    problem,
-                    MessageProblem::BadCharset { .. } | MessageProblem::HeaderNotAscii
-                )
-            };
-            for problem in document.problems().iter().filter(|problem| !is_guess(problem)) {
+            for problem in document.problems().iter().filter(|problem| !problem.is_guess()) {
                 let reason = problem.to_string();
                 problems.push(SyncProblem { path: path.clone(), reason, is_left_out: false });
             }

@@ -9,6 +9,7 @@ use super::{MailSyncOptions, is_mail_outdated};
 use crate::error::Error;
 use crate::mbox_file::is_mbox_message;
 use crate::sources::{RegisteredSource, map_mail_roots};
+use larder_format::message::MessageProblem;
 use larder_store::{FileComparison, IndexedFile, MailBatchBuilder, MailFileState, Reader};
 use std::io;
 use std::path::Path;
@@ -40,6 +41,9 @@ pub enum MailDisagreement<'f> {
     /// The file did not change, and is not the one in the index.
     #[error("the index has another content of the file")]
     OtherContent,
+    /// The message is damaged, and the index has what can be read of it.
+    #[error("{0}")]
+    DamagedMessage(&'f MessageProblem),
     /// The index has something else than what is in the file.
     #[error("the index differs from the file: {}", .0.join(", "))]
     Different(&'f [&'static str]),
@@ -64,6 +68,8 @@ pub struct MailVerificationReport {
     pub expired: u64,
     /// The files of which the index has something else.
     pub damaged: u64,
+    /// The files with damaged messages.
+    pub damaged_messages: u64,
     /// Whether the messages were read with other rules than those of now, so that no file was
     /// compared.
     pub is_outdated: bool,
@@ -110,9 +116,10 @@ pub fn verify_mail(
                 let path = file_path(root, &file.directory, &file.name);
                 let mut find = |report: &mut MailVerificationReport,
                                 disagreement: MailDisagreement<'_>| {
-                    match disagreement.is_damage() {
-                        true => report.damaged += 1,
-                        false => report.not_compared += 1,
+                    match disagreement {
+                        MailDisagreement::DamagedMessage(_) => report.damaged_messages += 1,
+                        _ if disagreement.is_damage() => report.damaged += 1,
+                        _ => report.not_compared += 1,
                     }
                     report_finding(MailFinding { path: &path, disagreement });
                 };
@@ -139,7 +146,10 @@ pub fn verify_mail(
                 if let Some(error) = failure {
                     return Err(error);
                 }
-                match compared {
+                if let Some(problem) = compared.damage.first() {
+                    find(&mut report, MailDisagreement::DamagedMessage(problem));
+                }
+                match compared.comparison {
                     FileComparison::Same => {}
                     FileComparison::Expired => report.expired += 1,
                     FileComparison::OtherContent => {

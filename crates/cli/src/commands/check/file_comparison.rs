@@ -37,13 +37,17 @@ pub(super) fn compare_files(
     let bar = count_progress(context.quiet);
     let total: u64 = reader.collections().list()?.iter().map(|one| one.item_count).sum();
     bar.set_length(total);
-    let (mut damaged, mut others) = (0_usize, 0_usize);
+    let (mut damaged, mut others, mut damaged_messages) = (0_usize, 0_usize, 0_usize);
     let (mut is_source_missing, mut has_unreadable) = (false, false);
     let mut print = |finding: MailFinding<'_>| {
         is_source_missing |= matches!(finding.disagreement, MailDisagreement::MissingSource);
         has_unreadable |= matches!(finding.disagreement, MailDisagreement::Unreadable(_));
         let is_damage = finding.disagreement.is_damage();
-        let count = if is_damage { &mut damaged } else { &mut others };
+        let count = match finding.disagreement {
+            MailDisagreement::DamagedMessage(_) => &mut damaged_messages,
+            _ if is_damage => &mut damaged,
+            _ => &mut others,
+        };
         *count += 1;
         if *count <= MAX_PRINTED_FINDINGS {
             let path = sanitize_line(&finding.path.display().to_string());
@@ -61,7 +65,11 @@ pub(super) fn compare_files(
         drop((lock, store));
         follow_committed_labels(context)?;
     }
-    for (count, what) in [(damaged, "damaged"), (others, "missing, changed or unreadable")] {
+    for (count, what) in [
+        (damaged, "damaged"),
+        (others, "missing, changed or unreadable"),
+        (damaged_messages, "with damaged messages"),
+    ] {
         if count > MAX_PRINTED_FINDINGS {
             let further = format_count((count - MAX_PRINTED_FINDINGS) as u64, "further file");
             context.print_note(format!("{further} {what}"));
@@ -86,11 +94,16 @@ pub(super) fn compare_files(
         context.out.print_json(&json!({
             "store": "index.db", "files": report.files, "damaged_files": report.damaged,
             "not_compared_files": report.not_compared + report.expired,
+            "files_with_damage": report.damaged_messages,
             "is_interrupted": report.is_interrupted,
         }))?;
     } else {
         let files = format_count(report.files, "file");
-        context.out.print_line(format!("files of messages  {files} read and compared"))?;
+        let damage = match report.damaged_messages {
+            0 => String::new(),
+            count => format!(", {} with damage", format_grouped(count)),
+        };
+        context.out.print_line(format!("files of messages  {files} read and compared{damage}"))?;
     }
     context.out.flush()?;
     let has_left_out = has_unreadable || report.is_outdated || report.expired > 0;

@@ -154,6 +154,20 @@ pub(crate) fn print_unindexed_mail(
     print_unindexed_sources(context, SourceType::Mail, &sources, reader, name)
 }
 
+/// Names the sources that are not indexed after a failure to find an item with an ID: it may be a
+/// message of them.
+pub(crate) fn note_unindexed_mail(
+    context: &CommandContext,
+    failure: CommandFailure,
+) -> Result<CommandFailure, CommandFailure> {
+    if failure.is_not_found()
+        && let Some(reader) = open_mail_reader(context)?
+    {
+        print_unindexed_mail(context, &reader, None)?;
+    }
+    Ok(failure)
+}
+
 /// Opens the index of mail for writing, and creates it if there is none.
 pub(crate) fn open_mail_store(context: &CommandContext) -> Result<Store, CommandFailure> {
     Ok(Store::open(mail_directory(context), &context.index_options(true))?)

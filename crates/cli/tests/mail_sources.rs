@@ -211,6 +211,8 @@ fn a_source_that_came_back_is_not_searched_in_silence() {
         &["searches"],
         &["edit", "--query", "walrus", "--label", "+tax"],
         &["watch", "--kind", "message", "walrus", "--for", "0"],
+        &["show", "a1"],
+        &["save", "a1"],
     ] {
         let run = home.run(args);
         assert!(run.stderr().contains(note), "{args:?}: {}", run.masked_output());

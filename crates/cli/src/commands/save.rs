@@ -107,9 +107,10 @@ impl SaveArgs {
             return Ok(file);
         }
         let message = format!("no message has the ID {:?}", sanitize_line(operand));
-        Err(CommandFailure::new(FailureKind::NotFound, message)
+        let failure = CommandFailure::new(FailureKind::NotFound, message)
             .with_hint("`larder find --kind message` shows IDs")
-            .with_hint("there is no file of that name, either"))
+            .with_hint("there is no file of that name, either");
+        Err(crate::mail_store::note_unindexed_mail(context, failure)?)
     }
 
     /// Returns the places of the parts to save, in ascending order.

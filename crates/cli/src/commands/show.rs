@@ -100,7 +100,10 @@ impl ShowArgs {
         }
         let reader = context.open_reader()?;
         let user_locale = context.settings.user_locale.clone();
-        let metas = resolve_items(context, &ids)?;
+        let metas = match resolve_items(context, &ids) {
+            Ok(metas) => metas,
+            Err(failure) => return Err(mail_store::note_unindexed_mail(context, failure)?),
+        };
         for (place, meta) in metas.iter().enumerate() {
             let bytes = reader.items().source_bytes(meta.row)?.unwrap_or_default();
             match context.format {

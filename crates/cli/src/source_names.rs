@@ -62,3 +62,25 @@ pub(crate) fn print_unindexed_sources(
     }
     Ok(())
 }
+
+/// Says which sources of a type are not indexed, as [`print_unindexed_sources`]; without an index,
+/// that none is.
+pub(crate) fn print_unindexed(
+    context: &CommandContext,
+    source_type: SourceType,
+    sources: &[RegisteredSource],
+    index: Option<&Reader>,
+) -> Result<(), CommandFailure> {
+    match index {
+        _ if sources.is_empty() => {}
+        Some(index) => print_unindexed_sources(context, source_type, sources, index, None)?,
+        None => {
+            let items = match source_type {
+                SourceType::Mail => "mail is",
+                SourceType::Repository => "commits are",
+            };
+            context.print_note(format!("{items} not indexed yet; run: larder sync"));
+        }
+    }
+    Ok(())
+}

@@ -227,10 +227,11 @@ impl FindArgs {
                 let options = self.message_options();
                 let must_be_read = self.is_only_of(context, Kind::Message)
                     && !self.is_only_of(context, Kind::Commit);
-                let commits = unread.keep(CommitGroup::find(context, &options))?.flatten();
+                let commits = unread.keep(CommitGroup::find(context, &reader, &options))?.flatten();
                 let is_alone =
                     answer.is_empty() && commits.as_ref().is_none_or(|group| group.count() == 0);
-                let messages = MessageGroup::find(context, &options, must_be_read, is_alone);
+                let messages =
+                    MessageGroup::find(context, &reader, &options, must_be_read, is_alone);
                 (unread.keep(messages)?.flatten(), commits)
             }
             false => (None, None),

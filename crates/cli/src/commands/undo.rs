@@ -7,11 +7,11 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::{follow_committed_labels, open_mail_reader, print_unindexed_note};
+use crate::mail_store::{follow_committed_labels, open_mail_reader};
 use crate::output::{
     ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, print_message, sanitize_line,
 };
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::print_unindexed;
 use larder_format::label::MessageLabels;
 use larder_store::{
     DamagedObject, Error, OperationId, OperationRecord, Reader, Store, UndoReport,
@@ -72,10 +72,7 @@ fn print_returned_sources(
         SourceType::Mail => open_mail_reader(context)?,
         SourceType::Repository => open_commit_reader(context)?,
     };
-    match index {
-        Some(index) => print_unindexed_sources(context, source_type, &returned, &index, None),
-        None => print_unindexed_note(context),
-    }
+    print_unindexed(context, source_type, &returned, index.as_ref())
 }
 
 /// The verbs of operations that change labels only, of which each message has one item.

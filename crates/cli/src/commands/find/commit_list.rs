@@ -9,18 +9,20 @@ use super::message_rows::{SENDER_COLUMN, SENDER_WIDTH, list_date, subject_text};
 use super::print_heading;
 use crate::args::OutputFormat;
 use crate::commit_store::{
-    check_repository, list_repositories, open_commit_reader, open_repository_of,
-    parse_commit_query, parse_query_among_kinds, print_unindexed_commits, require_commit_reader,
+    check_repository, open_commit_reader, open_repository_of, parse_commit_query,
+    parse_query_among_kinds, print_unindexed_commits, require_commit_reader,
 };
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, sanitize_line};
+use crate::source_names::print_unindexed;
 use crate::table::{pad_cells_with_bound, style_cells};
 use anstyle::Style;
 use larder_format::message::{MailAddress, MessageDate};
 use larder_query::{Kind, ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
 use larder_store::Reader;
 use larder_store::message_summary::AddressValue;
+use larder_sync::SourceType;
 use serde_json::{Value, json};
 
 /// The number of commits that a list has if the user sets no limit.
@@ -156,16 +158,14 @@ impl CommitGroup {
     /// has no meaning for commits matches none.
     pub(super) fn find(
         context: &CommandContext,
+        data: &Reader,
         options: &MessageListOptions,
     ) -> Result<Option<CommitGroup>, CommandFailure> {
-        let Some(reader) = open_commit_reader(context)? else {
-            if !list_repositories(context)?.is_empty() {
-                context.print_note("commits are not indexed yet; run: larder sync");
-            }
-            return Ok(None);
-        };
         let Some(query) = parse_query_among_kinds(context, &options.query) else { return Ok(None) };
-        print_unindexed_commits(context, &reader, None)?;
+        let index = open_commit_reader(context)?;
+        let repositories = larder_sync::list_sources(data, SourceType::Repository)?;
+        print_unindexed(context, SourceType::Repository, &repositories, index.as_ref())?;
+        let Some(reader) = index else { return Ok(None) };
         let sort = options.sort.as_deref().and_then(find_order);
         match CommitGroup::read(reader, &query, options, sort, GROUP_LIMIT) {
             Ok(group) => Ok(Some(group)),

@@ -17,14 +17,15 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
     MailRoots, MessageOpener, file_path, list_sources, mail_roots, open_labelled_mail,
     parse_mail_query, parse_query_among_kinds, print_outdated_note, print_unindexed_mail,
-    print_unindexed_note, query_roots, require_mail_reader,
+    query_roots, require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
+use crate::source_names::print_unindexed;
 use crate::table::aligned_groups;
 use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort, MailSortKey};
 use larder_store::Reader;
-use larder_sync::RenamedFileFinder;
+use larder_sync::{RenamedFileFinder, SourceType};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -211,6 +212,7 @@ impl MessageGroup {
     /// says so. An order that messages do not have is by date.
     pub(super) fn find(
         context: &CommandContext,
+        data: &Reader,
         options: &MessageListOptions,
         is_only_of_mail: bool,
         is_alone: bool,
@@ -230,11 +232,10 @@ impl MessageGroup {
             Err(failure) if is_only_of_mail => return Err(failure),
             Err(failure) => return leave_out(&failure.message()),
         };
-        let Some(reader) = open_labelled_mail(context)? else {
-            print_unindexed_note(context)?;
-            return Ok(None);
-        };
-        print_unindexed_mail(context, &reader, None)?;
+        let index = open_labelled_mail(context)?;
+        let sources = larder_sync::list_mail_sources(data)?;
+        print_unindexed(context, SourceType::Mail, &sources, index.as_ref())?;
+        let Some(reader) = index else { return Ok(None) };
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);
         let request = MailListRequest {

@@ -18,7 +18,7 @@ use self::commit_list::CommitGroup;
 use self::explanation::print_explanation;
 pub(super) use self::item_list::{calendar_item_row, parse_columns};
 use self::item_list::{print_answer, print_heading};
-use self::kind_columns::{KindColumns, SearchedIndexes, print_missing_orders};
+use self::kind_columns::{KindColumns, SearchedIndexes, is_item_order, print_missing_orders};
 use self::message_list::{GroupPlace, MessageGroup};
 use self::query_args::QueryArgs;
 use self::unread_stores::UnreadStores;
@@ -289,8 +289,9 @@ impl FindArgs {
 
     /// Returns whether the order of `--sort` is one of messages or commits only.
     fn is_order_of_indexes(&self, context: &CommandContext) -> Result<bool, CommandFailure> {
-        match self.sort.as_deref().filter(|_| self.is_about_all_kinds()) {
-            Some(sort) => Ok(searched_indexes(context)?.have_own_order(sort)),
+        let sort = self.sort.as_deref().filter(|_| self.is_about_all_kinds());
+        match sort.filter(|sort| !is_item_order(sort)) {
+            Some(sort) => Ok(searched_indexes(context)?.have_order(sort)),
             None => Ok(false),
         }
     }

@@ -22,11 +22,10 @@ pub(super) struct SearchedIndexes {
 }
 
 impl SearchedIndexes {
-    /// Returns whether messages or commits can be sorted by a field that no other item has.
-    pub(super) fn have_own_order(self, sort: &str) -> bool {
-        !is_item_order(sort)
-            && (self.has_mail && MailSort::parse(sort).is_some()
-                || self.has_commits && is_commit_order(sort))
+    /// Returns whether messages or commits can be sorted by a field.
+    pub(super) fn have_order(self, sort: &str) -> bool {
+        self.has_mail && MailSort::parse(sort).is_some()
+            || self.has_commits && is_commit_order(sort)
     }
 }
 
@@ -150,7 +149,7 @@ fn field_name(sort: &str) -> &str {
 }
 
 /// Returns whether items of the store can be sorted by a field.
-fn is_item_order(sort: &str) -> bool {
+pub(super) fn is_item_order(sort: &str) -> bool {
     let mut stored = CollectionType::all_listed().filter(|one| !one.main_kind().has_locator());
     stored.any(|one| one.find_field(field_name(sort)).is_some())
 }

@@ -16,7 +16,7 @@ use crate::block::BLOCK_BYTES;
 use crate::segment::corruption;
 use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::term::prefix_key;
-use crate::trigram_index::{END_OF_WORD, find_blocks_with_part};
+use crate::trigram_index::{END_OF_WORD, find_blocks_with_parts};
 use crate::word_block::FullBlocks;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
@@ -79,6 +79,43 @@ pub enum WordPart<'p> {
     End(&'p [u8]),
 }
 
+/// The search for a part in the words of blocks.
+struct PartFinder<'p> {
+    part: &'p [u8],
+    /// Finds the part, perhaps with the end of the word.
+    finder: Finder<'static>,
+}
+
+impl<'p> PartFinder<'p> {
+    /// Prepares the search; `None`: all words have the part.
+    fn new(part: WordPart<'p>) -> Option<PartFinder<'p>> {
+        match part {
+            WordPart::Any | WordPart::Inside([]) => None,
+            WordPart::Inside(part) => {
+                Some(PartFinder { part, finder: Finder::new(part).into_owned() })
+            }
+            WordPart::End(part) => {
+                let end = [part, &[END_OF_WORD]].concat();
+                Some(PartFinder { part, finder: Finder::new(&end).into_owned() })
+            }
+        }
+    }
+
+    /// Passes each word of a block in which the part begins to `visit`.
+    fn for_each_word(&self, block: &[u8], visit: &mut dyn FnMut(&[u8])) {
+        let mut rest = block;
+        while let Some(found) = self.finder.find(rest) {
+            let (before, after) = rest.split_at_checked(found).unwrap_or((rest, &[]));
+            let start = memrchr(END_OF_WORD, before).map_or(0, |end| end + 1);
+            // Every block ends with the end of a word.
+            let Some(length) = memchr(END_OF_WORD, after) else { break };
+            let end = found + length;
+            visit(rest.get(start..end).unwrap_or_default());
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+    }
+}
+
 /// The segments of a dictionary, in one transaction.
 pub struct TermDictionary<'a, P> {
     pages: &'a P,
@@ -100,54 +137,41 @@ impl<'a, P: ReadSegments> TermDictionary<'a, P> {
         TermDictionary { pages, segments: segments.into() }
     }
 
-    /// Passes each word with this part to `visit`, in the order of each segment. A word may come
-    /// again. Returns the number of bytes of the blocks that were read, about.
+    /// Passes each word with any of these parts to `visit`, in no order. A word may come again.
+    /// Each block is read once, however many parts there are. Returns the number of bytes of the
+    /// blocks that were read, about.
     ///
     /// # Errors
     /// Errors of the storage, and malformed blocks.
     pub fn for_each_word(
         &self,
-        part: WordPart<'_>,
+        parts: &[WordPart<'_>],
         visit: &mut dyn FnMut(&[u8]),
     ) -> Result<u64, P::Error> {
-        match part {
-            WordPart::Any | WordPart::Inside([]) => self.for_each_block(b"", &mut |block| {
+        let finders: Option<Vec<PartFinder<'_>>> =
+            parts.iter().map(|part| PartFinder::new(*part)).collect();
+        let Some(finders) = finders else {
+            return self.for_each_block(&[b""], &mut |block| {
                 let words = block.split_inclusive(|byte| *byte == END_OF_WORD);
                 words.filter_map(|word| word.strip_suffix(&[END_OF_WORD])).for_each(&mut *visit);
-            }),
-            WordPart::Inside(part) => self.find(part, part, visit),
-            WordPart::End(end) => self.find(end, &[end, &[END_OF_WORD]].concat(), visit),
-        }
-    }
-
-    /// Passes each word in which `part` begins, perhaps with the end of the word, to `visit`.
-    fn find(
-        &self,
-        part: &[u8],
-        part_with_end: &[u8],
-        visit: &mut dyn FnMut(&[u8]),
-    ) -> Result<u64, P::Error> {
-        let finder = Finder::new(part_with_end);
-        self.for_each_block(part, &mut |block| {
-            let mut rest = block;
-            while let Some(found) = finder.find(rest) {
-                let (before, after) = rest.split_at_checked(found).unwrap_or((rest, &[]));
-                let start = memrchr(END_OF_WORD, before).map_or(0, |end| end + 1);
-                // Every block ends with the end of a word.
-                let Some(length) = memchr(END_OF_WORD, after) else { break };
-                let end = found + length;
-                visit(rest.get(start..end).unwrap_or_default());
-                rest = rest.get(end + 1..).unwrap_or_default();
-            }
+            });
+        };
+        let texts: Vec<&[u8]> = finders.iter().map(|finder| finder.part).collect();
+        self.for_each_block(&texts, &mut |block| {
+            finders.iter().for_each(|finder| finder.for_each_word(block, visit));
         })
     }
 
-    /// Passes each block that may have words with this part to `visit`. Returns the number of bytes
-    /// that were read, about.
-    fn for_each_block(&self, part: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<u64, P::Error> {
+    /// Passes each block that may have words with any of these parts to `visit`. Returns the number
+    /// of bytes that were read, about.
+    fn for_each_block(
+        &self,
+        parts: &[&[u8]],
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<u64, P::Error> {
         let mut count: i64 = 0;
         for segment in self.segments.iter() {
-            for blocks in find_blocks_with_part(self.pages, segment, part)? {
+            for blocks in find_blocks_with_parts(self.pages, segment, parts)? {
                 count += blocks.end - blocks.start;
                 self.read_blocks(segment, blocks, visit)?;
             }

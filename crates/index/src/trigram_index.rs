@@ -58,14 +58,15 @@ fn indexed_end(trigrams: &[Segment]) -> i64 {
     trigrams.iter().map(|one| one.max_seq).max().unwrap_or_default()
 }
 
-/// Returns the blocks of a segment that may have words with a part, ascending.
-pub(crate) fn find_blocks_with_part<P: ReadSegments>(
+/// Returns the blocks of a segment that may have words with any of some parts, ascending.
+pub(crate) fn find_blocks_with_parts<P: ReadSegments>(
     pages: &P,
     segment: &Segment,
-    part: &[u8],
+    parts: &[&[u8]],
 ) -> Result<Vec<Range<i64>>, P::Error> {
     let all = segment.blocks.clone();
-    if !is_large(segment) || part.len() < TRIGRAM_BYTES {
+    // The blocks of one part without trigrams are all blocks, whatever the others are.
+    if !is_large(segment) || parts.iter().any(|part| part.len() < TRIGRAM_BYTES) {
         return Ok(vec![all]);
     }
     let trigrams = pages.segments(index_of_trigrams::<P>(segment.id)?)?;
@@ -74,10 +75,29 @@ pub(crate) fn find_blocks_with_part<P: ReadSegments>(
         return Ok(vec![all]);
     }
     let index = WordIndex::with_segments(pages, &trigrams);
+    let mut found: Vec<u64> = Vec::new();
+    for part in parts {
+        let bits = find_indexed_blocks(&index, part, trigrams.len())?;
+        found.resize(found.len().max(bits.len()), 0);
+        found.iter_mut().zip(bits).for_each(|(found, bits)| *found |= bits);
+    }
+    // A list that has other blocks than those of the segment is damaged.
+    let mut ranges = to_ranges(&found, all.start..end);
+    push_range(&mut ranges, end..all.end);
+    Ok(ranges)
+}
+
+/// Returns the blocks that have all trigrams of a part, or few more, as bits. The lists are in so
+/// many segments.
+fn find_indexed_blocks<P: ReadSegments>(
+    index: &WordIndex<'_, P>,
+    part: &[u8],
+    segment_count: usize,
+) -> Result<Vec<u64>, P::Error> {
     let mut found: Option<Vec<u64>> = None;
     for trigram in part.windows(TRIGRAM_BYTES) {
         // A look into the lists takes as long as to read a few blocks.
-        let is_worth = |bits: &Vec<u64>| count_bits(bits) > trigrams.len();
+        let is_worth = |bits: &Vec<u64>| count_bits(bits) > segment_count;
         if !found.as_ref().is_none_or(is_worth) {
             break;
         }
@@ -89,10 +109,7 @@ pub(crate) fn find_blocks_with_part<P: ReadSegments>(
         }
         found = Some(bits);
     }
-    // A list that has other blocks than those of the segment is damaged.
-    let mut ranges = to_ranges(&found.unwrap_or_default(), all.start..end);
-    push_range(&mut ranges, end..all.end);
-    Ok(ranges)
+    Ok(found.unwrap_or_default())
 }
 
 fn count_bits(bits: &[u64]) -> usize {

@@ -37,9 +37,13 @@ impl DictionaryTester {
     }
 
     fn read(&self, part: WordPart<'_>) -> Result<BTreeSet<Vec<u8>>, CorruptBlock> {
+        self.read_any(&[part])
+    }
+
+    fn read_any(&self, parts: &[WordPart<'_>]) -> Result<BTreeSet<Vec<u8>>, CorruptBlock> {
         let mut found = BTreeSet::new();
         let dictionary = TermDictionary::open(&self.pages, DICTIONARY)?;
-        dictionary.for_each_word(part, &mut |word| {
+        dictionary.for_each_word(parts, &mut |word| {
             found.insert(word.to_vec());
         })?;
         Ok(found)
@@ -127,7 +131,7 @@ fn a_word_of_all_batches_is_written_once() {
     while merge_dictionary_step(&tester.pages, DICTIONARY, 8, 1).unwrap() {}
     let mut words = Vec::new();
     let dictionary = TermDictionary::open(&tester.pages, DICTIONARY).unwrap();
-    dictionary.for_each_word(WordPart::Any, &mut |word| words.push(word.to_vec())).unwrap();
+    dictionary.for_each_word(&[WordPart::Any], &mut |word| words.push(word.to_vec())).unwrap();
     assert_eq!(words.len(), 11);
 }
 
@@ -278,6 +282,26 @@ fn few_blocks_are_read_for_a_rare_part() {
             assert!(read <= most, "{part:?}: {read} blocks");
         }
     }
+}
+
+/// Several parts, of which some may be too short for trigrams, take one reading of the blocks.
+#[test]
+fn a_block_is_read_once_for_all_parts() {
+    let tester = index_many_words();
+    let inside = |texts: &[&'static str]| -> Vec<WordPart<'static>> {
+        texts.iter().map(|text| WordPart::Inside(text.as_bytes())).collect()
+    };
+    let count_read = |texts: &[&'static str]| {
+        let before = tester.pages.blocks_read();
+        tester.read_any(&inside(texts)).unwrap();
+        tester.pages.blocks_read() - before
+    };
+    for texts in [&["ab", "c1", "7"][..], &["uixo", "quix", "1f2e", "zzz"], &["uixo", "e7"], &[]] {
+        let each = inside(texts).into_iter().flat_map(|part| tester.read(part).unwrap());
+        assert_eq!(tester.read_any(&inside(texts)).unwrap(), each.collect(), "{texts:?}");
+    }
+    assert_eq!(count_read(&["ab", "c1", "7", "uixot"]), count_read(&["ab"]));
+    assert!(count_read(&["uixo", "uixot", "tuixo"]) <= 18);
 }
 
 #[test]

@@ -498,7 +498,7 @@ fn compare_words(
 fn read_dictionary(pages: &IndexTables<'_>) -> Result<Vec<u64>, DatabaseError> {
     let mut hashes: Vec<u64> = Vec::new();
     let mut sorted = 0;
-    TermDictionary::open(pages, WORD_DICTIONARY)?.for_each_word(WordPart::Any, &mut |word| {
+    TermDictionary::open(pages, WORD_DICTIONARY)?.for_each_word(&[WordPart::Any], &mut |word| {
         hashes.push(xxh3_64(word));
         if hashes.len() - sorted >= MAX_UNSORTED_WORDS.max(sorted) {
             hashes.sort_unstable();

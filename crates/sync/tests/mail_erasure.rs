@@ -23,7 +23,7 @@ fn has_word(mailbox: &Mailbox, word: &str) -> (bool, bool) {
         })
         .unwrap();
     let visit = &mut |found: &[u8]| is_listed |= found == word.as_bytes();
-    words.for_each_text_word(WordPart::Any, visit).unwrap();
+    words.for_each_text_word(&[WordPart::Any], visit).unwrap();
     (has_term, is_listed)
 }
 

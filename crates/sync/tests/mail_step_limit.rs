@@ -56,6 +56,24 @@ fn expensive_searches_end_with_an_error_that_names_the_term() {
     );
 }
 
+/// Alternatives that are too short for trigrams are looked for in one reading of the dictionary.
+#[test]
+fn alternatives_of_a_pattern_take_no_further_reading() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..40);
+    mailbox.sync();
+    let absent = "zq|qj|jv|vk|kz|xj|bq|gz|hq|pj|yk|fv";
+    for (pattern, count) in
+        [("/zq/", 0), (&*format!("/{absent}/"), 0), (&*format!("/{absent}|d1/"), 11)]
+    {
+        assert_eq!(run(&mailbox, pattern, None).unwrap(), count, "{pattern}");
+    }
+    let few = 4000;
+    for pattern in ["/zq/", &format!("/{absent}/")] {
+        assert_eq!(run(&mailbox, pattern, Some(few)).unwrap(), 0, "{pattern}");
+    }
+}
+
 #[test]
 fn values_of_headers_are_tested_within_the_budget() {
     let mut mailbox = Mailbox::new();

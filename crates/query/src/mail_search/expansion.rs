@@ -139,17 +139,15 @@ impl MailSearch<'_> {
         if field == MessageTermField::Text
             && let Some(parts) = expansion.dictionary_parts()
         {
-            for part in parts {
-                let bytes = self.words.for_each_text_word(part, &mut |word| {
-                    work += expansion.work_per_word();
-                    let is_match = |word| expansion.is_match(word);
-                    if work <= most && str::from_utf8(word).is_ok_and(is_match) {
-                        work += WORK_PER_LOOKUP;
-                        terms.push([&[field as u8], word].concat());
-                    }
-                })?;
-                work += bytes / BYTES_PER_UNIT;
-            }
+            let bytes = self.words.for_each_text_word(&parts, &mut |word| {
+                work += expansion.work_per_word();
+                let is_match = |word| expansion.is_match(word);
+                if work <= most && str::from_utf8(word).is_ok_and(is_match) {
+                    work += WORK_PER_LOOKUP;
+                    terms.push([&[field as u8], word].concat());
+                }
+            })?;
+            work += bytes / BYTES_PER_UNIT;
         } else {
             let start = match expansion.part {
                 ExpandedPart::Start(start) => start,

@@ -8,7 +8,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// The deepest nesting of a pattern that is looked into.
 const MAX_DEPTH: u32 = 64;
-/// The most parts. Each is looked up by itself.
+/// The most parts. Each is looked for in each block of the dictionary that is read.
 const MAX_PARTS: usize = 16;
 /// Neighbours are joined to a part of so many bytes.
 const MAX_PART_BYTES: usize = 64;

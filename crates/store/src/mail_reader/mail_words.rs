@@ -109,14 +109,15 @@ impl OpenMailWords<'_> {
         self.index.count_postings(term, limit).map_err(sqlite_error_at(self.path))
     }
 
-    /// Passes each word of text that has a part to `visit`, in no order. A word may come again, and
-    /// words of removed messages may come, too. Returns the number of bytes that were read, about.
+    /// Passes each word of text that has any of some parts to `visit`, in no order. A word may come
+    /// again, and words of removed messages may come, too. Returns the number of bytes that were
+    /// read, about: the dictionary is read once for all parts.
     pub fn for_each_text_word(
         &self,
-        part: WordPart<'_>,
+        parts: &[WordPart<'_>],
         visit: &mut dyn FnMut(&[u8]),
     ) -> Result<u64> {
-        self.dictionary.for_each_word(part, visit).map_err(sqlite_error_at(self.path))
+        self.dictionary.for_each_word(parts, visit).map_err(sqlite_error_at(self.path))
     }
 
     /// Visits the terms from one on, until `visit` returns false.

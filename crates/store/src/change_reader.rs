@@ -138,13 +138,13 @@ impl ChangeReader<'_> {
     }
 
     /// Returns the handles of removed items that begin with this prefix and have a version in the
-    /// history.
+    /// history, of collections that lists show.
     pub fn find_removed_handles(self, prefix: HandlePrefix, limit: usize) -> Result<Vec<Handle>> {
         self.find_history_handles(HistoryItems::Kept, prefix, limit)
     }
 
     /// Returns the handles of purged items that begin with this prefix, as far as tombstones
-    /// remain.
+    /// remain, of collections that lists show.
     pub fn find_purged_handles(self, prefix: HandlePrefix, limit: usize) -> Result<Vec<Handle>> {
         self.find_history_handles(HistoryItems::Purged, prefix, limit)
     }

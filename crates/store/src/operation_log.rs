@@ -8,6 +8,7 @@ use crate::handle::{Handle, HandlePrefix};
 use crate::history::{
     OPERATION_COLUMNS, OperationRecord, PURGE_COMMAND, Version, operation_from_row,
 };
+use crate::item_meta::kind_condition;
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::verify_item_row;
 use crate::row_ids::{ItemRow, OperationId};
@@ -112,7 +113,7 @@ pub(crate) enum HistoryItems {
     Purged,
 }
 
-/// Reads the handles in the history that begin with this prefix.
+/// Reads the handles in the history that begin with this prefix, of collections that lists show.
 pub(crate) fn find_history_handles(
     tx: &ReadTransaction<'_>,
     items: HistoryItems,
@@ -120,12 +121,14 @@ pub(crate) fn find_history_handles(
     limit: usize,
 ) -> rusqlite::Result<Vec<Handle>> {
     let condition = match items {
-        HistoryItems::Kept => "uid IS NOT NULL",
-        HistoryItems::Purged => "uid IS NULL",
+        HistoryItems::Kept => "i.uid IS NOT NULL",
+        HistoryItems::Purged => "i.uid IS NULL",
     };
+    let is_unlisted = kind_condition(|kind| !kind.collection_type().is_listed());
     let sql = format!(
-        "SELECT DISTINCT handle FROM item_history
-         WHERE handle BETWEEN ?1 AND ?2 AND {condition} ORDER BY handle LIMIT ?3"
+        "SELECT DISTINCT i.handle FROM item_history i
+         WHERE i.handle BETWEEN ?1 AND ?2 AND {condition} AND NOT {is_unlisted}
+         ORDER BY i.handle LIMIT ?3"
     );
     tx.prepare_cached(&sql)?
         .query_map((prefix.first.to_bytes(), prefix.last.to_bytes(), limit as i64), |row| {

@@ -148,7 +148,7 @@ fn find_removed_handle(
     id: &str,
 ) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
-    if !reader.items().find_by_handle(prefix, 1)?.is_empty() {
+    if !reader.items().find_listed_by_handle(prefix, 1)?.is_empty() {
         return Ok(None);
     }
     Ok(match reader.changes().find_removed_handles(prefix, 2)?.as_slice() {
@@ -164,7 +164,7 @@ fn find_purged_handle(
 ) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
     if !reader.pending_work()?.contains(&PendingWork::Purge)
-        || !reader.items().find_by_handle(prefix, 1)?.is_empty()
+        || !reader.items().find_listed_by_handle(prefix, 1)?.is_empty()
     {
         return Ok(None);
     }

@@ -163,10 +163,20 @@ fn bad_definitions_are_refused() {
     exit 2
     "#);
     assert_snapshot!(run(&["searches", "add", "c", "x", "--label", "todo"]), @r#"
-    ! error: --label takes +LABEL or -LABEL, not "todo"
-    ! hint: --label and its labels come last
+    ! error: "todo" has no sign: +todo adds the label, -todo removes it
+    ! hint: --label takes all words that follow: write IDs and other options before it
     exit 2
     "#);
+    assert_snapshot!(run(&["searches", "add", "c", "x", "--label", "+a,-b"]), @r#"
+    ! error: "+a,-b" has several labels
+    ! hint: write them apart: --label +a -b
+    exit 2
+    "#);
+    assert_snapshot!(run(&["searches", "add", "c", "x", "--label", "+unread"]), @"
+    ! error: unread is a flag of the file of a message: larder changes no mail
+    ! hint: set it in your mail program; larder sync then notes it
+    exit 2
+    ");
     assert_snapshot!(run(&["searches", "add", "c", "x", "--kind", "event", "--label", "+x"]), @"
     ! error: only messages have labels
     exit 2

@@ -13,6 +13,10 @@ pub const MAX_LABEL_BYTES: usize = 200;
 /// The most labels of a message.
 pub const MAX_LABELS: usize = 1000;
 
+/// The names that notmuch gives what a file or its content is: they are flags, not labels.
+pub const NOTMUCH_FLAG_TAGS: [&str; 8] =
+    ["attachment", "draft", "encrypted", "flagged", "passed", "replied", "signed", "unread"];
+
 /// The labels of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelList(BTreeSet<String>);
@@ -68,6 +72,10 @@ pub enum LabelError {
     ControlCharacter(String),
     /// The change has no sign.
     NoSign(String),
+    /// The change has several labels, with commas between them.
+    SeveralLabels(String),
+    /// The name is that of a flag, which is in the file of a message or follows from its content.
+    Flag(String),
 }
 
 impl fmt::Display for LabelError {
@@ -84,11 +92,35 @@ impl fmt::Display for LabelError {
             LabelError::NoSign(name) => {
                 write!(f, "{name:?} has no sign: +{name} adds the label, -{name} removes it")
             }
+            LabelError::SeveralLabels(text) => write!(f, "{text:?} has several labels"),
+            LabelError::Flag(name) => {
+                write!(f, "{name} is a flag of the file of a message: larder changes no mail")
+            }
         }
     }
 }
 
 impl std::error::Error for LabelError {}
+
+impl LabelError {
+    /// Returns what to do, if the error does not say it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LabelError::LeadingMinus(_) | LabelError::NoSign(_) => Some(
+                "--label takes all words that follow: write IDs and other options before it".into(),
+            ),
+            LabelError::SeveralLabels(text) => {
+                let apart = text.replace(",+", " +").replace(",-", " -");
+                Some(format!("write them apart: --label {apart}"))
+            }
+            LabelError::Flag(_) => {
+                Some("set it in your mail program; larder sync then notes it".into())
+            }
+            LabelError::Empty | LabelError::TooLong(_) | LabelError::ControlCharacter(_) => None,
+        }
+    }
+}
 
 /// Checks a name of a label.
 ///
@@ -184,13 +216,23 @@ pub struct LabelChange {
 impl LabelChange {
     /// Reads changes of one label each: `+tax`, `-todo`. The last one that names a label counts.
     ///
+    /// A label may have a comma. `+tax,-todo`, as mu takes several, is refused, because it would be
+    /// one label that nobody means.
+    ///
     /// # Errors
-    /// One of them has no sign, or names no label.
+    /// One of them has no sign, names no label or several, or names a flag.
     pub fn parse<'t>(
         changes: impl IntoIterator<Item = &'t str>,
     ) -> Result<LabelChange, LabelError> {
         let mut change = LabelChange::default();
         for text in changes {
+            if text.contains(",+") || text.contains(",-") {
+                return Err(LabelError::SeveralLabels(text.to_string()));
+            }
+            let name = text.strip_prefix(['+', '-']);
+            if let Some(flag) = name.filter(|name| NOTMUCH_FLAG_TAGS.contains(name)) {
+                return Err(LabelError::Flag(flag.to_string()));
+            }
             match (text.strip_prefix('+'), text.strip_prefix('-')) {
                 (Some(name), _) => {
                     check_label(name)?;
@@ -305,6 +347,7 @@ mod tests {
             (&["a"], &["-a", "+a"], &["a"], "+a"),
             (&["a"], &["++b", "-c"], &["+b", "a"], "++b -c"),
             (&["a", "A"], &["-A"], &["a"], "-A"),
+            (&[], &["+a,b", "+Unread"], &["Unread", "a,b"], "+Unread +a,b"),
         ] {
             let change = LabelChange::parse(changes.iter().copied()).expect("changes");
             assert_eq!(change.apply(&list(before)), list(after), "{changes:?}");
@@ -322,6 +365,10 @@ mod tests {
             ("+-x", "the label \"-x\" begins with -"),
             ("+a\nb", "the label \"a\\nb\" has a control character"),
             ("tax", "\"tax\" has no sign: +tax adds the label, -tax removes it"),
+            ("+a,-b", "\"+a,-b\" has several labels"),
+            ("-a,+b", "\"-a,+b\" has several labels"),
+            ("+unread", "unread is a flag of the file of a message: larder changes no mail"),
+            ("-flagged", "flagged is a flag of the file of a message: larder changes no mail"),
             (
                 &long,
                 "the label \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"... has more than 200 bytes",

@@ -21,7 +21,7 @@
 //!
 //! Separate from `label`, because these files are written and read by other programs.
 
-use crate::label::{LabelError, LabelList, check_label};
+use crate::label::{LabelError, LabelList, NOTMUCH_FLAG_TAGS, check_label};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -80,10 +80,6 @@ impl fmt::Display for DumpProblemReason {
         }
     }
 }
-
-/// The tags of notmuch that say how a file or its content is: they are flags, not labels.
-pub const NOTMUCH_FLAG_TAGS: [&str; 8] =
-    ["attachment", "draft", "encrypted", "flagged", "passed", "replied", "signed", "unread"];
 
 /// A dump that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

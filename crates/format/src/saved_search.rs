@@ -28,6 +28,7 @@ use crate::component::Component;
 use crate::field::FieldSource::Properties;
 use crate::field::FieldType::{Text, Uid};
 use crate::field::{Field, field_row};
+use crate::label::{LabelChange, LabelError};
 use crate::problem::Problem;
 use crate::property::Property;
 use crate::writer::ComponentBuilder;
@@ -86,6 +87,14 @@ impl SavedSearch {
             kind_name: first(&KIND).unwrap_or_else(|| DEFAULT_KIND.to_string()),
             label_changes,
         })
+    }
+
+    /// Returns the change of the labels of new matches.
+    ///
+    /// # Errors
+    /// A part of it is none, as for [`LabelChange::parse`].
+    pub fn label_change(&self) -> Result<LabelChange, LabelError> {
+        LabelChange::parse(self.label_changes.iter().map(String::as_str))
     }
 
     /// Returns the source bytes.

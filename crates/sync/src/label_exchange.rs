@@ -5,9 +5,9 @@
 
 use crate::error::Error;
 use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels, unique_names};
-use larder_format::label::LabelList;
+use larder_format::label::{LabelList, NOTMUCH_FLAG_TAGS};
 use larder_format::label_dump::{
-    LabelDump, LabelDumpFormat, NOTMUCH_FLAG_TAGS, dump_header, write_mu_entry, write_notmuch_line,
+    LabelDump, LabelDumpFormat, dump_header, write_mu_entry, write_notmuch_line,
 };
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 use larder_store::{LabelledText, MailColumn, MailReader, Operation, Reader, Store, block_of};

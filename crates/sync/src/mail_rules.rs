@@ -110,11 +110,10 @@ impl MailRule {
         if search.label_changes.is_empty() {
             return Ok(None);
         }
-        let changes = search.label_changes.iter().map(String::as_str);
-        let change = LabelChange::parse(changes).map_err(|error| SyntaxError {
+        let change = search.label_change().map_err(|error| SyntaxError {
             message: error.to_string(),
             at: 1,
-            hint: None,
+            hint: error.hint(),
         })?;
         Ok(match SavedQuery::parse(search, context)? {
             SavedQuery::Mail(query) => {

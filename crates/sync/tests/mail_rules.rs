@@ -299,13 +299,15 @@ fn a_rule_that_cannot_be_run_is_named() {
         ("good", "subject:note", &["+n"]),
         ("unsupported", "lang:de", &["+y"]),
         ("unsigned", "subject:note", &["x"]),
+        ("joined", "subject:note", &["+a,-b"]),
+        ("flag", "subject:note", &["+unread"]),
     ];
     let mut mail = RuledMail::new(rules);
     mail.sync();
     mail.mailbox.write_numbered("cur", 0..2);
     let report = mail.sync();
     assert_eq!(RuledMail::effects(&report), (vec!["+n on 2 messages".into()], 2));
-    assert_eq!(RuledMail::problems(&report), ["bad", "unsigned", "unsupported"]);
+    assert_eq!(RuledMail::problems(&report), ["bad", "flag", "joined", "unsigned", "unsupported"]);
 }
 
 #[test]

@@ -119,13 +119,11 @@ impl LabelsArgs {
 
 /// Returns the failure for a text that is no label, or no change of labels.
 pub(super) fn label_failure(error: LabelError) -> CommandFailure {
-    let is_other_word = matches!(error, LabelError::LeadingMinus(_) | LabelError::NoSign(_));
+    let hint = error.hint();
     let failure = CommandFailure::new(FailureKind::Usage, error);
-    match is_other_word {
-        true => failure.with_hint(
-            "--label takes all words that follow: write IDs and other options before it",
-        ),
-        false => failure,
+    match hint {
+        Some(hint) => failure.with_hint(sanitize_line(&hint)),
+        None => failure,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `larder searches`.
 
 use super::find::query_args::kind_parser;
+use super::labels::label_failure;
 use crate::args::OutputFormat;
 use crate::commit_store::{open_commit_reader, print_unindexed_commits};
 use crate::context::CommandContext;
@@ -211,20 +212,11 @@ fn check_definition(search: &SavedSearch) -> Result<(), CommandFailure> {
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("use at most 100 letters, digits, - and _"));
     }
-    if let Some(change) = search.label_changes.iter().find(|change| !is_label_change(change)) {
-        let message = format!("--label takes +LABEL or -LABEL, not {:?}", sanitize_line(change));
-        return Err(CommandFailure::new(FailureKind::Usage, message)
-            .with_hint("--label and its labels come last"));
-    }
+    search.label_change().map_err(label_failure)?;
     if Kind::from_saved_search(search) != Some(Kind::Message) && !search.label_changes.is_empty() {
         return Err(CommandFailure::new(FailureKind::Usage, "only messages have labels"));
     }
     Ok(())
-}
-
-fn is_label_change(change: &str) -> bool {
-    let label = change.strip_prefix(['+', '-']).unwrap_or_default();
-    !label.is_empty() && !label.starts_with('-')
 }
 
 fn add_search(

@@ -10,7 +10,6 @@ use crate::mail_store::{
 use crate::output::sanitize_line;
 use larder_edit::labels::unique_names;
 use larder_format::label::LabelChange;
-use larder_format::label_dump::NOTMUCH_FLAG_TAGS;
 use larder_query::MailSearch;
 use larder_store::Reader;
 
@@ -21,20 +20,7 @@ pub(super) fn edit_labels(
     query: Option<&str>,
     changes: &[String],
 ) -> Result<CommandStatus, CommandFailure> {
-    // As `mu labels update` takes them; a label may have a comma.
-    if let Some(joined) = changes.iter().find(|text| text.contains(",+") || text.contains(",-")) {
-        let message = format!("{:?} has several labels", sanitize_line(joined));
-        let apart = sanitize_line(&joined.replace(",+", " +").replace(",-", " -"));
-        return Err(CommandFailure::new(FailureKind::Usage, message)
-            .with_hint(format!("write them apart: --label {apart}")));
-    }
     let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
-    let named = change.additions().iter().chain(change.removals().iter());
-    if let Some(flag) = named.into_iter().find(|name| NOTMUCH_FLAG_TAGS.contains(name)) {
-        let message = format!("{flag} is a flag of the file of a message: larder changes no mail");
-        return Err(CommandFailure::new(FailureKind::Usage, message)
-            .with_hint("set it in your mail program; larder sync then notes it"));
-    }
     if query.is_some_and(|line| line.trim().is_empty()) {
         // An unset variable of a script must not change all mail.
         return Err(CommandFailure::new(FailureKind::Usage, "the query of --query is empty")

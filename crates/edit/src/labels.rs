@@ -14,7 +14,7 @@ use larder_store::{
     Handle, ItemPut, Kind, LabelBatch, LabelledText, Operation, Precondition, Reader, StepSize,
     Store, StoredLabels,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The number of messages in a batch.
@@ -197,6 +197,24 @@ fn for_each_item(data: &Reader, visit: &mut dyn FnMut(String, MessageLabels)) ->
         }
         page = data.label_changes(Some(&page.cursor), MESSAGES_PER_READ)?;
     }
+}
+
+/// Returns the labels that any message has in `data.db`, each with the number of messages, by name.
+/// So they can be counted while mail is not indexed.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn count_stored_labels(data: &Reader) -> Result<Vec<(String, u64)>, Error> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for_each_labelled(data, &mut |_, labels| {
+        for name in labels.iter() {
+            match counts.get_mut(name) {
+                Some(count) => *count += 1,
+                None => drop(counts.insert(name.to_string(), 1)),
+            }
+        }
+    })?;
+    Ok(counts.into_iter().collect())
 }
 
 /// Returns the messages with a label.

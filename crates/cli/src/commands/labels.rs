@@ -12,13 +12,13 @@ use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::output_path::OutputPath;
 use crate::program_output::run_program;
 use crate::table::format_columns;
-use larder_edit::labels::{change_labels, find_labelled, for_each_labelled};
+use larder_edit::labels::{change_labels, count_stored_labels, find_labelled};
 use larder_format::label::{LabelChange, LabelError, LabelList, check_label};
 use larder_format::label_dump::{LabelDump, LabelDumpFormat, read_tags_without_labels};
 use larder_store::{DataDirectory, FilePrivacy, Handle, LabelledText, Operation, OperationId};
 use larder_sync::LabelImportReport;
 use serde_json::json;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt as _;
@@ -134,7 +134,13 @@ fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFa
             let waiting = mail.waiting_names(MAX_NAMED_MESSAGES)?;
             (mail.count_labels()?, (mail.count_waiting_labels()?, waiting))
         }
-        None => (count_stored_labels(context)?, (0, Vec::new())),
+        None => {
+            print_unindexed_reason(context)?;
+            let has_store = DataDirectory::new(&context.dir).has_store();
+            let data = has_store.then(|| context.open_reader()).transpose()?;
+            let counts = data.as_ref().map(count_stored_labels).transpose()?;
+            (counts.unwrap_or_default(), (0, Vec::new()))
+        }
     };
     let mut rows = Vec::new();
     for (name, count) in &labels {
@@ -161,20 +167,14 @@ fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFa
     Ok(if labels.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
 }
 
-/// Counts the labels that are stored while no mail is indexed.
-fn count_stored_labels(context: &CommandContext) -> Result<Vec<(String, u64)>, CommandFailure> {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    if DataDirectory::new(&context.dir).has_store() {
-        for_each_labelled(&context.open_reader()?, &mut |_, labels| {
-            labels.iter().for_each(|name| *counts.entry(name.to_string()).or_default() += 1);
-        })?;
-    }
+/// Says why no mail is indexed.
+fn print_unindexed_reason(context: &CommandContext) -> Result<(), CommandFailure> {
     let reason = match list_sources(context)?.is_empty() {
         true => "no mail is indexed",
         false => "mail is not indexed; to find messages by their labels, run: larder sync",
     };
     context.print_note(reason);
-    Ok(counts.into_iter().collect())
+    Ok(())
 }
 
 fn export(

@@ -96,6 +96,12 @@ impl SyntaxError {
 /// The longest text of a query.
 pub const MAX_QUERY_BYTES: usize = 1 << 20;
 
+/// The deepest nesting of a search line, for items and for messages.
+pub(crate) const MAX_LINE_DEPTH: usize = 100;
+
+/// The most words, parentheses and operators of a search line.
+pub(crate) const MAX_LINE_TOKENS: usize = 16_384;
+
 /// Refuses the text of a query that is too long.
 pub(crate) fn check_length(text: &str) -> Result<(), SyntaxError> {
     if text.len() <= MAX_QUERY_BYTES {

@@ -19,7 +19,7 @@
 
 mod calendar;
 
-use crate::error::{SyntaxError, check_length};
+use crate::error::{MAX_LINE_DEPTH, MAX_LINE_TOKENS, SyntaxError, check_length};
 use crate::mail_query::is_mail_or_commit_field;
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
@@ -30,10 +30,6 @@ use larder_format::field::{Field, FieldType, find_contact_field};
 use larder_format::phone::is_number_like;
 use larder_store::Kind;
 
-/// The deepest nesting of parentheses.
-const MAX_DEPTH: usize = 100;
-/// The maximum number of words, parentheses and operators in a line.
-const MAX_TOKENS: usize = 16_384;
 /// The minimum number of digits of a whole phone number.
 const MIN_WHOLE_NUMBER_DIGITS: usize = 7;
 
@@ -82,12 +78,12 @@ fn parse_line(
     check_length(line)?;
     let tokens = tokenize(line)?;
     let token_count = budget.tokens + tokens.len();
-    if token_count > MAX_TOKENS {
-        let at = tokens.get(MAX_TOKENS - budget.tokens).map_or(0, |(at, _)| *at);
+    if token_count > MAX_LINE_TOKENS {
+        let at = tokens.get(MAX_LINE_TOKENS - budget.tokens).map_or(0, |(at, _)| *at);
         return Err(SyntaxError::new(
             line,
             at,
-            format!("the query has more than {MAX_TOKENS} words"),
+            format!("the query has more than {MAX_LINE_TOKENS} words"),
         ));
     }
     budget.tokens = token_count;
@@ -311,7 +307,7 @@ impl<'a> SearchLineParser<'a> {
 
     fn enter_group(&mut self, at: usize) -> Result<(), SyntaxError> {
         self.budget.depth += 1;
-        if self.budget.depth > MAX_DEPTH {
+        if self.budget.depth > MAX_LINE_DEPTH {
             return Err(SyntaxError::new(self.line, at, "the parentheses are nested too deeply"));
         }
         Ok(())

@@ -18,7 +18,7 @@ use larder_format::phone::is_region;
 
 /// The deepest nesting of lists: enough for any search line, where a parenthesis may become two
 /// lists.
-const MAX_DEPTH: usize = 256;
+const MAX_SEXP_DEPTH: usize = 256;
 /// The most function calls of an expression. Each may run for every contact.
 const MAX_CALLS: usize = 65_536;
 /// The most UIDs of an expression, which are looked up together.
@@ -78,7 +78,7 @@ impl<'a> SexpParser<'a> {
     fn parse_query(&mut self, depth: usize) -> Result<Query, SyntaxError> {
         self.skip_whitespace();
         let start = self.at;
-        if depth > MAX_DEPTH {
+        if depth > MAX_SEXP_DEPTH {
             return Err(self.error(start, "the parentheses are nested too deeply"));
         }
         if self.rest().starts_with("#t") {

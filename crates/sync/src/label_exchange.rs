@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// The beginning of the name that notmuch gives a message without a Message-ID.
 const NOTMUCH_HASH_PREFIX: &str = "notmuch-sha1-";
 /// The number of messages without a file in the index that a report names.
-const MAX_NAMED_MESSAGES: usize = 5;
+pub const MAX_NAMED_MESSAGES: usize = 5;
 /// The number of messages that are looked up in one read transaction.
 const MESSAGES_PER_READ: usize = 1000;
 

@@ -16,7 +16,7 @@ use larder_edit::labels::{change_labels, count_stored_labels, find_labelled};
 use larder_format::label::{LabelChange, LabelError, LabelList, check_label};
 use larder_format::label_dump::{LabelDump, LabelDumpFormat, read_tags_without_labels};
 use larder_store::{DataDirectory, FilePrivacy, Handle, LabelledText, Operation, OperationId};
-use larder_sync::LabelImportReport;
+use larder_sync::{LabelImportReport, MAX_NAMED_MESSAGES};
 use serde_json::json;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -85,8 +85,6 @@ enum DumpProgram {
     Mu,
 }
 
-/// The number of messages outside the index that are named.
-const MAX_NAMED_MESSAGES: u32 = 5;
 /// The number of lines with errors that are printed.
 const MAX_PRINTED_PROBLEMS: usize = 100;
 

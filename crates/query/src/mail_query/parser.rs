@@ -14,14 +14,11 @@ use super::{
     FolderTest, MailQuery, MailQueryContext, MailTextFields, TextMatch, TextTest,
     is_mail_or_commit_field,
 };
-use crate::error::{SyntaxError, check_length};
+use crate::error::{MAX_LINE_DEPTH, SyntaxError, check_length};
 use crate::item_terms::is_item_field;
 use crate::saved_searches::{error_in_search, parse_search_reference};
 use larder_format::saved_search::is_search_name;
 use larder_store::Kind;
-
-/// The deepest nesting.
-const MAX_DEPTH: usize = 100;
 
 /// Parses a line.
 pub(super) fn parse_line(line: &str, context: &MailQueryContext) -> Result<MailQuery, SyntaxError> {
@@ -118,7 +115,7 @@ impl<'a> MailQueryParser<'a> {
     }
 
     fn check_depth(&self, at: usize) -> Result<(), SyntaxError> {
-        if self.depth + self.alternations > MAX_DEPTH {
+        if self.depth + self.alternations > MAX_LINE_DEPTH {
             return Err(SyntaxError::new(self.line, at, "the query is nested too deeply"));
         }
         Ok(())

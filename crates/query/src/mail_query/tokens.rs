@@ -4,10 +4,8 @@
 //! regard to the structure of the query.
 
 use super::MailTextFields;
-use crate::error::SyntaxError;
+use crate::error::{MAX_LINE_TOKENS, SyntaxError};
 
-/// The maximum number of tokens of a line.
-pub(super) const MAX_TOKENS: usize = 16_384;
 /// The number of words between two others if NEAR or ADJ has no number.
 const DEFAULT_DISTANCE: u32 = 10;
 /// The maximum number of characters of a group of a regular expression.
@@ -191,8 +189,8 @@ pub(super) fn tokenize(
             continue;
         }
         *count += 1;
-        if *count > MAX_TOKENS {
-            let message = format!("the query has more than {MAX_TOKENS} words");
+        if *count > MAX_LINE_TOKENS {
+            let message = format!("the query has more than {MAX_LINE_TOKENS} words");
             return Err(SyntaxError::new(line, at, message));
         }
         let (token, end) = match c {

@@ -26,7 +26,7 @@ const WORK_PER_ID: u64 = 1000;
 const WORK_PER_SUBJECT: u64 = 3000;
 
 /// The number of messages that the beginning of an ID may name.
-const MAX_NAMED_MESSAGES: usize = 64;
+const MAX_MESSAGES_OF_ID: usize = 64;
 
 /// The positions of all words: no word has the last number.
 const ALL_POSITIONS: Range<u32> = 0..u32::MAX;
@@ -149,12 +149,12 @@ impl MailSearch<'_> {
             return Ok(self.mail.thread_members(thread)?);
         }
         let Some(prefix) = HandlePrefix::parse(id) else { return Ok(Vec::new()) };
-        let rows = self.mail.rows_with_handle(prefix, MAX_NAMED_MESSAGES + 1)?;
+        let rows = self.mail.rows_with_handle(prefix, MAX_MESSAGES_OF_ID + 1)?;
         let mut threads = RowValues::new(self.mail, MailColumn::Thread);
         let numbers = rows.iter().map(|row| threads.get(*row));
         let mut numbers = numbers.collect::<Result<Vec<u32>, Error>>()?;
         numbers.dedup();
-        if numbers.len() > 1 || rows.len() > MAX_NAMED_MESSAGES {
+        if numbers.len() > 1 || rows.len() > MAX_MESSAGES_OF_ID {
             let message = format!("the ID {id:?} matches messages of several threads");
             let hint = Some("type more letters of the ID".to_string());
             return Err(SyntaxError { message, at: 1, hint }.into());

@@ -7,7 +7,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// The deepest nesting of a pattern that is looked into.
-const MAX_DEPTH: u32 = 64;
+const MAX_PATTERN_DEPTH: u32 = 64;
 /// The most parts. Each is looked for in each block of the dictionary that is read.
 const MAX_PARTS: usize = 16;
 /// Neighbours are joined to a part of so many bytes.
@@ -18,7 +18,7 @@ const MAX_FORMS: usize = 4;
 /// Returns texts of which each folded word that matches a folded pattern has one; none: no such
 /// texts are known. They are as long as possible.
 pub(super) fn find_required_parts(folded_pattern: &str) -> Vec<String> {
-    let mut parser = ParserBuilder::new().nest_limit(MAX_DEPTH).build();
+    let mut parser = ParserBuilder::new().nest_limit(MAX_PATTERN_DEPTH).build();
     match parser.parse(folded_pattern) {
         Ok(hir) => RequiredParts::find(&hir).into_parts(),
         Err(_) => Vec::new(),

@@ -20,11 +20,12 @@ impl MailReader<'_> {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn waiting_names(&self, limit: u32) -> Result<Vec<String>> {
+    pub fn waiting_names(&self, limit: usize) -> Result<Vec<String>> {
         self.run(|tx| {
             let sql = "SELECT uid FROM mail_waiting_label WHERE is_given = 0 LIMIT ?1";
             let mut select = tx.prepare_cached(sql)?;
-            let names = select.query_map([limit], |row| row.get(0))?;
+            let names =
+                select.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| row.get(0))?;
             Ok(names.collect::<rusqlite::Result<_>>()?)
         })
     }

@@ -6,6 +6,7 @@
 //!
 //! Separate from `word_merge`, whose entries have rows and positions.
 
+use crate::block::BLOCK_BYTES;
 use crate::merge::merge_up_to;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
@@ -65,8 +66,8 @@ impl DictionaryRebuild {
         }
     }
 
-    /// Writes about `budget_bytes` of the words, or deletes a former segment. Returns whether there
-    /// is more to do.
+    /// Writes about `budget_bytes` of the words, or deletes as many of a former segment. Returns
+    /// whether there is more to do.
     ///
     /// # Errors
     /// Errors of the storage, and malformed blocks.
@@ -87,10 +88,14 @@ impl DictionaryRebuild {
             }
             return Ok(true);
         }
-        if let Some(segment) = self.former.as_mut().and_then(Vec::pop) {
-            delete_with_trigrams(pages, &segment)?;
+        let Some(rest) = &mut self.former else { return Ok(false) };
+        let max_blocks = i64::try_from(budget_bytes / BLOCK_BYTES).unwrap_or(i64::MAX);
+        if let Some(segment) = rest.last_mut()
+            && delete_with_trigrams(pages, segment, max_blocks.max(MIN_FREED_BLOCKS))?.1
+        {
+            rest.pop();
         }
-        Ok(self.former.as_ref().is_some_and(|rest| !rest.is_empty()))
+        Ok(!rest.is_empty())
     }
 
     /// Reads the next words of all segments of the word index.
@@ -161,7 +166,8 @@ impl DictionaryRebuild {
     }
 }
 
-/// Moves words of one merge, about `budget_bytes`. Returns the number of bytes that were read.
+/// Moves words of one merge, or deletes what is left of its inputs, about `budget_bytes`. Returns
+/// the number of bytes that were read or deleted.
 fn step<P: WriteSegments>(
     pages: &P,
     target: SegmentId,
@@ -188,7 +194,10 @@ fn step<P: WriteSegments>(
     appender.finish()?;
     for mut input in inputs {
         if input.is_ended {
-            delete_with_trigrams(pages, &input.segment)?;
+            // A large input stays without words until its trigrams are deleted.
+            let max_blocks = ((budget_bytes - read) / BLOCK_BYTES as i64).max(MIN_FREED_BLOCKS);
+            let (deleted, _) = delete_with_trigrams(pages, &mut input.segment, max_blocks)?;
+            read += deleted * BLOCK_BYTES as i64;
         } else {
             delete_read_blocks(pages, &mut input, 1)?;
             pages.set_start(input.segment.id, input.block_number, input.word())?;

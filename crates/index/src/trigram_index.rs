@@ -9,11 +9,10 @@
 //! segments of its word index have the number of the block after their last one as `max_seq`.
 //! Blocks without trigrams, and those of small segments, are read by each search. So a search
 //! between two steps is right, and an interrupted step leaves nothing to be repaired. The trigrams
-//! go with their segment.
+//! go with their segment, in steps as well: a merge goes on until they are deleted.
 //!
 //! Separate from `term_dictionary`, which searches the blocks.
 
-use crate::merge::delete_all;
 use crate::segment::{BlockAppender, corruption};
 use crate::segment_storage::{IndexId, ReadSegments, Segment, SegmentId, WriteSegments};
 use crate::word_block::WordBlockBuilder;
@@ -22,6 +21,8 @@ use crate::word_merge::merge_words_step;
 use crate::word_verification::verify_words;
 use std::ops::Range;
 
+/// A term after all words and trigrams: no word has such bytes.
+const AFTER_WORDS: &[u8] = &[0xff; 8];
 /// The bytes of a trigram.
 const TRIGRAM_BYTES: usize = 3;
 /// The byte behind each word of the dictionary.
@@ -244,15 +245,46 @@ fn sort_by_trigram(pairs: &mut Vec<u64>) {
     }
 }
 
-/// Deletes a segment of a dictionary with its trigrams.
+/// Deletes at most `max_blocks` blocks of a segment of a dictionary whose words are all in another
+/// segment, and of its trigrams, and the segment with the last of them. Returns the number of
+/// blocks, and whether the segment is gone.
+///
+/// The trigrams go when the segment has no blocks: then no search reads them.
 pub(crate) fn delete_with_trigrams<P: WriteSegments>(
     pages: &P,
-    segment: &Segment,
-) -> Result<(), P::Error> {
-    if is_large(segment) {
-        delete_all(pages, index_of_trigrams::<P>(segment.id)?)?;
+    segment: &mut Segment,
+    max_blocks: i64,
+) -> Result<(i64, bool), P::Error> {
+    let mut left = max_blocks;
+    let end = segment.blocks.end.min(segment.blocks.start.saturating_add(left));
+    left -= end - segment.blocks.start;
+    let mut trigrams = match is_large(segment) {
+        true => pages.segments(index_of_trigrams::<P>(segment.id)?)?,
+        false => Vec::new(),
+    };
+    if end == segment.blocks.end {
+        while let Some(lists) = trigrams.last()
+            && lists.blocks.end - lists.blocks.start <= left
+        {
+            left -= lists.blocks.end - lists.blocks.start;
+            pages.delete_segment(lists)?;
+            trigrams.pop();
+        }
+        if let Some(lists) = trigrams.last().filter(|_| left > 0) {
+            let first = lists.blocks.start + left;
+            pages.delete_blocks(lists.id, lists.blocks.start..first)?;
+            pages.set_start(lists.id, first, AFTER_WORDS)?;
+            left = 0;
+        }
+        if trigrams.is_empty() {
+            pages.delete_segment(segment)?;
+            return Ok((max_blocks - left, true));
+        }
     }
-    pages.delete_segment(segment)
+    pages.delete_blocks(segment.id, segment.blocks.start..end)?;
+    pages.set_start(segment.id, end, AFTER_WORDS)?;
+    segment.blocks.start = end;
+    Ok((max_blocks - left, false))
 }
 
 /// Compares the trigrams of a dictionary with its words. Returns the number of blocks with other
@@ -269,6 +301,10 @@ pub fn verify_trigrams<P: ReadSegments>(pages: &P, dictionary: IndexId) -> Resul
 }
 
 fn verify_segment_trigrams<P: ReadSegments>(pages: &P, segment: &Segment) -> Result<u64, P::Error> {
+    if segment.blocks.is_empty() {
+        // Its words are elsewhere, and its trigrams are being deleted.
+        return Ok(0);
+    }
     let index = index_of_trigrams::<P>(segment.id)?;
     let end = indexed_end(&pages.segments(index)?);
     let indexed = segment.blocks.start..end.min(segment.blocks.end);

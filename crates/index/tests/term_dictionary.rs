@@ -260,6 +260,46 @@ proptest! {
     }
 }
 
+/// The trigrams of a merged segment are several times as large as a step.
+#[test]
+fn segments_with_trigrams_are_deleted_in_steps() {
+    const STEP_BLOCKS: usize = 24;
+    let mut numbers = Numbers(3);
+    let mut tester = DictionaryTester::default();
+    for count in [9000, 9000] {
+        tester.write(&numbers.words(count));
+    }
+    while index_trigrams_step(&tester.pages, DICTIONARY, 1 << 20).unwrap() {}
+    let budget = STEP_BLOCKS * 4096;
+    let mut most = 0;
+    let mut check = |tester: &DictionaryTester, before: usize| {
+        tester.check_trigrams();
+        most = most.max(before.saturating_sub(tester.pages.block_count()));
+    };
+    let (mut has_more, mut steps) = (true, 0);
+    while has_more {
+        let before = tester.pages.block_count();
+        has_more = merge_dictionary_step(&tester.pages, DICTIONARY, 1, budget as i64).unwrap();
+        check(&tester, before);
+        tester.check_part(&numbers.part(&tester.words));
+        steps += 1;
+    }
+    assert_eq!(tester.pages.segments(DICTIONARY).unwrap().len(), 1);
+    while index_trigrams_step(&tester.pages, DICTIONARY, 1 << 20).unwrap() {}
+    let mut rebuild = DictionaryRebuild::new(b'w');
+    has_more = true;
+    while has_more {
+        let before = tester.pages.block_count();
+        has_more = rebuild.step(&tester.pages, WORDS, DICTIONARY, budget).unwrap();
+        check(&tester, before);
+        tester.check_part(&numbers.part(&tester.words));
+        steps += 1;
+    }
+    assert_eq!(tester.pages.segments(DICTIONARY).unwrap().len(), 1);
+    // A step may read some blocks of each of two inputs beyond its budget.
+    assert!(most <= STEP_BLOCKS + 2 * 16, "{most} blocks in one of {steps} steps");
+}
+
 fn index_many_words() -> DictionaryTester {
     let mut tester = DictionaryTester::default();
     let mut words: Vec<String> = (0..20_000).map(|n| format!("{:x}", n * 7_919_773_u64)).collect();

@@ -42,11 +42,13 @@ COLLECTIONS_SQL = "SELECT name, type, index_config, properties FROM collection W
 class Contents:
     """The items of a store, its collections with their properties, and the number of its last batch.
 
-    The digest of an item is over its bytes, its kind, its calendar version and its time-zone definitions.
+    The digest of an item is over its bytes, its kind, its calendar version and its time-zone definitions; a digest
+    without context has neither version nor definitions.
     """
 
     items: dict[Key, bytes]
     digests: dict[Key, str]
+    digests_without_context: dict[Key, str]
     collections: frozenset[tuple]
     last_seq: int
     history_rows: int
@@ -89,17 +91,18 @@ def read_copy(database: pathlib.Path) -> Contents | None:
             return None
         zones = {number: (tzid, content)
                  for number, tzid, content in connection.execute("SELECT id, tzid, bytes FROM zone_definition")}
-        items, digests = {}, {}
+        items, digests, bare = {}, {}, {}
         for name, uid, recurrence, content, kind, version, definitions in connection.execute(ITEMS_SQL):
             key, content = (name, uid, recurrence), bytes(content or b"")
             context = kind, version, [zones.get(int(number)) for number in (definitions or "").split()]
             items[key], digests[key] = content, digest(content, context)
+            bare[key] = digest(content, (kind, None, []))
         collections = frozenset(connection.execute(COLLECTIONS_SQL))
         (last_seq,) = connection.execute("SELECT value FROM meta WHERE key = 'last_seq'").fetchone()
         (history,) = connection.execute("SELECT count(*) FROM item_history").fetchone()
     finally:
         connection.close()
-    return Contents(items, digests, collections, last_seq, history)
+    return Contents(items, digests, bare, collections, last_seq, history)
 
 
 def digest(content: bytes, context: object) -> str:

@@ -517,6 +517,30 @@ fn the_plan_of_a_search_for_messages_is_explained() {
     matched   0 messages
     exit 1
     "#);
+    home.ok(&["edit", "--query", "from:anna", "--label", "+sea"]);
+    let plan = |query: &str| {
+        let run = home.run(&["find", "--kind", "message", "--explain", query, "--format", "json"]);
+        let found: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
+        found["plan"][0].as_str().unwrap().split_once("): ").unwrap().1.to_string()
+    };
+    let thread = home.json(&["find", "--kind", "message", "-n", "1"])[0]["thread_id"].clone();
+    for (query, expected) in [
+        ("wal*", "posting lists of a range of terms, 3 messages"),
+        ("from:*nna", "posting lists of the terms of the field that match, 1 message"),
+        ("*alru*", "posting lists of the words in the dictionary that match, 3 messages"),
+        ("header:x-none:5", "posting lists of the values of the header that match, 0 messages"),
+        ("label:sea", "bitmap of a label, 1 message"),
+        ("flag:unread", "column of flags, 1 message"),
+        ("date:2020", "column of dates, 4 messages"),
+        ("msgid:/nothing.*/", "all Message-IDs, 0 messages"),
+        (
+            "subject:/nothing here/",
+            "posting lists of the terms of the field that match, or all subjects, 0 messages",
+        ),
+        (&format!("thread:{}", thread.as_str().unwrap()), "table of threads, 1 message"),
+    ] {
+        assert_eq!(plan(query), expected, "{query}");
+    }
     let json =
         &home.json(&["find", "--kind", "message", "--explain", "walrus", "--format", "json"])[0];
     assert_eq!(json["matched"], 3, "{json}");

@@ -23,6 +23,7 @@
 //! | `message_list` | lists of messages |
 //! | `name_check` | the names in a query that no message has |
 //! | `pattern_parts` | the parts of words that a pattern requires |
+//! | `row_origin` | where known rows come from |
 //! | `row_values` | values of a column by row |
 //! | `thread_list` | lists of threads |
 //! | `work_budget` | the bound of the work of a search |
@@ -39,6 +40,7 @@ mod list_order;
 mod message_list;
 mod name_check;
 mod pattern_parts;
+mod row_origin;
 mod row_values;
 mod thread_list;
 mod work_budget;

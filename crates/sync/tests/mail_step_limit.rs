@@ -74,6 +74,36 @@ fn alternatives_of_a_pattern_take_no_further_reading() {
     }
 }
 
+/// A search for the newest message stops early; a plan counts the messages of each part.
+#[test]
+fn what_is_found_can_be_explained() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..40);
+    mailbox.sync();
+    let reader = mailbox.store.open_reader().unwrap();
+    let mail = reader.mail().unwrap();
+    let words = mail.words();
+    let others: Vec<String> = (0..8).map(|number| format!("word{number}")).collect();
+    let line = format!("(common or {}) (common or *d1*)", others.join(" or "));
+    let query = MailQuery::parse(&line, &MailQueryContext::from(&UserLocale::default())).unwrap();
+    let (mut explained, mut uncounted) = (0, 0);
+    for max_work in (1000..120_000).step_by(2000) {
+        let search = MailSearch::open(&mail, &words).unwrap().with_max_work(max_work);
+        let found = search.find_newest(&query, 1);
+        match search.explain(&query) {
+            Ok(plan) => {
+                explained += 1;
+                let lines = plan.plan.iter().filter(|line| line.ends_with("to be counted"));
+                uncounted += lines.count();
+                assert_eq!(plan.plan.len(), 14, "{:#?}", plan.plan);
+                assert_eq!(plan.matched.unwrap_or(40), 40, "{max_work}");
+            }
+            Err(error) => assert!(found.is_err(), "{max_work}: {error}"),
+        }
+    }
+    assert!(explained > 10 && uncounted > 5, "{explained} {uncounted}");
+}
+
 #[test]
 fn values_of_headers_are_tested_within_the_budget() {
     let mut mailbox = Mailbox::new();

@@ -8,6 +8,7 @@ mod conjunction;
 
 pub(in crate::mail_search) use self::conjunction::Conjunction;
 
+use super::row_origin::RowOrigin;
 use super::work_budget::WorkBudget;
 use crate::error::Error;
 use larder_store::message_flags::MessageFlags;
@@ -53,9 +54,9 @@ pub(super) enum BlockTest {
     /// Messages in which words stand to each other in another way, or any of several words stands.
     Positions(PositionTest),
     /// The rows that have any of some terms, as bits by row.
-    Rows(Vec<u64>),
+    Rows(Vec<u64>, RowOrigin),
     /// These messages, as bits by row. Only messages that exist are among them.
-    Messages(Vec<u64>),
+    Messages(Vec<u64>, RowOrigin),
     /// Messages of which a column has a value in this range.
     Values(MailColumn, RangeInclusive<u32>),
     /// Messages whose flags pass.
@@ -329,7 +330,7 @@ impl BlockTest {
             }
             BlockTest::Phrase(phrase, range) => phrase_rows(phrase, range, state, wanted),
             BlockTest::Positions(test) => test.rows(state, wanted),
-            BlockTest::Rows(rows) | BlockTest::Messages(rows) => {
+            BlockTest::Rows(rows, _) | BlockTest::Messages(rows, _) => {
                 Ok(rows_of_block(rows, state.block))
             }
             BlockTest::Values(MailColumn::Date, range) if state.is_dated_within(range) => {
@@ -396,8 +397,8 @@ impl BlockTest {
                     BlockTest::Term(_)
                     | BlockTest::Phrase(..)
                     | BlockTest::Positions(_)
-                    | BlockTest::Rows(_) => RowBounds::with_undecided(&rows, &state.forgotten),
-                    BlockTest::Messages(_) => RowBounds::with_undecided(&rows, &state.gone),
+                    | BlockTest::Rows(..) => RowBounds::with_undecided(&rows, &state.forgotten),
+                    BlockTest::Messages(..) => RowBounds::with_undecided(&rows, &state.gone),
                     _ => RowBounds::from_rows(rows),
                 }
             }

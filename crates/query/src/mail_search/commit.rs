@@ -4,6 +4,7 @@
 
 use super::block_test::BlockTest;
 use super::expansion::{WordExpansion, word_term};
+use super::row_origin::RowOrigin;
 use super::row_values::RowValues;
 use super::{MailSearch, compile_pattern};
 use crate::error::{Error, SyntaxError};
@@ -42,7 +43,7 @@ impl MailSearch<'_> {
         self.words.rows_with_term(&word_term(MessageTermField::Path, path), &mut rows)?;
         let below = word_term(MessageTermField::Path, &format!("{path}/"));
         self.words.rows_with_prefix(&below, &mut rows)?;
-        Ok(BlockTest::Rows(rows))
+        Ok(BlockTest::Rows(rows, RowOrigin::PathTerms))
     }
 
     /// Returns the time at which a commit was made, in seconds since 1970; `None`: it is not known.
@@ -62,7 +63,7 @@ impl MailSearch<'_> {
     ) -> Result<BlockTest, Error> {
         let mut rows = Vec::new();
         self.words.rows_with_prefix(&word_term(field, start), &mut rows)?;
-        Ok(BlockTest::Rows(rows))
+        Ok(BlockTest::Rows(rows, RowOrigin::TermRange))
     }
 }
 

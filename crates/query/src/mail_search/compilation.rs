@@ -6,6 +6,7 @@
 use super::MailSearch;
 use super::block_test::{BlockTest, Conjunction, PositionTest, WordAlternatives, WordRelation};
 use super::expansion::{WordExpansion, word_term};
+use super::row_origin::RowOrigin;
 use super::row_values::RowValues;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{FolderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest};
@@ -56,20 +57,22 @@ impl MailSearch<'_> {
             MailQuery::Date(range) => date_test(MailColumn::Date, range),
             MailQuery::Changed(range) => date_test(MailColumn::Changed, range),
             MailQuery::Size(range) => BlockTest::Values(MailColumn::Size, clamp_size(range)),
-            MailQuery::MessageId(id) => self.rows_test(&self.mail.rows_with_uid(id)?),
+            MailQuery::MessageId(id) => {
+                self.rows_test(&self.mail.rows_with_uid(id)?, RowOrigin::MessageIds)
+            }
             MailQuery::Reference(id) => {
                 let mut term = Vec::new();
                 write_message_term(&mut term, MessageTermField::Reference, id);
                 BlockTest::Term(self.words.cursor(&term))
             }
             MailQuery::Folder(folder) => self.compile_folder(folder)?,
-            MailQuery::Thread(id) => self.rows_test(&self.find_thread(id)?),
+            MailQuery::Thread(id) => self.rows_test(&self.find_thread(id)?, RowOrigin::Threads),
             MailQuery::ThreadOf(query) => {
                 let mut rows = Vec::new();
                 self.for_each_row(&mut self.compile(query)?, &mut |row| rows.push(row))?;
-                self.rows_test(&self.with_threads(&rows)?)
+                self.rows_test(&self.with_threads(&rows)?, RowOrigin::Threads)
             }
-            MailQuery::Path(path) => self.rows_test(&self.find_path(path)?),
+            MailQuery::Path(path) => self.rows_test(&self.find_path(path)?, RowOrigin::Files),
             MailQuery::Label(text) => self.compile_label(text)?,
             MailQuery::Existing(query) => self.compile(query)?,
             MailQuery::ChangedPath(test) => self.compile_changed_path(test)?,
@@ -124,7 +127,7 @@ impl MailSearch<'_> {
         Err(SyntaxError { message, at: 1, hint: Some(hint) }.into())
     }
 
-    pub(super) fn rows_test(&self, rows: &[u32]) -> BlockTest {
+    pub(super) fn rows_test(&self, rows: &[u32], origin: RowOrigin) -> BlockTest {
         let mut bits: Vec<u64> = Vec::new();
         for row in rows {
             let word = *row as usize / 64;
@@ -135,7 +138,7 @@ impl MailSearch<'_> {
                 *word |= 1 << (row % 64);
             }
         }
-        BlockTest::Messages(bits)
+        BlockTest::Messages(bits, origin)
     }
 
     /// Returns the rows of the messages of a thread: of one with this ID, or of the message with
@@ -260,7 +263,7 @@ impl MailSearch<'_> {
                 rows.push(row);
             }
         })?;
-        Ok(self.rows_test(&rows))
+        Ok(self.rows_test(&rows, RowOrigin::AllMessageIds))
     }
 
     /// Compiles a regular expression for whole subjects, which no term has.
@@ -278,7 +281,7 @@ impl MailSearch<'_> {
                 }
             })?;
         }
-        Ok(self.rows_test(&rows))
+        Ok(self.rows_test(&rows, RowOrigin::AllSubjects))
     }
 
     fn compile_text(&self, test: &TextTest) -> Result<BlockTest, Error> {
@@ -316,7 +319,7 @@ impl MailSearch<'_> {
             TextMatch::Prefix(value) => {
                 let mut rows = Vec::new();
                 self.words.rows_with_prefix(&word_term(field, &fold(value)), &mut rows)?;
-                Ok(BlockTest::Rows(rows))
+                Ok(BlockTest::Rows(rows, RowOrigin::TermRange))
             }
             _ => self.compile_words(field, None, text),
         }
@@ -412,7 +415,7 @@ impl MailSearch<'_> {
         if range.is_none() && words.is_empty() {
             let mut rows = Vec::new();
             self.words.rows_with_prefix(&word_term(field, start), &mut rows)?;
-            return Ok(BlockTest::Rows(rows));
+            return Ok(BlockTest::Rows(rows, RowOrigin::TermRange));
         }
         self.compile_expansion(field, range, words, &WordExpansion::with_start(start))
     }

@@ -6,6 +6,7 @@
 use super::MailSearch;
 use super::block_test::{BlockTest, PositionTest, WordAlternatives, WordRelation};
 use super::pattern_parts::find_required_parts;
+use super::row_origin::RowOrigin;
 use crate::error::{Error, SyntaxError};
 use crate::pattern::{RegexPattern, fold_pattern};
 use larder_store::{MessageTermField, WordPart, write_message_term};
@@ -84,6 +85,15 @@ impl<'e> WordExpansion<'e> {
         }
     }
 
+    /// Returns where the words that pass are looked up in a field.
+    fn row_origin(&self, field: MessageTermField) -> RowOrigin {
+        match (&self.part, field) {
+            (ExpandedPart::Start(_), _) => RowOrigin::TermRange,
+            (_, MessageTermField::Text) => RowOrigin::Dictionary,
+            _ => RowOrigin::FieldTerms,
+        }
+    }
+
     fn work_per_word(&self) -> u64 {
         match &self.part {
             ExpandedPart::Pattern(..) => WORK_PER_PATTERN,
@@ -107,9 +117,9 @@ impl MailSearch<'_> {
                 None => {
                     let mut rows = Vec::new();
                     self.words.rows_with_terms(&terms, &mut rows)?;
-                    Ok(BlockTest::Rows(rows))
+                    Ok(BlockTest::Rows(rows, last.row_origin(field)))
                 }
-                Some(range) => self.rows_in_positions(&terms, range, last),
+                Some(range) => self.rows_in_positions(field, &terms, range, last),
             };
         }
         if terms.len() > MAX_EXPANDED_TERMS {
@@ -175,6 +185,7 @@ impl MailSearch<'_> {
     /// Returns the rows that have any of the terms at a position in this range.
     fn rows_in_positions(
         &self,
+        field: MessageTermField,
         terms: &[Vec<u8>],
         range: &Range<u32>,
         expansion: &WordExpansion<'_>,
@@ -203,7 +214,7 @@ impl MailSearch<'_> {
                 }
             }
         }
-        Ok(BlockTest::Rows(found))
+        Ok(BlockTest::Rows(found, expansion.row_origin(field)))
     }
 }
 

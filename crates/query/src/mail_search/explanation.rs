@@ -7,7 +7,7 @@ use super::block_test::BlockTest;
 use super::compilation::rank;
 use crate::error::Error;
 use crate::mail_query::MailQuery;
-use larder_store::MailColumn;
+use larder_store::{MailColumn, MailSet};
 
 /// The plan of a search for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,21 +21,25 @@ pub struct MailExplanation {
     pub blocks: u64,
     /// The number of blocks that may have a date of the query. The others are not read.
     pub dated_blocks: u64,
-    /// The number of messages that match.
-    pub matched: u64,
+    /// The number of messages that match; `None`: to count them takes more work than a search may.
+    pub matched: Option<u64>,
 }
 
 impl MailSearch<'_> {
-    /// Explains how the messages that match a query are found. Takes as much work as to count the
-    /// messages of each part of the query.
+    /// Explains how the messages that match a query are found. The messages of the query are
+    /// counted within the work of one search, and those of its parts within that of another one:
+    /// those beyond have no number. So what a search finds can be explained.
     ///
     /// # Errors
     /// As [`MailSearch::find_newest`].
     pub fn explain(&self, query: &MailQuery) -> Result<MailExplanation, Error> {
         self.budget.restart();
+        let mut test = self.compile(query)?;
+        let dates = test.date_range();
+        let matched = self.count_matches(&mut test)?;
+        self.budget.restart();
         let mut plan = Vec::new();
-        let matched = self.explain_part(query, 0, &mut plan)?;
-        let dates = self.compile(query)?.date_range();
+        self.explain_part(query, 0, &mut plan)?;
         let blocks = self.mail.blocks()?;
         let dated_blocks = blocks.iter().filter(|one| {
             dates
@@ -51,13 +55,22 @@ impl MailSearch<'_> {
         })
     }
 
-    /// Adds the lines of a part of a query. Returns the number of messages that match it.
+    /// Returns the number of messages that pass a test; `None`: that takes more work than is left.
+    fn count_matches(&self, test: &mut BlockTest) -> Result<Option<u64>, Error> {
+        let mut count = 0;
+        within_budget(self.for_each_block(0, test, &mut |_, rows| {
+            count += rows.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        }))
+        .map(|counted| counted.map(|()| count))
+    }
+
+    /// Adds the lines of a part of a query.
     fn explain_part(
         &self,
         query: &MailQuery,
         depth: usize,
         plan: &mut Vec<String>,
-    ) -> Result<u64, Error> {
+    ) -> Result<(), Error> {
         let (operator, parts): (_, Vec<&MailQuery>) = match query {
             MailQuery::Existing(query) => return self.explain_part(query, depth, plan),
             MailQuery::And(all) => {
@@ -71,25 +84,31 @@ impl MailSearch<'_> {
             MailQuery::ThreadOf(query) => (Some("the threads of these"), vec![query]),
             _ => (None, Vec::new()),
         };
-        let place = plan.len();
-        plan.push(String::new());
-        for part in parts {
-            self.explain_part(part, depth + 1, plan)?;
-        }
-        let mut test = self.compile(query)?;
-        let mut matched = 0;
-        self.for_each_block(0, &mut test, &mut |_, rows| {
-            matched += rows.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        })?;
-        let (indent, noun) =
-            ("  ".repeat(depth), if matched == 1 { "message" } else { "messages" });
-        if let Some(line) = plan.get_mut(place) {
-            *line = match operator {
-                Some(operator) => format!("{indent}{operator}: {matched} {noun}"),
-                None => format!("{indent}{query}: {}, {matched} {noun}", describe_test(&test)),
-            };
-        }
-        Ok(matched)
+        let mut test = within_budget(self.compile(query))?;
+        let count = match &mut test {
+            Some(test) => self.count_matches(test)?,
+            None => None,
+        };
+        let count = match count {
+            Some(1) => "1 message".to_string(),
+            Some(count) => format!("{count} messages"),
+            None => "too expensive to be counted".to_string(),
+        };
+        let indent = "  ".repeat(depth);
+        plan.push(match (operator, &test) {
+            (Some(operator), _) => format!("{indent}{operator}: {count}"),
+            (None, Some(test)) => format!("{indent}{query}: {}, {count}", describe_test(test)),
+            (None, None) => format!("{indent}{query}: {count}"),
+        });
+        parts.into_iter().try_for_each(|part| self.explain_part(part, depth + 1, plan))
+    }
+}
+
+/// Returns the result of work; `None`: it was more than the budget.
+fn within_budget<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(Error::MailWorkLimit { .. }) => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -100,13 +119,14 @@ fn describe_test(test: &BlockTest) -> String {
         BlockTest::Nothing => "no message",
         BlockTest::Term(_) => "posting list",
         BlockTest::Phrase(..) | BlockTest::Positions(_) => "posting lists with positions",
-        BlockTest::Rows(_) => "posting lists of the words in the dictionary that match",
-        BlockTest::Messages(_) => "messages known by a key",
+        BlockTest::Rows(_, origin) | BlockTest::Messages(_, origin) => origin.describe(),
         BlockTest::Values(MailColumn::Date, _) => "column of dates",
         BlockTest::Values(MailColumn::Size, _) => "column of sizes",
         BlockTest::Values(..) => "column of the times of changes",
         BlockTest::Flags(_) | BlockTest::FlagBit(_) => "column of flags",
-        BlockTest::Set(_) => "bitmap of a folder or a label",
+        BlockTest::Set(MailSet::Folder(_)) => "bitmap of a folder",
+        BlockTest::Set(MailSet::Label(_)) => "bitmap of a label",
+        BlockTest::Set(MailSet::Reread) => "bitmap of messages that were read again",
         BlockTest::Or(tests) => {
             let mut texts: Vec<String> = tests.iter().map(describe_test).collect();
             texts.dedup();

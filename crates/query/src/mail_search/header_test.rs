@@ -7,6 +7,7 @@ use super::MailSearch;
 use super::block_test::BlockTest;
 use super::compilation::{compile_pattern, is_single_unspaced, query_words};
 use super::expansion::{WORK_PER_LOOKUP, word_term};
+use super::row_origin::RowOrigin;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{HeaderTest, MailQuery, MailTextFields, TextMatch, TextTest};
 use crate::pattern::RegexPattern;
@@ -40,7 +41,7 @@ impl MailSearch<'_> {
             HeaderTest::Exists => {
                 let mut rows = Vec::new();
                 self.words.rows_with_prefix(&prefix, &mut rows)?;
-                return Ok(BlockTest::Rows(rows));
+                return Ok(BlockTest::Rows(rows, RowOrigin::HeaderValues));
             }
             _ if !has_indexed_values(name) => return self.compile_named_field(name, test),
             HeaderTest::Contains(text) => ValueTest::of_text(text),
@@ -52,7 +53,7 @@ impl MailSearch<'_> {
         self.budget.spend(lookups, || format!("header:{name}"))?;
         let mut rows = Vec::new();
         self.words.rows_with_terms(&terms, &mut rows)?;
-        Ok(BlockTest::Rows(rows))
+        Ok(BlockTest::Rows(rows, RowOrigin::HeaderValues))
     }
 
     /// Returns the terms of the values that pass.

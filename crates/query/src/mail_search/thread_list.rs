@@ -6,6 +6,7 @@
 use super::block_test::{BlockTest, Conjunction};
 use super::list_order::without_reply_prefixes;
 use super::message_list::{ListedMessage, MailListRequest};
+use super::row_origin::RowOrigin;
 use super::row_values::RowValues;
 use super::{MailHit, MailSearch};
 use crate::error::Error;
@@ -191,8 +192,10 @@ impl MailSearch<'_> {
     fn matches_among(&self, query: &MailQuery, rows: &[u32]) -> Result<Vec<u32>, Error> {
         self.budget.restart();
         let mut matches = Vec::new();
-        let mut test =
-            BlockTest::And(Conjunction::new([self.rows_test(rows), self.compile(query)?]));
+        let mut test = BlockTest::And(Conjunction::new([
+            self.rows_test(rows, RowOrigin::Rows),
+            self.compile(query)?,
+        ]));
         self.for_each_row(&mut test, &mut |row| matches.push(row))?;
         Ok(matches)
     }

@@ -49,8 +49,10 @@ pub(super) fn print_mail_explanation(
         true => "blocks by date, until the limit is reached",
         false => "the row of each match, sorted",
     };
-    let status =
-        if explained.matched > 0 { CommandStatus::Done } else { CommandStatus::NothingFound };
+    let status = match explained.matched {
+        Some(0) => CommandStatus::NothingFound,
+        _ => CommandStatus::Done,
+    };
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({
             "query": explained.query, "plan": explained.plan, "order": order,
@@ -68,6 +70,10 @@ pub(super) fn print_mail_explanation(
     out.print_line(format!("order     {order}"))?;
     let (dated, blocks) = (explained.dated_blocks, format_count(explained.blocks, "block"));
     out.print_line(format!("read      {dated} of {blocks} of rows, by their dates"))?;
-    out.print_line(format!("matched   {}", format_count(explained.matched, "message")))?;
+    let matched = match explained.matched {
+        Some(count) => format_count(count, "message"),
+        None => "too expensive to be counted".to_string(),
+    };
+    out.print_line(format!("matched   {matched}"))?;
     Ok(status)
 }

@@ -85,7 +85,9 @@ impl ObservedTest {
     fn cost(&self) -> u64 {
         let Some(passed) = (self.passed * 1000).checked_div(self.asked) else { return u64::MAX };
         let cost = match &self.test {
-            BlockTest::All | BlockTest::Nothing | BlockTest::Rows(_) | BlockTest::Messages(_) => 1,
+            BlockTest::All | BlockTest::Nothing | BlockTest::Rows(..) | BlockTest::Messages(..) => {
+                1
+            }
             // A frequent word has many blocks.
             BlockTest::Term(_) => 2 + passed / 10,
             BlockTest::Set(_) => 5,

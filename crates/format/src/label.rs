@@ -18,7 +18,7 @@ pub const NOTMUCH_FLAG_TAGS: [&str; 8] =
     ["attachment", "draft", "encrypted", "flagged", "passed", "replied", "signed", "unread"];
 
 /// The labels of a message.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct LabelList(BTreeSet<String>);
 
 /// The labels of a message, with the text that was labelled.

@@ -22,7 +22,6 @@
 //! Separate from `label`, because these files are written and read by other programs.
 
 use crate::label::{LabelError, LabelList, NOTMUCH_FLAG_TAGS, check_label};
-use std::collections::HashMap;
 use std::fmt;
 
 /// The program that a dump is for.
@@ -168,25 +167,19 @@ fn decode_tag(word: &str) -> Result<String, DumpProblemReason> {
     decode_hex(tag).ok_or_else(|| DumpProblemReason::BadEncoding(word.to_string()))
 }
 
-/// Reads the tags of a dump of notmuch that no labels are made of, by Message-ID: those that say
-/// how a file or its content is, and those that cannot be labels. Lines that cannot be read are
-/// left out.
+/// Reads a line of a dump of notmuch: the Message-ID, and the tags that no labels are made of,
+/// those that say how a file or its content is, and those that cannot be labels. `None`: the line
+/// is about no message, or cannot be read.
 #[must_use]
-pub fn read_tags_without_labels(bytes: &[u8]) -> HashMap<String, LabelList> {
-    let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| str::from_utf8(line).ok());
-    let messages = lines.filter_map(|line| split_notmuch_line(line).ok().flatten());
-    let has_no_label =
-        |name: &String| NOTMUCH_FLAG_TAGS.contains(&&**name) || check_label(name).is_err();
-    messages
-        .map(|(message_id, words)| {
-            let mut tags = LabelList::default();
-            let names = words.split_ascii_whitespace().filter_map(|word| decode_tag(word).ok());
-            for name in names.filter(has_no_label) {
-                tags.insert(&name);
-            }
-            (message_id, tags)
-        })
-        .collect()
+pub fn read_tags_without_labels(line: &[u8]) -> Option<(String, LabelList)> {
+    let (message_id, words) = split_notmuch_line(str::from_utf8(line).ok()?).ok().flatten()?;
+    let mut tags = LabelList::default();
+    for name in words.split_ascii_whitespace().filter_map(|word| decode_tag(word).ok()) {
+        if NOTMUCH_FLAG_TAGS.contains(&&*name) || check_label(&name).is_err() {
+            tags.insert(&name);
+        }
+    }
+    Some((message_id, tags))
 }
 
 /// Takes a term out of its quotes, in which a quote is written twice.
@@ -311,6 +304,7 @@ pub fn can_be_in_mu(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashMap;
 
     fn list(names: &[&str]) -> LabelList {
         let mut labels = LabelList::default();
@@ -351,7 +345,8 @@ mod tests {
     fn tags_without_labels_are_read() {
         let text = "#notmuch-dump batch-tag:3 tags\n+a +draft +unread -- id:m1@x\n\
             +a +%2dx -- id:m2@x\n-- id:m3@x\n+b -- from:x\n+%zz +signed -- id:m4@x\n";
-        let tags = read_tags_without_labels(text.as_bytes());
+        let lines = text.split('\n').filter_map(|line| read_tags_without_labels(line.as_bytes()));
+        let tags: HashMap<String, LabelList> = lines.collect();
         for (id, names) in [
             ("m1@x", &["draft", "unread"][..]),
             ("m2@x", &["-x"]),

@@ -7,13 +7,15 @@ use crate::error::Error;
 use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels, unique_names};
 use larder_format::label::{LabelList, NOTMUCH_FLAG_TAGS};
 use larder_format::label_dump::{
-    LabelDump, LabelDumpFormat, dump_header, write_mu_entry, write_notmuch_line,
+    LabelDump, LabelDumpFormat, dump_header, read_tags_without_labels, write_mu_entry,
+    write_notmuch_line,
 };
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 use larder_store::{LabelledText, MailColumn, MailReader, Operation, Reader, Store, block_of};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The beginning of the name that notmuch gives a message without a Message-ID.
 const NOTMUCH_HASH_PREFIX: &str = "notmuch-sha1-";
@@ -116,11 +118,47 @@ pub struct LabelExportReport {
     pub left_out: u64,
 }
 
+/// The tags that notmuch has beside labels, of the messages that have labels here.
+///
+/// They are read from a dump line by line. A dump has all messages, and those without labels are
+/// not kept.
+#[derive(Debug, Default)]
+pub struct NotmuchTags {
+    /// By Message-ID; `None`: the dump does not have the message.
+    by_message: HashMap<String, Option<Arc<LabelList>>>,
+    /// The different sets of tags, which are few.
+    sets: HashSet<Arc<LabelList>>,
+}
+
+impl NotmuchTags {
+    /// Prepares for the tags of the messages that have labels now.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn with_labelled_messages(data: &Reader) -> Result<NotmuchTags, Error> {
+        let mut tags = NotmuchTags::default();
+        for_each_labelled(data, &mut |uid, _| drop(tags.by_message.insert(uid, None)))?;
+        Ok(tags)
+    }
+
+    /// Adds a line of the dump.
+    pub fn add_line(&mut self, line: &[u8]) {
+        let Some((message_id, tags)) = read_tags_without_labels(line) else { return };
+        let Some(known) = self.by_message.get_mut(&message_id) else { return };
+        let set = self.sets.get(&tags).map_or_else(|| Arc::new(tags), Arc::clone);
+        self.sets.insert(Arc::clone(&set));
+        *known = Some(set);
+    }
+
+    fn get(&self, message_id: &str) -> Option<&LabelList> {
+        self.by_message.get(message_id)?.as_deref()
+    }
+}
+
 /// Writes the labels of all messages as another program reads them. `roots` are the paths of the
-/// maildirs, by their collections. `notmuch_tags` are the tags that notmuch has beside labels, see
-/// [`read_tags_without_labels`](larder_format::label_dump::read_tags_without_labels): a restore
-/// takes away those that a dump does not name. Of messages that are not among them, the tags are
-/// made from the flags in the index, which differ where notmuch reads a file otherwise.
+/// maildirs, by their collections. `notmuch_tags` are those that a restore takes away if a dump
+/// does not name them. Of messages that are not among them, the tags are made from the flags in the
+/// index, which differ where notmuch reads a file otherwise.
 ///
 /// # Errors
 /// A store cannot be read, or the output cannot be written.
@@ -129,7 +167,7 @@ pub fn export_labels(
     index: Option<&Reader>,
     roots: &BTreeMap<String, PathBuf>,
     format: LabelDumpFormat,
-    notmuch_tags: &HashMap<String, LabelList>,
+    notmuch_tags: &NotmuchTags,
     out: &mut dyn io::Write,
 ) -> Result<LabelExportReport, Error> {
     let mut labelled = Vec::new();

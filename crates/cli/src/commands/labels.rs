@@ -10,15 +10,16 @@ use crate::mail_store::{
 };
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::output_path::OutputPath;
-use crate::program_output::run_program;
+use crate::program_output::{run_program, run_program_by_line};
 use crate::table::format_columns;
 use larder_edit::labels::{change_labels, count_stored_labels, find_labelled};
-use larder_format::label::{LabelChange, LabelError, LabelList, check_label};
-use larder_format::label_dump::{LabelDump, LabelDumpFormat, read_tags_without_labels};
-use larder_store::{DataDirectory, FilePrivacy, Handle, LabelledText, Operation, OperationId};
-use larder_sync::{LabelImportReport, MAX_NAMED_MESSAGES};
+use larder_format::label::{LabelChange, LabelError, check_label};
+use larder_format::label_dump::{LabelDump, LabelDumpFormat};
+use larder_store::{
+    DataDirectory, FilePrivacy, Handle, LabelledText, Operation, OperationId, Reader,
+};
+use larder_sync::{LabelImportReport, MAX_NAMED_MESSAGES, NotmuchTags};
 use serde_json::json;
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt as _;
@@ -190,8 +191,8 @@ fn export(
     let output = file.map(|path| context.create_output(path, FilePrivacy::Private)).transpose()?;
     let index = index.as_ref();
     let tags = match program {
-        DumpProgram::Notmuch => read_notmuch_tags(context)?,
-        DumpProgram::Mu => HashMap::new(),
+        DumpProgram::Notmuch => read_notmuch_tags(context, &data)?,
+        DumpProgram::Mu => NotmuchTags::default(),
     };
     let export =
         |out: &mut dyn Write| larder_sync::export_labels(&data, index, &roots, format, &tags, out);
@@ -239,10 +240,12 @@ fn export(
 /// files, and makes mail read.
 fn read_notmuch_tags(
     context: &CommandContext,
-) -> Result<HashMap<String, LabelList>, CommandFailure> {
+    data: &Reader,
+) -> Result<NotmuchTags, CommandFailure> {
+    let mut tags = NotmuchTags::with_labelled_messages(data)?;
     let arguments = ["dump", "--format=batch-tag", "--include=tags"].map(OsString::from);
-    match run_program("notmuch", &arguments) {
-        Ok(dump) => Ok(read_tags_without_labels(&dump)),
+    match run_program_by_line("notmuch", &arguments, &mut |line| tags.add_line(line)) {
+        Ok(()) => Ok(tags),
         Err(reason) if has_notmuch_database() => {
             let reason = sanitize_line(&reason);
             let message = format!("cannot read the tags of notmuch: notmuch dump: {reason}");
@@ -253,7 +256,7 @@ fn read_notmuch_tags(
             context.print_note(
                 "notmuch has no database here, so tags such as unread are made from the files",
             );
-            Ok(HashMap::new())
+            Ok(NotmuchTags::default())
         }
     }
 }

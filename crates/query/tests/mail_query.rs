@@ -515,9 +515,9 @@ size:99999999999999999999 => error at 1: unknown size "99999999999999999999"
 size:99999999999g => error at 1: unknown size "99999999999g"
 /(/ => error at 1: the regular expression "(" cannot be used: unclosed group
 subject:/a[/ => error at 1: the regular expression "a[" cannot be used: unclosed character class
-property:a=b => error at 1: the fields property, query and sexp of notmuch are not available
-query:saved => error at 1: the fields property, query and sexp of notmuch are not available
-sexp:x => error at 1: the fields property, query and sexp of notmuch are not available
+property:a=b => error at 1: the fields property and sexp of notmuch are not available
+query:saved => error at 1: query: is a named query of notmuch, which Larder calls a saved search
+sexp:x => error at 1: the fields property and sexp of notmuch are not available
 header: => error at 1: no header is named ""
 header:"a b" => error at 1: no header is named "a b"
 "##,

@@ -3,10 +3,11 @@
 //!
 //! Nothing is allocated for a single word: terms stand one after the other in one text, and a
 //! posting is two numbers. The postings are sorted by term only once, when the batch ends.
-//! Waiting for memory here takes most of the time of a parsing thread. So the key of a term has words
-//! of up to 15 bytes themselves, and the text is not read to find them; frequent words are found in a
-//! small table, which stays in the processor's cache; and other words wait until a group of them is
-//! looked up at once, so that the processor reads many places of the hash table at the same time.
+//! Waiting for memory here takes most of the time of a parsing thread. So the key of a term has
+//! words of up to 15 bytes themselves, and the text is not read to find them; frequent words are
+//! found in a small table, which stays in the processor's cache; and other words wait until a group
+//! of them is looked up at once, so that the processor reads many places of the hash table at the
+//! same time.
 //! Separate from `segment_buffer`, which writes its segment itself, and from `segment_words`, which
 //! brings the batches of several threads together.
 

@@ -18,7 +18,7 @@ fn collections() {
     ! hint: choose another name
     exit 2
     "#);
-    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).masked_output(), @"contacts is now people");
+    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).masked_output(), @"contacts is now people. Undo: larder undo 3");
     assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).masked_output(), @r#"
     ! error: no such collection: "contacts"
     ! hint: `larder collections` lists the collections

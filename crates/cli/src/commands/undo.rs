@@ -47,6 +47,8 @@ impl UndoArgs {
             }
             None => undo_newest(context, &reader)?,
         };
+        // The notes follow the line that they explain.
+        context.out.flush()?;
         for (source_type, former) in SOURCE_TYPES.into_iter().zip(sources) {
             print_returned_sources(context, &reader, source_type, &former?)?;
         }

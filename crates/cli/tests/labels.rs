@@ -267,6 +267,11 @@ fn labels_are_renamed_and_removed() {
     assert_eq!(find(&home, "label:taxes"), ["m0", "m1"]);
     assert_snapshot!(home.run(&["labels", "remove", "a b"]).masked_output(), @"2 messages changed. Undo: larder undo 4");
     assert_eq!(home.ok(&["labels"]).lines().count(), 1);
+    assert_snapshot!(home.code(&["labels", "rename", "taxes", "unread"], 2).masked_output(), @"
+    ! error: unread is a flag of the file of a message: larder changes no mail
+    ! hint: set it in your mail program; larder sync then notes it
+    exit 2
+    ");
     assert_snapshot!(home.code(&["labels", "remove", "tax"], 1).masked_output(), @r#"
     ! error: no message has the label "tax"
     ! hint: `larder labels` lists them

@@ -251,6 +251,24 @@ impl LabelChange {
         Ok(change)
     }
 
+    /// Returns the change of a label into another one, which may be the same.
+    ///
+    /// # Errors
+    /// One of the names cannot be a label, or the new one is that of a flag.
+    pub fn rename(old: &str, new: &str) -> Result<LabelChange, LabelError> {
+        check_label(old)?;
+        check_label(new)?;
+        if NOTMUCH_FLAG_TAGS.contains(&new) {
+            return Err(LabelError::Flag(new.to_string()));
+        }
+        let mut change = LabelChange::default();
+        change.add(new);
+        if old != new {
+            change.remove(old);
+        }
+        Ok(change)
+    }
+
     /// Adds a label.
     pub fn add(&mut self, name: &str) {
         self.removed.0.remove(name);
@@ -353,6 +371,16 @@ mod tests {
             assert_eq!(change.apply(&list(before)), list(after), "{changes:?}");
             assert_eq!(change.to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_label_is_renamed_to_no_flag() {
+        let renamed = |old, new| LabelChange::rename(old, new).map(|change| change.to_string());
+        assert_eq!(renamed("tax", "taxes"), Ok("+taxes -tax".to_string()));
+        assert_eq!(renamed("tax", "tax"), Ok("+tax".to_string()));
+        assert_eq!(renamed("unread", "later"), Ok("+later -unread".to_string()));
+        assert_eq!(renamed("tax", "unread"), Err(LabelError::Flag("unread".to_string())));
+        assert_eq!(renamed("tax", ""), Err(LabelError::Empty));
     }
 
     #[test]

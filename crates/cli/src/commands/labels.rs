@@ -96,14 +96,7 @@ impl LabelsArgs {
             LabelsCommand::Export { file, program } => export(context, file.as_ref(), program),
             LabelsCommand::Import { file, replace } => import(context, &file, replace),
             LabelsCommand::Rename { old, new } => {
-                let mut change = LabelChange::default();
-                for name in [&old, &new] {
-                    check_label(name).map_err(label_failure)?;
-                }
-                change.add(&new);
-                if old != new {
-                    change.remove(&old);
-                }
+                let change = LabelChange::rename(&old, &new).map_err(label_failure)?;
                 change_all(context, "labels rename", &old, &change)
             }
             LabelsCommand::Remove { label } => {

@@ -123,6 +123,47 @@ impl<'a> RiceReader<'a> {
         (parameter <= 56).then_some(RiceReader { rest, parameter, bit_buffer: 0, buffered_bits: 0 })
     }
 
+    /// Appends items that follow `last`, at most `count`, and returns how many they are.
+    ///
+    /// Reads codes without low bits 32 bits at a time: such a code is a zero after as many ones as
+    /// items are left out, so that the codes are a bitmap of the items. Stops before an escaped
+    /// code and near the end; [`RiceReader::read`] reads the rest. Has to be called first.
+    pub(crate) fn read_bitmap(&mut self, last: u32, count: usize, items: &mut Vec<u32>) -> usize {
+        if self.parameter != 0 {
+            return 0;
+        }
+        let codes = self.rest;
+        // The number of items, and of the bits up to the last of them.
+        let (mut found, mut used_bits) = (0, 0);
+        let (mut before, mut first) = (0, last.checked_add(1));
+        let mut word_items = [0; WORD_BITS as usize];
+        for (number, word) in codes.as_chunks().0.iter().enumerate() {
+            let word = u32::from_le_bytes(*word);
+            let Some(item) = first.filter(|_| !has_escape(u64::from(word) << 32 | before)) else {
+                break;
+            };
+            let mut open = !word;
+            let word_count = open.count_ones() as usize;
+            first = item.checked_add(WORD_BITS);
+            if word_count > count - found || first.is_none() {
+                break;
+            }
+            if open != 0 {
+                used_bits = number * WORD_BITS as usize + 32 - open.leading_zeros() as usize;
+            }
+            for place in word_items.iter_mut().take(word_count) {
+                *place = item + open.trailing_zeros();
+                open &= open.wrapping_sub(1);
+            }
+            items.extend_from_slice(word_items.get(..word_count).unwrap_or_default());
+            (found, before) = (found + word_count, u64::from(word));
+        }
+        self.rest = codes.get(used_bits / 8..).unwrap_or_default();
+        // The byte has these bits.
+        let _passed = self.read_bits(used_bits as u32 % 8);
+        found
+    }
+
     fn refill(&mut self) {
         if let Some(word) = self.rest.first_chunk() {
             // Counts only the whole bytes that fit; the bits above them are read again.
@@ -170,6 +211,16 @@ impl<'a> RiceReader<'a> {
     }
 }
 
+/// Returns whether so many ones follow each other that they may announce an escaped code.
+fn has_escape(bits: u64) -> bool {
+    let two = bits & bits >> 1;
+    let four = two & two >> 2;
+    let eight = four & four >> 4;
+    // Of 24 ones, the first eight, the next and the last.
+    const { assert!(ESCAPE_ONES == 24) };
+    eight & eight >> 8 & eight >> 16 != 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,9 +244,43 @@ mod tests {
             }
         }
 
+        /// Items that are read as a bitmap, and the rest, are those that are read one by one.
+        #[test]
+        fn bitmaps_have_the_items_of_their_codes(
+            gaps in proptest::collection::vec(
+                prop_oneof![40 => Just(1_u64), 20 => 1..4_u64, 2 => 1..60_u64, 1 => 1..1_u64 << 28],
+                1..400,
+            ),
+            count in 0..400_usize,
+        ) {
+            let mut bytes = Vec::new();
+            let mut writer = RiceWriter::new(&mut bytes, 0);
+            gaps.iter().for_each(|gap| writer.put(*gap));
+            writer.finish();
+            let mut item = 7;
+            let expected: Vec<u32> = gaps
+                .iter()
+                .take(count)
+                .map_while(|gap| {
+                    item = u32::try_from(u64::from(item) + gap).ok()?;
+                    Some(item)
+                })
+                .collect();
+            let mut reader = RiceReader::new(&bytes).expect("bytes");
+            let mut items = Vec::new();
+            let found = reader.read_bitmap(7, expected.len(), &mut items);
+            prop_assert_eq!(found, items.len());
+            while items.len() < expected.len() {
+                let last = items.last().copied().unwrap_or(7);
+                items.push(last + reader.read().expect("a gap") as u32);
+            }
+            prop_assert_eq!(items, expected);
+        }
+
         #[test]
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(0_u8.., 0..60)) {
             if let Some(mut reader) = RiceReader::new(&bytes) {
+                reader.read_bitmap(u32::MAX - 200, 300, &mut Vec::new());
                 for _ in 0..600 {
                     let Some(_) = reader.read() else { break };
                 }

@@ -151,17 +151,23 @@ pub(crate) fn decode_rows(count: usize, mut bytes: &[u8], rows: &mut Vec<u32>) -
     }
     rows.reserve(count);
     rows.push(row);
+    if count >= MIN_RICE_ROWS {
+        let mut codes = rice::RiceReader::new(bytes)?;
+        let read = codes.read_bitmap(row, count - 1, rows);
+        let mut row = rows.last().copied()?;
+        return (read + 1..count).try_for_each(|_| {
+            row = u32::try_from(codes.read()?).ok().and_then(|gap| row.checked_add(gap))?;
+            rows.push(row);
+            Some(())
+        });
+    }
     let mut push = |gap: u64| {
         let gap = u32::try_from(gap).ok().filter(|gap| *gap > 0)?;
         row = row.checked_add(gap)?;
         rows.push(row);
         Some(())
     };
-    if count < MIN_RICE_ROWS {
-        return (1..count).try_for_each(|_| push(read_varint(&mut bytes)?));
-    }
-    let mut codes = rice::RiceReader::new(bytes)?;
-    (1..count).try_for_each(|_| push(codes.read()?))
+    (1..count).try_for_each(|_| push(read_varint(&mut bytes)?))
 }
 
 /// Appends rows in the encoding of an entry.

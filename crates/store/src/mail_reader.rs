@@ -181,15 +181,27 @@ impl<'r> MailReader<'r> {
     /// # Errors
     /// The store cannot be read.
     pub fn labelled_text(&self, row: u32) -> Result<Option<LabelledText>> {
+        Ok(self.labelled_texts(&[row])?.pop())
+    }
+
+    /// Returns the names of messages, and the hashes of their texts, in the order of the rows. Rows
+    /// without a message are left out.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn labelled_texts(&self, rows: &[u32]) -> Result<Vec<LabelledText>> {
         self.run(|tx| {
             let mut select =
                 tx.prepare_cached("SELECT uid, stored_fields FROM item WHERE id = ?1")?;
-            let read = |row: &rusqlite::Row<'_>| {
+            let mut texts = Vec::with_capacity(rows.len());
+            for row in rows {
+                let mut found = select.query([row])?;
+                let Some(row) = found.next()? else { continue };
                 let summary = row.get_ref(1)?.as_blob_or_null()?.unwrap_or_default();
                 let text_hash = MessageSummary::text_hash_of(summary);
-                Ok(LabelledText { uid: row.get(0)?, text_hash })
-            };
-            Ok(select.query_row([row], read).optional()?)
+                texts.push(LabelledText { uid: row.get(0)?, text_hash });
+            }
+            Ok(texts)
         })
     }
 

@@ -10,23 +10,23 @@ use crate::Seq;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::write_transaction::WriteTransaction;
-use rusqlite::OptionalExtension as _;
+use rusqlite::{CachedStatement, OptionalExtension as _};
 
-/// Records that a batch changed the state of a message, and where in the batch.
-pub(crate) fn write_state_change(
-    tx: &WriteTransaction<'_>,
-    item: ItemRow,
-    seq: Seq,
-    ordinal: i64,
-) -> rusqlite::Result<()> {
-    // `INSERT OR REPLACE` would keep a copy of each page, to take back a part of the statement.
-    let sql = "UPDATE mail_state_change SET seq = ?2, ordinal = ?3 WHERE item = ?1";
-    if tx.prepare_cached(sql)?.execute((item, seq, ordinal))? > 0 {
-        return Ok(());
+/// Records the batches that changed the states of messages.
+pub(crate) struct StateChangeWriter<'a>(CachedStatement<'a>);
+
+impl<'a> StateChangeWriter<'a> {
+    pub(crate) fn new(tx: &WriteTransaction<'a>) -> rusqlite::Result<StateChangeWriter<'a>> {
+        // `INSERT OR REPLACE` would keep a copy of each page, to take back a part of the statement.
+        let sql = "INSERT INTO mail_state_change VALUES(?1, ?2, ?3)
+                   ON CONFLICT(item) DO UPDATE SET seq = excluded.seq, ordinal = excluded.ordinal";
+        tx.prepare_cached(sql).map(StateChangeWriter)
     }
-    tx.prepare_cached("INSERT INTO mail_state_change VALUES(?1, ?2, ?3)")?
-        .execute((item, seq, ordinal))
-        .map(drop)
+
+    /// Records that a batch changed the state of a message, and where in the batch.
+    pub(crate) fn write(&mut self, item: ItemRow, seq: Seq, ordinal: i64) -> rusqlite::Result<()> {
+        self.0.execute((item, seq, ordinal)).map(drop)
+    }
 }
 
 /// Forgets the change of the state of a message whose row was deleted or written.

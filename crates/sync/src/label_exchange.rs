@@ -96,11 +96,7 @@ pub fn import_labels(
 
 /// Returns the texts with a Message-ID.
 fn find_texts(mail: &MailReader<'_>, message_id: &str) -> Result<Vec<LabelledText>, Error> {
-    let mut texts = Vec::new();
-    for row in mail.rows_with_uid(message_id)? {
-        texts.extend(mail.labelled_text(row)?);
-    }
-    Ok(texts)
+    Ok(mail.labelled_texts(&mail.rows_with_uid(message_id)?)?)
 }
 
 /// The result of an export of labels.

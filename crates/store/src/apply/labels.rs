@@ -11,9 +11,9 @@ use crate::error::DatabaseResult;
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::row_number;
 use crate::mail::labels::{LABEL_CURSOR_KEY, LabelBatch, LabelWriter, read_label_cursor};
-use crate::mail_state_changes::write_state_change;
+use crate::mail_state_changes::StateChangeWriter;
 use crate::meta::write_meta;
-use crate::read_transaction::ReadTransaction;
+use crate::read_transaction::{ReadStatement, ReadTransaction};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidFinder, UidLookup};
 use larder_extract::message_summary::MessageSummary;
@@ -33,11 +33,14 @@ impl BatchWriter<'_> {
             before.mark_unknown();
         }
         let collections = read_mail_collections(tx)?;
+        // Of many messages, each looked up by its name: the statements are prepared once.
+        let (mut texts, mut changes) = (TextHashReader::new(tx)?, StateChangeWriter::new(tx)?);
+        let mut holders = Vec::new();
         for (uid, one) in &batch.messages {
-            let mut holders = Vec::new();
+            holders.clear();
             for collection in &collections {
                 if let UidLookup::Item(item) = self.finder.find(collection, uid, "")? {
-                    holders.push((item, is_text(tx, item, one.text_hash)?));
+                    holders.push((item, texts.is_text(item, one.text_hash)?));
                 }
             }
             let has_text = holders.iter().any(|(_, is_text)| *is_text);
@@ -49,7 +52,7 @@ impl BatchWriter<'_> {
                 };
                 if writer.set_labels(tx, row_number(*item)?, labels)? {
                     let ordinal = self.next_ordinal();
-                    write_state_change(tx, *item, self.seq, ordinal)?;
+                    changes.write(*item, self.seq, ordinal)?;
                     self.updated += 1;
                 }
             }
@@ -66,16 +69,39 @@ impl BatchWriter<'_> {
     }
 }
 
+/// Reads the hashes of the texts of messages.
+struct TextHashReader<'a>(ReadStatement<'a>);
+
+impl<'a> TextHashReader<'a> {
+    fn new(tx: &ReadTransaction<'a>) -> DatabaseResult<TextHashReader<'a>> {
+        let sql = "SELECT stored_fields FROM item WHERE id = ?1";
+        Ok(TextHashReader(tx.prepare_cached(sql)?))
+    }
+
+    /// Returns the hash of the text of a message; `None`: there is no such message.
+    fn read(&mut self, item: ItemRow) -> DatabaseResult<Option<u64>> {
+        let mut rows = self.0.query([item])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let summary = row.get_ref(0)?.as_blob_or_null()?.unwrap_or_default();
+        Ok(MessageSummary::text_hash_of(summary))
+    }
+
+    /// Returns whether a message has this text, or any text will do.
+    fn is_text(&mut self, item: ItemRow, text_hash: Option<u64>) -> DatabaseResult<bool> {
+        Ok(match text_hash {
+            Some(hash) => self.read(item)? == Some(hash),
+            None => true,
+        })
+    }
+}
+
 /// Returns whether a message has this text, or any text will do.
 pub(super) fn is_text(
     tx: &ReadTransaction<'_>,
     item: ItemRow,
     text_hash: Option<u64>,
 ) -> DatabaseResult<bool> {
-    Ok(match text_hash {
-        Some(hash) => read_text_hash(tx, item)? == Some(hash),
-        None => true,
-    })
+    TextHashReader::new(tx)?.is_text(item, text_hash)
 }
 
 /// Reads the hash of the text of a message; `None`: there is no such message.
@@ -83,11 +109,7 @@ pub(super) fn read_text_hash(
     tx: &ReadTransaction<'_>,
     item: ItemRow,
 ) -> DatabaseResult<Option<u64>> {
-    let mut select = tx.prepare_cached("SELECT stored_fields FROM item WHERE id = ?1")?;
-    let mut rows = select.query([item])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let summary = row.get_ref(0)?.as_blob_or_null()?.unwrap_or_default();
-    Ok(MessageSummary::text_hash_of(summary))
+    TextHashReader::new(tx)?.read(item)
 }
 
 /// Reads the collections that messages are in.

@@ -21,7 +21,7 @@ use crate::mail::conversions::ConversionWriter;
 use crate::mail::labels::LabelWriter;
 use crate::mail::threads::{ThreadDepartures, join_thread};
 use crate::mail_schema::OUTDATED_END_KEY;
-use crate::mail_state_changes::{delete_state_change, write_state_change};
+use crate::mail_state_changes::{StateChangeWriter, delete_state_change};
 use crate::meta::{find_meta_number, write_meta};
 use crate::row_checksum::{VersionColumns, history_place_checksum};
 use crate::row_ids::ItemRow;
@@ -373,7 +373,7 @@ impl MailWriter<'_, '_> {
     fn touch_item(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, seq) = (self.batch.tx, self.batch.seq);
         let ordinal = self.batch.next_ordinal();
-        write_state_change(tx, item, seq, ordinal)?;
+        StateChangeWriter::new(tx)?.write(item, seq, ordinal)?;
         self.batch.updated += 1;
         Ok(())
     }

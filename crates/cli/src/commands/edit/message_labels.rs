@@ -49,14 +49,7 @@ pub(super) fn edit_labels(
     rows.sort_unstable();
     rows.dedup();
     let copies = rows.len();
-    let mut messages = Vec::with_capacity(copies);
-    {
-        let mail = reader.mail()?;
-        for row in rows {
-            messages.extend(mail.labelled_text(row)?);
-        }
-    }
-    let messages = unique_names(messages);
+    let messages = unique_names(reader.mail()?.labelled_texts(&rows)?);
     if messages.is_empty() {
         return Err(CommandFailure::new(FailureKind::NotFound, "no message matches the query")
             .with_hint("`larder find --kind message QUERY` shows what a query matches"));

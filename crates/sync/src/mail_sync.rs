@@ -325,7 +325,7 @@ impl MailSync<'_> {
         scanned: &[MaildirDirectory],
         listings: &[DirectoryListing],
         gone: &[GoneDirectory],
-        (files, known_rules): (ResolvedChanges, ReadingRules),
+        (mut files, known_rules): (ResolvedChanges, ReadingRules),
         first_row: u32,
         report_progress: &mut dyn FnMut(SyncProgress),
     ) -> Result<(), Error> {
@@ -341,6 +341,10 @@ impl MailSync<'_> {
             true => self.store.open_reader()?.mail()?.unconverted_files(self.collection)?,
             false => Vec::new(),
         };
+        self.altered = mem::take(&mut files.altered);
+        if !known_rules.has_outdated_messages {
+            self.add_files_left_expired()?;
+        }
         if known_rules.fingerprint.as_ref() != Some(&rules) {
             self.apply(vec![MailChange::SetReadingRules(rules)], None, 0)?;
         }
@@ -353,7 +357,6 @@ impl MailSync<'_> {
         first.extend(unconverted.into_iter().map(expire));
         first.extend(files.renamed);
         first.extend(files.edited);
-        self.altered = files.altered;
         self.apply_all(first)?;
         let count = u32::try_from(files.added.len()).unwrap_or(u32::MAX);
         let (added, unread) = self.add_messages(files.added, first_row, report_progress)?;
@@ -394,6 +397,17 @@ impl MailSync<'_> {
         }
         self.apply_all(last)?;
         self.reread_messages(first_row.saturating_add(count), report_progress)
+    }
+
+    /// Counts the files as changed that are marked in the store: an interrupted synchronisation may
+    /// have found that they changed, and has not named their damage.
+    fn add_files_left_expired(&mut self) -> Result<(), Error> {
+        let reader = self.store.open_reader()?;
+        let altered = &mut self.altered;
+        reader.mail()?.for_each_expired_file(self.collection, &mut |file, _| {
+            altered.insert(file_path(self.root, &file.directory, &file.name));
+        })?;
+        Ok(())
     }
 
     /// Reads the files that are marked in the store. Each is tried once.

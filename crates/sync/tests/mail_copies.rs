@@ -1,6 +1,6 @@
 //! The values of messages: of several copies, of edited files, under other rules, in threads.
 
-use crate::mail_sync::{check, counts, full_sync, small_batches};
+use crate::mail_sync::{check, counts, full_sync, set_old, small_batches};
 use crate::mail_sync_model::assert_same_as_fresh;
 use crate::mailbox::{COLLECTION, Mailbox, indexed_messages, message};
 use larder_sync::{ConverterSettings, MailSyncOptions, is_mail_outdated, sync_maildir};
@@ -8,6 +8,31 @@ use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::SystemTime;
+
+/// The next synchronisation names the damage that an interrupted one did not come to.
+#[test]
+fn damage_is_named_after_an_interruption() {
+    let mut mailbox = Mailbox::new();
+    let name = "cur/1:2,";
+    let text = |body| {
+        format!(
+            "Subject: walrus\nMIME-Version: 1.0\nContent-Type: text/plain\n\
+                 Content-Transfer-Encoding: base64\n\n{body}\n"
+        )
+    };
+    mailbox.write(name, text("d2FscnVz"));
+    let root = mailbox.root();
+    set_old(&root.join(name));
+    mailbox.sync();
+    mailbox.write(name, text("!!!!!!!!!!!!"));
+    let store = &mut mailbox.store;
+    let report = sync_maildir(store, &root, COLLECTION, &full_sync(), &mut |_| {}, &|| true);
+    let report = report.unwrap();
+    assert!(report.is_interrupted && report.problems.is_empty(), "{:?}", report.problems);
+    let report = mailbox.sync();
+    assert_eq!((report.reread_files, report.problems.len()), (1, 1));
+    assert_eq!(mailbox.sync().problems, []);
+}
 
 /// A draft is saved in its file: it keeps its name and its inode.
 #[test]

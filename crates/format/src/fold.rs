@@ -299,7 +299,6 @@ fn to_ascii_digit(c: char) -> Option<char> {
 mod tests {
     use super::*;
 
-    /// Each letter folds as the Unicode tables say, alone and beside each kind of neighbour.
     #[test]
     fn letters_and_digits_are_those_of_unicode() {
         for c in '\0'..=char::MAX {
@@ -307,6 +306,7 @@ mod tests {
         }
     }
 
+    /// Each letter folds as the Unicode tables say, alone and beside each kind of neighbour.
     #[test]
     fn letters_and_rules_agree() {
         let neighbours =

@@ -61,6 +61,8 @@ fn the_date_of_a_message_without_one_is_that_of_the_last_server() {
         ));
         assert_eq!(message.headers.date.map(|date| date.seconds), Some(1_772_800_260), "{date}");
     }
+    let comment = "Received: from b by c; Fri, 6 Mar 2026 12:31:00 +0000 (x; y)\n\nx\n";
+    assert_eq!(parse(comment).headers.date.map(|date| date.seconds), Some(1_772_800_260));
     assert_eq!(parse("Subject: x\n\nx\n").headers.date, None);
 }
 

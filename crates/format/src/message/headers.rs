@@ -6,6 +6,9 @@ use mail_parser::{HeaderName, HeaderValue};
 use std::borrow::Cow;
 use std::fmt;
 
+/// The last semicolons of a Received field behind which its time is looked for.
+const MAX_RECEIVED_SEMICOLONS: usize = 3;
+
 /// The header fields of a message that Larder reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MessageHeaders {
@@ -174,7 +177,9 @@ fn date(parsed: &mail_parser::Message<'_>) -> Option<MessageDate> {
 
 /// Returns the time at the end of a Received field (RFC 5322, 3.6.7).
 fn received_date(value: &str) -> Option<MessageDate> {
-    MessageDate::parse(value.rsplit_once(';')?.1)
+    // A comment behind the time may have a semicolon, too.
+    let mut places = value.rmatch_indices(';').take(MAX_RECEIVED_SEMICOLONS);
+    places.find_map(|(at, _)| MessageDate::parse(value.get(at + 1..)?))
 }
 
 /// Returns the texts of all fields of a name, as they are in the message.

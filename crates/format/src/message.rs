@@ -23,6 +23,7 @@ mod headers;
 mod part;
 mod part_list;
 mod repair;
+mod unfold;
 
 pub use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 pub use crate::message::date::MessageDate;
@@ -30,7 +31,9 @@ pub use crate::message::fields::MESSAGE_FIELDS;
 pub use crate::message::header_fields::HeaderFields;
 pub use crate::message::headers::{MailAddress, MessageHeaders, MessagePriority};
 pub use crate::message::part::{MessagePart, PartContent, PartRole};
+use crate::message::unfold::unfold_parameters;
 use mail_parser::{HeaderName, MessageParser};
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Reads the fields that the parts of this module use; others are read from their source. A Date is
@@ -63,7 +66,7 @@ impl Message {
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Message {
         let mut problems = Vec::new();
-        let source = repair::normalize(bytes, &mut problems);
+        let source = unfold_parameters(repair::normalize(bytes, &mut problems));
         let mut parsed = PARSER.parse(source.as_ref()).unwrap_or_default();
         let headers = MessageHeaders::from_parsed(&parsed);
         let is_mail = |field: &mail_parser::Header<'_>| field.name.is_mime_header();
@@ -83,8 +86,9 @@ impl Message {
     #[must_use]
     pub fn part_source(bytes: &[u8], place: usize) -> Option<Vec<u8>> {
         let source = repair::normalize(bytes, &mut Vec::new());
-        let mut parsed = PARSER.parse(source.as_ref())?;
-        part_list::find_part_source(&mut parsed, place)
+        let unfolded = unfold_parameters(Cow::Borrowed(&source));
+        let mut parsed = PARSER.parse(unfolded.as_ref())?;
+        part_list::find_part_source(&mut parsed, &source, place)
     }
 
     /// Returns the parts that mail readers show as the message, with their places in the list.

@@ -66,6 +66,47 @@ fn the_date_of_a_message_without_one_is_that_of_the_last_server() {
     assert_eq!(parse("Subject: x\n\nx\n").headers.date, None);
 }
 
+/// A value may be on another line than its name (RFC 5322, 3.2.2).
+#[test]
+fn parameters_may_be_folded_beside_their_equals_sign() {
+    for fold in ["=\n ", "= \n\t", "\n =", "=\r\n ", " \r\n = \r\n "] {
+        let source = format!(
+            "Subject: x\nContent-Type: multipart/mixed; boundary{fold}\"b1\"\n\n\
+             --b1\nContent-Type: text/plain; charset{fold}koi8-u\n\n?\n\
+             --b1\nContent-Type: application/pdf\n\
+             Content-Disposition: attachment; filename{fold}\"a b.pdf\"\n\nPDF\n\
+             --b1\nContent-Type: message/rfc822\n\n\
+             Content-Type: text/plain; charset{fold}koi8-u\nSubject: y\n\n?\n--b1--\n"
+        );
+        // In KOI8-U, this byte is a letter that it is in no other character set.
+        let bytes: Vec<u8> =
+            source.bytes().map(|byte| if byte == b'?' { 0xa4 } else { byte }).collect();
+        let message = Message::parse(&bytes);
+        let texts: Vec<_> = message.parts.iter().filter_map(|part| part.plain_text()).collect();
+        assert_eq!(texts, ["\u{454}", "\u{454}"], "{fold:?}");
+        assert_eq!(message.parts[2].file_name.as_deref(), Some("a b.pdf"), "{fold:?}");
+        // The bytes of the message in the message are those of the source.
+        let inner = Message::part_source(&bytes, 3).unwrap();
+        let inner = String::from_utf8_lossy(&inner).into_owned();
+        let header = format!("Content-Type: text/plain; charset{fold}koi8-u\nSubject: y\n\n");
+        assert!(inner.starts_with(&header), "{inner:?}");
+    }
+}
+
+#[test]
+fn file_names_of_raw_bytes_are_guessed() {
+    for field in ["Content-Disposition: attachment; filename", "Content-Type: image/png; name"] {
+        let mut bytes = format!("Subject: x\n{field}=\"R").into_bytes();
+        bytes.extend_from_slice(b"\xe9sum\xe9.pdf\"\n\ntext\n");
+        let mut parted = b"Content-Type: multipart/mixed; boundary=b\n\n--b\n".to_vec();
+        parted.extend_from_slice(&bytes);
+        for (bytes, place) in [(bytes, 0), (parted, 1)] {
+            let name = &Message::parse(&bytes).parts[place].file_name;
+            assert_eq!(name.as_deref(), Some("R\u{e9}sum\u{e9}.pdf"), "{field}");
+        }
+    }
+}
+
 /// The parser of the parts reads a zone as three bytes, the end of the line among them.
 #[test]
 fn a_date_that_ends_with_a_short_word_leaves_the_next_field() {

@@ -6,7 +6,8 @@ use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 use crate::message::headers::MessageHeaders;
 use crate::message::part::{MessagePart, PartContent, PartRole};
 use crate::message::repair::guess_text;
-use mail_parser::{ContentType, Encoding, MimeHeaders as _, PartType};
+use mail_parser::parsers::MessageStream;
+use mail_parser::{ContentType, Encoding, HeaderName, MimeHeaders as _, PartType};
 use std::borrow::Cow;
 use std::mem;
 
@@ -32,15 +33,16 @@ pub(super) fn take_parts(
 }
 
 /// Returns the bytes of the part at this place of the list, without its transfer encoding; `None`
-/// for a multipart.
+/// for a multipart. `source` has the bytes of the message before its fields were unfolded.
 pub(super) fn find_part_source(
     message: &mut mail_parser::Message<'_>,
+    source: &[u8],
     place: usize,
 ) -> Option<Vec<u8>> {
-    let (mut at, mut source) = (0, None);
+    let (mut at, mut found) = (0, None);
     for_each_part(message, 0, &mut |message, part, body, _| {
         if at == place {
-            source = match body {
+            found = match body {
                 PartType::Multipart(_) => None,
                 PartType::Binary(bytes) | PartType::InlineBinary(bytes) => {
                     Some(mem::take(bytes).into_owned())
@@ -48,12 +50,16 @@ pub(super) fn find_part_source(
                 PartType::Message(inner) if part.encoding != Encoding::None => {
                     Some(inner.raw_message.to_vec())
                 }
+                // The bytes of a message in a part that is encoded are not of the source.
+                PartType::Message(_) if message.raw_message.len() == source.len() => {
+                    Some(body_of(source, part).to_vec())
+                }
                 _ => Some(decode_source(message, part).into_owned()),
             };
         }
         at += 1;
     });
-    source
+    found
 }
 
 /// Returns the bytes of a part without its transfer encoding, or as they are if they are not in it.
@@ -74,8 +80,13 @@ fn part_source<'m>(
     message: &'m mail_parser::Message<'_>,
     part: &mail_parser::MessagePart<'_>,
 ) -> &'m [u8] {
+    body_of(&message.raw_message, part)
+}
+
+/// Returns the body of a part in the bytes of its message.
+fn body_of<'m>(message: &'m [u8], part: &mail_parser::MessagePart<'_>) -> &'m [u8] {
     let range = part.offset_body as usize..part.offset_end as usize;
-    message.raw_message.get(range).unwrap_or_default()
+    message.get(range).unwrap_or_default()
 }
 
 /// Decodes the lines of base64 that a body begins with, up to their padding, and returns the other
@@ -181,7 +192,7 @@ impl PartList<'_> {
         self.parts.push(MessagePart {
             depth,
             media_type: media_type(part, &content),
-            file_name: file_name(part),
+            file_name: file_name(message, part),
             is_declared_attachment: part
                 .content_disposition()
                 .is_some_and(|value| value.c_type.eq_ignore_ascii_case("attachment")),
@@ -326,12 +337,28 @@ fn media_type(part: &mail_parser::MessagePart<'_>, content: &PartContent) -> Str
     })
 }
 
-/// Returns the file name of Content-Disposition, else the name of Content-Type.
-fn file_name(part: &mail_parser::MessagePart<'_>) -> Option<String> {
+/// Returns the file name of Content-Disposition, else the name of Content-Type. Bytes of an
+/// undeclared character set are guessed, as in the header of the message.
+fn file_name(
+    message: &mail_parser::Message<'_>,
+    part: &mail_parser::MessagePart<'_>,
+) -> Option<String> {
     let attribute = |of: Option<&ContentType<'_>>, name: &str| {
-        of.and_then(|field| field.attribute(name)).map(str::trim).map(str::to_string)
+        let value = of.and_then(|field| field.attribute(name)).map(str::trim);
+        value.filter(|value| !value.is_empty()).map(str::to_string)
     };
-    attribute(part.content_disposition(), "filename")
-        .or_else(|| attribute(part.content_type(), "name"))
-        .filter(|name| !name.is_empty())
+    let name = attribute(part.content_disposition(), "filename")
+        .or_else(|| attribute(part.content_type(), "name"))?;
+    if !name.contains(char::REPLACEMENT_CHARACTER) {
+        return Some(name);
+    }
+    let guess = |field: HeaderName<'static>, name: &str| {
+        let header = part.headers.iter().find(|header| header.name == field)?;
+        let range = header.offset_start as usize..header.offset_end as usize;
+        let text = guess_text(message.raw_message.get(range)?);
+        let value = MessageStream::new(text.as_bytes()).parse_content_type();
+        attribute(value.as_content_type(), name)
+    };
+    let guessed = guess(HeaderName::ContentDisposition, "filename");
+    guessed.or_else(|| guess(HeaderName::ContentType, "name")).or(Some(name))
 }

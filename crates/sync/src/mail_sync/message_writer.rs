@@ -30,7 +30,7 @@ const FIRST_SEGMENT_MESSAGES: usize = 128;
 /// The time after which messages are written, when converters are slow.
 const MAX_SEGMENT_TIME: Duration = Duration::from_secs(5);
 /// The bytes of words and converted texts in memory that make a segment.
-const MAX_SEGMENT_BYTES: usize = 16 << 20;
+const MAX_SEGMENT_BYTES: usize = 24 << 20;
 /// The most messages of the first transaction. Those of later ones follow from the time for which
 /// the lock was held.
 const FIRST_BATCH_MESSAGES: usize = 512;

@@ -190,6 +190,13 @@ fn paths_may_end_with_zero_bytes() {
 }
 
 #[test]
+fn related_messages_are_listed_and_not_counted() {
+    let home = home_with_mail();
+    let error = home.code(&["find", "subject:audit", "--related", "--count"], 2).stderr();
+    assert!(error.contains("--related") && error.contains("--count"), "{error}");
+}
+
+#[test]
 fn snippets_show_the_text_around_the_first_hit() {
     let home = home_with_mail();
     assert_eq!(

@@ -218,7 +218,7 @@ fn a_message_is_purged_and_its_file_is_named() {
     insta::assert_snapshot!(home.run(&["purge", "--yes", "quokkaid@example.org"]).masked_output(), @"
     Purged 1 item with all previous versions
     The message is still in the file [HOME]/work/Mail/cur/7:2,S
-    ! hint: delete the file, or the next larder sync indexes the message again
+    ! hint: delete the file, or the next larder sync indexes the message again, without labels
     exit 3
     ");
     assert_message_is_gone(&home);

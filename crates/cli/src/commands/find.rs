@@ -125,7 +125,7 @@ pub(crate) struct FindArgs {
     #[arg(long, conflicts_with = "fields")]
     summary: bool,
     /// Messages: list the other messages of the threads, too
-    #[arg(long)]
+    #[arg(long, conflicts_with = "count")]
     related: bool,
     /// Messages: print a line of text around the first hit, read from the file of each message
     #[arg(long, conflicts_with_all = ["summary", "fields", "files", "count"])]

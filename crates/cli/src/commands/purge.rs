@@ -50,10 +50,10 @@ impl PurgeArgs {
             return Ok(CommandStatus::Done);
         }
         let what = match files.as_slice() {
-            [_] => "the file, or the next larder sync indexes the message again",
-            _ => "the files, or the next larder sync indexes the messages again",
+            [_] => "the file, or the next larder sync indexes the message",
+            _ => "the files, or the next larder sync indexes the messages",
         };
-        print_message("hint", format!("delete {what}"));
+        print_message("hint", format!("delete {what} again, without labels"));
         Ok(CommandStatus::Rejected)
     }
 

@@ -94,7 +94,7 @@ pub(super) fn compare_files(
         context.out.print_json(&json!({
             "store": "index.db", "files": report.files, "damaged_files": report.damaged,
             "not_compared_files": report.not_compared + report.expired,
-            "files_with_damage": report.damaged_messages,
+            "damaged_messages": report.damaged_messages,
             "is_interrupted": report.is_interrupted,
         }))?;
     } else {

@@ -8,7 +8,7 @@ use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
-use crate::source_names::{follow_source_names, print_unindexed_sources};
+use crate::source_names::{follow_source_names, print_unindexed, print_unindexed_sources};
 use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
@@ -155,17 +155,19 @@ pub(crate) fn print_unindexed_mail(
 }
 
 /// Names the sources that are not indexed after a failure to find an item with an ID: it may be a
-/// message of them.
-pub(crate) fn note_unindexed_mail(
-    context: &CommandContext,
-    failure: CommandFailure,
-) -> Result<CommandFailure, CommandFailure> {
-    if failure.is_not_found()
-        && let Some(reader) = open_mail_reader(context)?
-    {
-        print_unindexed_mail(context, &reader, None)?;
+/// message of them. What prevents the note is a warning, because the failure is the answer.
+pub(crate) fn print_unindexed_after(context: &CommandContext, failure: &CommandFailure) {
+    if !failure.is_not_found() {
+        return;
     }
-    Ok(failure)
+    let print = || -> Result<(), CommandFailure> {
+        let sources = list_sources(context)?;
+        let index = open_mail_reader(context)?;
+        print_unindexed(context, SourceType::Mail, &sources, index.as_ref())
+    };
+    if let Err(problem) = print() {
+        problem.print_as_warning(context.quiet);
+    }
 }
 
 /// Opens the index of mail for writing, and creates it if there is none.

@@ -4,6 +4,35 @@ use crate::commits::home_with_repository;
 use crate::mail_lists::home_with_mail;
 use insta::assert_snapshot;
 
+/// The undo is committed before the sources that came back are looked for in the index.
+#[test]
+fn an_undo_succeeds_with_a_damaged_index() {
+    let home = home_with_mail();
+    home.ok(&["sources", "remove", "post"]);
+    for name in ["index.db-wal", "index.db-shm"] {
+        let _missing = std::fs::remove_file(home.data().join(name));
+    }
+    std::fs::write(home.data().join("index.db"), vec![b'x'; 8192]).unwrap();
+    let undo = home.code(&["undo"], 0);
+    assert!(undo.stdout().contains("Undid operation"), "{}", undo.masked_output());
+    assert!(undo.stderr().contains("the change is committed"), "{}", undo.masked_output());
+    std::fs::remove_file(home.data().join("index.db")).unwrap();
+    assert!(home.ok(&["collections"]).contains("post"));
+}
+
+/// A message that is not found may be in mail that no index has yet.
+#[test]
+fn an_unknown_id_without_an_index_has_a_note() {
+    let home = home_with_mail();
+    for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        let _missing = std::fs::remove_file(home.data().join(name));
+    }
+    for args in [&["show", "a1"][..], &["save", "a1"]] {
+        let error = home.code(args, 1).stderr();
+        assert!(error.contains("mail is not indexed yet; run: larder sync"), "{error}");
+    }
+}
+
 /// The name of a source is in the index, too, and follows at once: also after an undo.
 #[test]
 fn messages_are_found_by_the_new_name_of_their_source() {

@@ -110,7 +110,8 @@ impl SaveArgs {
         let failure = CommandFailure::new(FailureKind::NotFound, message)
             .with_hint("`larder find --kind message` shows IDs")
             .with_hint("there is no file of that name, either");
-        Err(crate::mail_store::note_unindexed_mail(context, failure)?)
+        crate::mail_store::print_unindexed_after(context, &failure);
+        Err(failure)
     }
 
     /// Returns the places of the parts to save, in ascending order.

@@ -102,7 +102,10 @@ impl ShowArgs {
         let user_locale = context.settings.user_locale.clone();
         let metas = match resolve_items(context, &ids) {
             Ok(metas) => metas,
-            Err(failure) => return Err(mail_store::note_unindexed_mail(context, failure)?),
+            Err(failure) => {
+                mail_store::print_unindexed_after(context, &failure);
+                return Err(failure);
+            }
         };
         for (place, meta) in metas.iter().enumerate() {
             let bytes = reader.items().source_bytes(meta.row)?.unwrap_or_default();

@@ -35,7 +35,10 @@ pub(crate) struct UndoArgs {
 impl UndoArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        let sources = SOURCE_TYPES.map(|source_type| list_sources(&reader, source_type));
+        let mut former_sources = Vec::new();
+        for source_type in SOURCE_TYPES {
+            former_sources.push((source_type, list_sources(&reader, source_type)?));
+        }
         let status = match self.operation.map(OperationId::from_number) {
             Some(id) => {
                 let undone = reader.changes().find_operation(id)?;
@@ -49,8 +52,9 @@ impl UndoArgs {
         };
         // The notes follow the line that they explain.
         context.out.flush()?;
-        for (source_type, former) in SOURCE_TYPES.into_iter().zip(sources) {
-            print_returned_sources(context, &reader, source_type, &former?)?;
+        for (source_type, former) in former_sources {
+            let printed = print_returned_sources(context, &reader, source_type, &former);
+            CommandFailure::after_commit(printed)?;
         }
         Ok(status)
     }

@@ -170,6 +170,8 @@ struct MailSync<'s> {
     /// The paths of known files whose contents changed. The damage of others was named when they
     /// were read first.
     altered: FxHashSet<PathBuf>,
+    /// All files that are read again are such: an interrupted synchronisation marked them.
+    is_any_altered: bool,
     /// The files, as directory and name, that the next synchronisation reads again.
     postponed: HashSet<(Vec<u8>, Vec<u8>)>,
     /// `None`: no labels are followed.
@@ -234,6 +236,7 @@ pub fn sync_locked_mail(
         report: MailSyncReport::default(),
         conversions: Arc::new(ConversionRun::new(&options.converters, options.is_full)),
         altered: FxHashSet::default(),
+        is_any_altered: false,
         postponed: HashSet::new(),
         labels,
         is_cancelled,
@@ -336,6 +339,7 @@ impl MailSync<'_> {
             state: state.to_vec(),
         };
         let rules = reading_fingerprint(&self.options.personal_addresses, &self.options.converters);
+        let has_other_rules = known_rules.fingerprint.as_ref() != Some(&rules);
         // Conversions that failed are tried again.
         let unconverted = match self.options.is_full {
             true => self.store.open_reader()?.mail()?.unconverted_files(self.collection)?,
@@ -343,9 +347,13 @@ impl MailSync<'_> {
         };
         self.altered = mem::take(&mut files.altered);
         if !known_rules.has_outdated_messages {
-            self.add_files_left_expired()?;
+            // Looking for them takes half of the time of a run without a change, which marks none.
+            self.is_any_altered = files.is_unchanged && unconverted.is_empty() && !has_other_rules;
+            if !self.is_any_altered {
+                self.add_files_left_expired()?;
+            }
         }
-        if known_rules.fingerprint.as_ref() != Some(&rules) {
+        if has_other_rules {
             self.apply(vec![MailChange::SetReadingRules(rules)], None, 0)?;
         }
         // While files are missing in the index, the directory counts as not listed.
@@ -433,9 +441,10 @@ impl MailSync<'_> {
             let known_problems = self.report.problems.len();
             let (read, _) = self.add_messages(files, first_row, report_progress)?;
             let found = self.report.problems.split_off(known_problems).into_iter();
-            self.report
-                .problems
-                .extend(found.filter(|one| one.is_left_out || self.altered.contains(&one.path)));
+            let is_named = |one: &SyncProblem| {
+                one.is_left_out || self.is_any_altered || self.altered.contains(&one.path)
+            };
+            self.report.problems.extend(found.filter(is_named));
             first_row = first_row.saturating_add(count);
             self.report.reread_files += read;
             if self.report.is_interrupted {

@@ -16,7 +16,7 @@ use crate::block::BLOCK_BYTES;
 use crate::segment::corruption;
 use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::term::prefix_key;
-use crate::trigram_index::{END_OF_WORD, find_blocks_with_parts};
+use crate::trigram_index::{AFTER_WORDS, END_OF_WORD, find_blocks_with_parts};
 use crate::word_block::FullBlocks;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
@@ -222,6 +222,11 @@ impl DictionaryInput {
             word_prefix: 0,
             is_ended: false,
         };
+        if input.segment.from_term == AFTER_WORDS {
+            // All words were moved, and blocks are left to be deleted: they may be many.
+            input.is_ended = true;
+            return Ok(input);
+        }
         input.load_block(pages)?;
         while !input.is_ended && input.word() < input.segment.from_term.as_slice() {
             input.advance(pages)?;

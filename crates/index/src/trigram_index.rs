@@ -22,7 +22,7 @@ use crate::word_verification::verify_words;
 use std::ops::Range;
 
 /// A term after all words and trigrams: no word has such bytes.
-const AFTER_WORDS: &[u8] = &[0xff; 8];
+pub(crate) const AFTER_WORDS: &[u8] = &[0xff; 8];
 /// The bytes of a trigram.
 const TRIGRAM_BYTES: usize = 3;
 /// The byte behind each word of the dictionary.

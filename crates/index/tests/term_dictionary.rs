@@ -300,6 +300,34 @@ fn segments_with_trigrams_are_deleted_in_steps() {
     assert!(most <= STEP_BLOCKS + 2 * 16, "{most} blocks in one of {steps} steps");
 }
 
+/// A rebuild that ends while it deletes leaves a segment whose words are all in another one.
+#[test]
+fn a_merge_after_an_interrupted_rebuild_reads_no_moved_words() {
+    let mut tester = index_many_words();
+    let mut rebuild = DictionaryRebuild::new(b'w');
+    let count_blocks = |tester: &DictionaryTester| {
+        let segments = tester.pages.segments(DICTIONARY).unwrap();
+        segments.first().map_or(0, |first| first.blocks.end - first.blocks.start)
+    };
+    let all = count_blocks(&tester);
+    while count_blocks(&tester) == all {
+        assert!(rebuild.step(&tester.pages, WORDS, DICTIONARY, 4096).unwrap());
+    }
+    let rest = count_blocks(&tester);
+    assert!(rest > 20, "{rest} blocks");
+    tester.write(&["walrus".into()]);
+    let before = tester.pages.blocks_read();
+    assert!(merge_dictionary_step(&tester.pages, DICTIONARY, 1, 1).unwrap());
+    let read = tester.pages.blocks_read() - before;
+    assert!(read <= 6, "{read} of {rest} blocks in one step");
+    tester.check_trigrams();
+    while merge_dictionary_step(&tester.pages, DICTIONARY, 1, 1 << 20).unwrap() {}
+    tester.check_trigrams();
+    tester.check_part("walrus");
+    assert_eq!(tester.pages.segments(DICTIONARY).unwrap().len(), 1);
+    assert_eq!(tester.read(WordPart::Any).unwrap(), tester.words);
+}
+
 fn index_many_words() -> DictionaryTester {
     let mut tester = DictionaryTester::default();
     let mut words: Vec<String> = (0..20_000).map(|n| format!("{:x}", n * 7_919_773_u64)).collect();

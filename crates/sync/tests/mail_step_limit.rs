@@ -104,6 +104,31 @@ fn what_is_found_can_be_explained() {
     assert!(explained > 10 && uncounted > 5, "{explained} {uncounted}");
 }
 
+/// Each part around an expensive one would look it up again.
+#[test]
+fn nothing_is_counted_after_the_end_of_the_budget() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..40);
+    mailbox.sync();
+    let reader = mailbox.store.open_reader().unwrap();
+    let mail = reader.mail().unwrap();
+    let words = mail.words();
+    let line = format!("{}*d1*{} common", "(word1 or (common ".repeat(20), "))".repeat(20));
+    let query = MailQuery::parse(&line, &MailQueryContext::from(&UserLocale::default())).unwrap();
+    let mut ended = 0;
+    for max_work in (10_000..400_000).step_by(10_000) {
+        let search = MailSearch::open(&mail, &words).unwrap().with_max_work(max_work);
+        let Ok(plan) = search.explain(&query) else { continue };
+        let is_counted = |line: &&String| !line.ends_with("to be counted");
+        // The first line is that of the query, which has a budget of its own.
+        let parts = plan.plan.get(1..).unwrap();
+        let counted = parts.iter().take_while(is_counted).count();
+        assert_eq!(parts.iter().filter(is_counted).count(), counted, "{max_work}: {parts:#?}");
+        ended += usize::from(counted > 0 && counted < parts.len());
+    }
+    assert!(ended > 3, "{ended}");
+}
+
 #[test]
 fn values_of_headers_are_tested_within_the_budget() {
     let mut mailbox = Mailbox::new();

@@ -25,10 +25,15 @@ pub struct MailExplanation {
     pub matched: Option<u64>,
 }
 
+/// The tests of a part of a query, and the number of messages that pass; `None`: to compile or to
+/// count them takes more work than is left.
+type CountedTest = (Option<BlockTest>, Option<u64>);
+
 impl MailSearch<'_> {
     /// Explains how the messages that match a query are found. The messages of the query are
     /// counted within the work of one search, and those of its parts within that of another one:
-    /// those beyond have no number. So what a search finds can be explained.
+    /// from the first part that takes more, parts have no number. So what a search finds can be
+    /// explained.
     ///
     /// # Errors
     /// As [`MailSearch::find_newest`].
@@ -39,7 +44,7 @@ impl MailSearch<'_> {
         let matched = self.count_matches(&mut test)?;
         self.budget.restart();
         let mut plan = Vec::new();
-        self.explain_part(query, 0, &mut plan)?;
+        self.explain_counted(query, (Some(test), matched), 0, &mut plan)?;
         let blocks = self.mail.blocks()?;
         let dated_blocks = blocks.iter().filter(|one| {
             dates
@@ -64,6 +69,19 @@ impl MailSearch<'_> {
         .map(|counted| counted.map(|()| count))
     }
 
+    /// Returns the tests of a part of a query and the number of messages that pass, as far as the
+    /// work that is left suffices.
+    fn count_part(&self, query: &MailQuery) -> Result<CountedTest, Error> {
+        // A part is compiled for itself and for each part around it. A word may be looked up before
+        // its work is counted, so nothing is looked up after the end of the budget.
+        if self.budget.remaining_work() == 0 {
+            return Ok((None, None));
+        }
+        let Some(mut test) = within_budget(self.compile(query))? else { return Ok((None, None)) };
+        let count = self.count_matches(&mut test)?;
+        Ok((Some(test), count))
+    }
+
     /// Adds the lines of a part of a query.
     fn explain_part(
         &self,
@@ -71,8 +89,19 @@ impl MailSearch<'_> {
         depth: usize,
         plan: &mut Vec<String>,
     ) -> Result<(), Error> {
+        self.explain_counted(query, self.count_part(query)?, depth, plan)
+    }
+
+    /// Adds the lines of a part of a query that was counted.
+    fn explain_counted(
+        &self,
+        query: &MailQuery,
+        counted: CountedTest,
+        depth: usize,
+        plan: &mut Vec<String>,
+    ) -> Result<(), Error> {
         let (operator, parts): (_, Vec<&MailQuery>) = match query {
-            MailQuery::Existing(query) => return self.explain_part(query, depth, plan),
+            MailQuery::Existing(query) => return self.explain_counted(query, counted, depth, plan),
             MailQuery::And(all) => {
                 let mut parts: Vec<&MailQuery> = all.iter().collect();
                 parts.sort_by_key(|part| rank(part));
@@ -84,11 +113,7 @@ impl MailSearch<'_> {
             MailQuery::ThreadOf(query) => (Some("the threads of these"), vec![query]),
             _ => (None, Vec::new()),
         };
-        let mut test = within_budget(self.compile(query))?;
-        let count = match &mut test {
-            Some(test) => self.count_matches(test)?,
-            None => None,
-        };
+        let (test, count) = counted;
         let count = match count {
             Some(1) => "1 message".to_string(),
             Some(count) => format!("{count} messages"),

@@ -32,7 +32,8 @@ impl WorkBudget {
         self.remaining.get()
     }
 
-    /// Counts work. `term` names the term that takes it.
+    /// Counts work. `term` names the term that takes it. After an error nothing is left: work may
+    /// have been done before it was counted.
     ///
     /// # Errors
     /// [`Error::MailWorkLimit`].
@@ -42,7 +43,10 @@ impl WorkBudget {
                 self.remaining.set(remaining);
                 Ok(())
             }
-            None => Err(Error::MailWorkLimit { term: term() }),
+            None => {
+                self.remaining.set(0);
+                Err(Error::MailWorkLimit { term: term() })
+            }
         }
     }
 }

@@ -1,0 +1,32 @@
+//! Mercurial repositories as git objects.
+//!
+//! A changeset becomes a git commit with the id that git-cinnabar 0.7 gives it; docs/hg.md has the
+//! rules. Data flows in one direction:
+//!
+//! ```text
+//! server, bundle or local store -> revisions -> conversion -> pack, index and metadata -> refs
+//! ```
+//!
+//! A source delivers [`Revision`]s through [`ChangeSource`], in the order of a changegroup:
+//! changesets, manifests, then the revisions of each file. Nothing downstream knows which source it
+//! is. This crate runs git and ssh, reads the network and the files of repositories; it reads no
+//! environment and prints nothing.
+//!
+//! # Modules
+//!
+//! | module | content |
+//! |---|---|
+//! | `object_id` | ids of Mercurial and of git: 20 bytes, 40 hexadecimal digits |
+//! | `revision` | a revision as a delta, and the interface of sources |
+//! | `delta` | Mercurial's deltas |
+//! | `peer` | the interface of repositories |
+
+mod delta;
+mod object_id;
+mod peer;
+mod revision;
+
+pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};
+pub use crate::object_id::{GitId, IdMap, Node};
+pub use crate::peer::{Peer, PeerRefs};
+pub use crate::revision::{ChangeError, ChangeSource, Revision};

@@ -1,0 +1,19 @@
+//! Tests through the public API, in one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs,
+    reason = "a test that cannot go on panics"
+)]
+#[test]
+fn every_test_file_is_listed() {
+    let runner = include_str!("runner.rs");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "runner") else {
+            continue;
+        };
+        assert!(runner.contains(&format!("mod {module};")), "tests/{name} is never run");
+    }
+}

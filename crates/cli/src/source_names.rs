@@ -44,7 +44,7 @@ pub(crate) fn follow_source_names(
     Ok(())
 }
 
-/// Says which of the sources with items of a type are not indexed, so that a search does not pass
+/// Says which of the sources of a type are not completely indexed, so that a search does not pass
 /// for an answer about them. With a name, only that source is meant.
 pub(crate) fn print_unindexed_sources(
     context: &CommandContext,
@@ -58,7 +58,9 @@ pub(crate) fn print_unindexed_sources(
     let names: Vec<String> = named.map(|source| sanitize_line(&source.name)).collect();
     if !names.is_empty() {
         let (items, names) = (source_type.kind().plural(), names.join(", "));
-        context.print_note(format!("not indexed yet: the {items} of {names}; run: larder sync"));
+        context.print_note(format!(
+            "not completely indexed yet: the {items} of {names}; run: larder sync"
+        ));
     }
     Ok(())
 }

@@ -227,7 +227,7 @@ fn a_source_that_came_back_is_not_searched_in_silence() {
     let home = home_with_mail();
     home.ok(&["searches", "add", "sea", "walrus"]);
     home.ok(&["sources", "remove", "post"]);
-    let note = "note: not indexed yet: the messages of post; run: larder sync";
+    let note = "note: not completely indexed yet: the messages of post; run: larder sync";
     let undo = home.code(&["undo"], 0);
     assert!(undo.stderr().contains(note), "{}", undo.masked_output());
     for args in [
@@ -248,7 +248,7 @@ fn a_source_that_came_back_is_not_searched_in_silence() {
     }
     home.ok(&["sync"]);
     let run = home.code(&["find", "walrus"], 0);
-    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+    assert!(!run.stderr().contains("indexed"), "{}", run.masked_output());
     assert_eq!(home.ok(&["find", "--kind", "message", "--count", "walrus"]).trim(), "3");
     // A source that was registered, but never read, beside one that was.
     home.write("other/cur/9.host:2,S", "Message-ID: <o1>\nSubject: Walrus\n\nText.\n");
@@ -257,7 +257,7 @@ fn a_source_that_came_back_is_not_searched_in_silence() {
     let run = home.code(&["find", "walrus"], 0);
     assert!(run.stderr().contains("the messages of other; run"), "{}", run.masked_output());
     let run = home.code(&["find", "--in", "post", "walrus"], 0);
-    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+    assert!(!run.stderr().contains("indexed"), "{}", run.masked_output());
     // An mbox file without messages is indexed.
     home.ok(&["sync"]);
     home.write("new.mbox", "From a 01 Jan 2020\nMessage-ID: <n1>\n\nText.\n");
@@ -265,14 +265,14 @@ fn a_source_that_came_back_is_not_searched_in_silence() {
     home.write("new.mbox", "");
     home.run(&["sync"]);
     let run = home.code(&["find", "walrus"], 0);
-    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+    assert!(!run.stderr().contains("indexed"), "{}", run.masked_output());
 }
 
 #[test]
 fn a_repository_that_came_back_is_not_searched_in_silence() {
     let home = home_with_repository();
     home.ok(&["sources", "remove", "project"]);
-    let note = "note: not indexed yet: the commits of project; run: larder sync";
+    let note = "note: not completely indexed yet: the commits of project; run: larder sync";
     let undo = home.code(&["undo"], 0);
     assert!(undo.stderr().contains(note), "{}", undo.masked_output());
     for args in [&["find", "walrus"][..], &["find", "--kind", "commit", "walrus"]] {
@@ -281,13 +281,13 @@ fn a_repository_that_came_back_is_not_searched_in_silence() {
     }
     home.ok(&["sync"]);
     let run = home.code(&["find", "walrus"], 0);
-    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+    assert!(!run.stderr().contains("indexed"), "{}", run.masked_output());
     std::fs::create_dir(home.work("empty")).unwrap();
     assert!(home.program("git").args(["init", "-q", "empty"]).status().unwrap().success());
     home.ok(&["sources", "add", "empty"]);
     home.ok(&["sync"]);
     let run = home.code(&["find", "walrus"], 0);
-    assert!(!run.stderr().contains("not indexed"), "{}", run.masked_output());
+    assert!(!run.stderr().contains("indexed"), "{}", run.masked_output());
 }
 
 /// A kind that has none of the fields is not listed, and is named; a kind that has some of them has

@@ -11,17 +11,16 @@
 //! never changes.
 
 mod damaged_history;
-mod known_tips;
 
 use crate::error::Error;
 use crate::git_repository::{
     GitError, GitRepository, GitTimeLimits, LogReader, LoggedCommit, RepositoryRefs,
 };
+use crate::known_tips::{KnownTips, ObjectHash, format_hash, parse_hash};
 use crate::mail_sync::{
     MERGED_BYTES, SyncProblem, SyncProgress, merge_written_words, now_milliseconds,
 };
 use damaged_history::{CommitPaths, HistoryDamage};
-use known_tips::{KnownTips, ObjectHash, format_hash, parse_hash};
 use larder_format::commit::Commit;
 use larder_format::maildir_name::MaildirFlags;
 use larder_store::{

@@ -21,6 +21,7 @@
 //! | `export` | export of a collection |
 //! | `git_repository` | git repositories, read through git |
 //! | `import` | import into collections |
+//! | `known_tips` | the tips of a repository at the last synchronisation |
 //! | `label_exchange` | dumps of labels, for notmuch and mu |
 //! | `link_folder` | maildirs of symbolic links |
 //! | `maildir` | the folders and files of a maildir, or of a tree of mail files |
@@ -42,6 +43,7 @@ mod error;
 mod export;
 pub mod git_repository;
 mod import;
+mod known_tips;
 mod label_exchange;
 mod link_folder;
 mod mail_rules;

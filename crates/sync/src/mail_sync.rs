@@ -6,7 +6,8 @@
 //! 3. Renames are written first, then new files, the newest mail first: threads read and parse them
 //!    (`message_pipeline`) while this one writes (`message_writer`). Files that went away are
 //!    removed at the end, so that a message which a mail program copied and deleted keeps its row.
-//! 4. The new state of a directory is written. After an interruption it is listed again.
+//! 4. The new state of a directory is written. After an interruption it is listed again. It has an
+//!    empty state until the first time that its files were read to the end.
 //! 5. Files that the store marks are read again: those that were edited in place, those whose
 //!    message lost the file that it had its values from, and after a change of the rules by which
 //!    messages are read, all. The marks are in the store, so an interruption loses none.
@@ -34,7 +35,9 @@ use crate::maildir::{
     DirectoryContents, MailSourceFormat, MaildirDirectory, MaildirProblem, is_empty_file, scan_mail,
 };
 use directory_pairs::pair_directories;
-use file_changes::{DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChanges};
+use file_changes::{
+    DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChanges, UNSETTLED_STATE,
+};
 use file_list::FileList;
 use larder_edit::LabelFollower;
 use larder_store::{
@@ -358,7 +361,12 @@ impl MailSync<'_> {
         }
         // While files are missing in the index, the directory counts as not listed.
         let opened = listings.iter().filter(|listing| listing.known.is_none() || !files.is_empty());
-        let mut first: Vec<MailChange> = opened.map(|listing| put(listing, &[])).collect();
+        let open_state = |listing: &DirectoryListing| match &listing.known {
+            Some(known) if !known.state.is_empty() => UNSETTLED_STATE,
+            _ => &[],
+        };
+        let mut first: Vec<MailChange> =
+            opened.map(|listing| put(listing, open_state(listing))).collect();
         self.report.renamed_files = files.renamed.len();
         self.report.removed_files = files.removed.len();
         let expire = |(directory, name)| MailChange::ExpireFile { directory, name };
@@ -395,9 +403,11 @@ impl MailSync<'_> {
             }
         }
         for listing in listings {
-            let is_complete =
-                listing.is_listed && !unread.contains(&listing.path) && !has_moving_files;
-            let state = if is_complete { listing.state.as_slice() } else { &[] };
+            let is_settled = listing.is_listed
+                && !listing.state.is_empty()
+                && !unread.contains(&listing.path)
+                && !has_moving_files;
+            let state = if is_settled { listing.state.as_slice() } else { UNSETTLED_STATE };
             let known_state = listing.known.as_ref().map(|known| known.state.as_slice());
             if known_state != Some(state) || !files.is_unchanged {
                 last.push(put(listing, state));

@@ -9,6 +9,7 @@
 //! are read under the lock of a synchronisation, so that none writes what another one removes.
 
 use crate::error::Error;
+use crate::known_tips::KnownTips;
 use crate::maildir::{MailSourceFormat, is_empty_file};
 use larder_store::{
     BatchChange, CollectionProperties, Kind, MailChange, MailSyncLock, Operation, Reader, StepSize,
@@ -293,8 +294,9 @@ pub fn find_renamed_sources<'s>(
     Ok(sources.iter().filter(is_renamed).collect())
 }
 
-/// Returns the sources of which the index has nothing, because they were not synchronised since
-/// they were registered, or since their registration came back. Searches find none of their items.
+/// Returns the sources that were not read to the end since they were registered, or since their
+/// registration came back: no synchronisation began, or the first one was interrupted or is
+/// running. Searches do not find all of their items.
 ///
 /// # Errors
 /// The index cannot be read.
@@ -307,22 +309,37 @@ pub fn find_unindexed_sources<'s>(
         return Ok(Vec::new());
     }
     let indexed = list_indexed(index, source_type)?;
-    let mail = index.mail()?;
     let mut unindexed = Vec::new();
     for source in sources {
         let collection = indexed.iter().find(|one| one.handle_key == source.handle_key);
-        // There is no directory of an mbox file without messages.
-        let is_indexed = match collection {
-            Some(collection) => {
-                mail.has_directories(&collection.name)? || is_empty_file(&source.path)
-            }
+        let is_complete = match collection {
+            Some(collection) => is_completely_indexed(index, source_type, source, collection)?,
             None => false,
         };
-        if !is_indexed {
+        if !is_complete {
             unindexed.push(source);
         }
     }
     Ok(unindexed)
+}
+
+fn is_completely_indexed(
+    index: &Reader,
+    source_type: SourceType,
+    source: &RegisteredSource,
+    collection: &CollectionProperties,
+) -> Result<bool, Error> {
+    let mail = index.mail()?;
+    Ok(match source_type {
+        // There is no directory of an mbox file without messages.
+        SourceType::Mail => {
+            mail.has_complete_directories(&collection.name)? || is_empty_file(&source.path)
+        }
+        SourceType::Repository => {
+            let directories = mail.directories(&collection.name)?;
+            directories.iter().any(|one| KnownTips::from_bytes(&one.state).is_complete())
+        }
+    })
 }
 
 /// Gives the collections of the index the names of their sources. Returns whether they have them: a

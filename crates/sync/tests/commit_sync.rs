@@ -438,8 +438,10 @@ fn a_log_that_is_read_can_be_cancelled() {
         let report = home.try_sync(CommitSyncOptions::default(), &is_cancelled);
         if !report.as_ref().is_ok_and(|report| report.is_interrupted) {
             assert_eq!(report.unwrap().problems, []);
+            assert_eq!(home.count_unindexed(), 0);
             break;
         }
+        assert_eq!(home.count_unindexed(), 1, "{left}");
         left += 1;
     }
     assert!(left > 3, "{left}");

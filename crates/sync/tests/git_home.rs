@@ -8,7 +8,7 @@ use larder_sync::git_repository::{
 };
 use larder_sync::{
     CommitRoundEvent, CommitSyncOptions, CommitSyncReport, SourceSelection, SourceStores,
-    SourceType, add_source, sync_repositories,
+    SourceType, add_source, find_unindexed_sources, list_sources, sync_repositories,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -252,6 +252,14 @@ impl GitHome {
 
     pub(crate) fn reader(&self) -> Reader {
         Reader::open(self.stores.index.clone()).unwrap()
+    }
+
+    /// Returns the number of sources that are not completely indexed.
+    pub(crate) fn count_unindexed(&self) -> usize {
+        let data = Reader::open(self.stores.data.clone()).unwrap();
+        let sources = list_sources(&data, SourceType::Repository).unwrap();
+        let index = self.reader();
+        find_unindexed_sources(&index, SourceType::Repository, &sources).unwrap().len()
     }
 
     /// Returns the hashes of the commits that match, the newest first.

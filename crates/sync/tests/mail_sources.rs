@@ -5,9 +5,10 @@ use crate::mailbox::{find_rows, message};
 use larder_store::{BatchChange, DataDirectory, Operation, Reader, Store, StoreFile, StoreOptions};
 use larder_sync::{
     MailSourceFormat, SourceSelection, SourceStores, SourceType, SyncRound, SyncRoundEvent,
-    add_mail_source, find_overlapping_source, find_renamed_sources, follow_source_names,
-    map_mail_roots, remove_source, sync_mail_sources,
+    add_mail_source, find_overlapping_source, find_renamed_sources, find_unindexed_sources,
+    follow_source_names, map_mail_roots, remove_source, sync_mail_sources,
 };
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -64,8 +65,14 @@ impl MailHome {
 
     /// Synchronises; returns a line for each source.
     pub(crate) fn sync(&self) -> Vec<String> {
+        self.sync_until(64, &|| false)
+    }
+
+    /// Synchronises in batches of so many messages until it is cancelled; returns a line for each
+    /// source.
+    fn sync_until(&self, batch_messages: usize, is_cancelled: &dyn Fn() -> bool) -> Vec<String> {
         let mut lines = Vec::new();
-        let (selection, options) = (SourceSelection::default(), small_batches(64));
+        let (selection, options) = (SourceSelection::default(), small_batches(batch_messages));
         let round = SyncRound { selection: &selection, options: &options, at: 0 };
         let mut add_line = |event: SyncRoundEvent<'_>| match event {
             SyncRoundEvent::Forgotten(one) => lines.push(format!("-{} {}", one.name, one.files)),
@@ -77,8 +84,15 @@ impl MailHome {
             }
             SyncRoundEvent::Progress(_) => {}
         };
-        sync_mail_sources(&self.stores, &round, &mut add_line, &|| false).unwrap();
+        sync_mail_sources(&self.stores, &round, &mut add_line, is_cancelled).unwrap();
         lines
+    }
+
+    /// Returns the names of the sources that are not completely indexed.
+    fn list_unindexed(&self) -> Vec<String> {
+        let sources = self.stores.list_mail_sources().unwrap();
+        let found = find_unindexed_sources(&self.index(), SourceType::Mail, &sources).unwrap();
+        found.into_iter().map(|source| source.name.clone()).collect()
     }
 
     pub(crate) fn index(&self) -> Reader {
@@ -133,6 +147,43 @@ fn a_renamed_source_keeps_its_messages_and_their_handles() {
     fs::remove_file(home.path("data/index.db")).unwrap();
     assert_eq!(home.sync(), ["b +1", "c +1"]);
     assert_eq!(home.messages(), with_names("b", "c"));
+}
+
+/// A source whose first synchronisation was interrupted has messages that no search finds. After
+/// one that came to its end, directories that must be listed again are indexed all the same.
+#[test]
+fn a_source_is_indexed_when_its_files_were_read_to_the_end() {
+    let home = MailHome::new();
+    let root = home.create_maildir("one");
+    let write = |number: u32| {
+        let path = root.join(format!("cur/{number}:2,S"));
+        fs::write(path, message(&format!("m{number}"), "note", "walrus")).unwrap();
+    };
+    (2..12).for_each(write);
+    home.add("a", &root);
+    let sync_until = |left: usize| {
+        let asked = Cell::new(0);
+        home.sync_until(1, &|| asked.replace(asked.get() + 1) >= left)
+    };
+    for left in [1, 3] {
+        sync_until(left);
+        let count = home.messages().len();
+        assert!((1..11).contains(&count), "{count}");
+        assert_eq!(home.list_unindexed(), ["a"]);
+    }
+    home.sync();
+    // The directories changed a moment ago, so their state is not final.
+    assert_eq!((home.messages().len(), home.list_unindexed().len()), (11, 0));
+    // New mail is no reason for a note, whether or not a synchronisation began to read it.
+    (12..20).for_each(write);
+    sync_until(4);
+    assert!(home.messages().len() < 19);
+    assert!(home.list_unindexed().is_empty());
+    home.sync();
+    assert_eq!((home.messages().len(), home.list_unindexed().len()), (19, 0));
+    // The second source is the one that is named.
+    home.add("b", &home.create_maildir("two"));
+    assert_eq!(home.list_unindexed(), ["b"]);
 }
 
 /// Names follow without a synchronisation, but not beside one, which writes under the old names.

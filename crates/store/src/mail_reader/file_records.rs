@@ -25,7 +25,7 @@ pub struct MailDirectoryRecord {
     pub path: Vec<u8>,
     /// The path of its folder.
     pub folder: Vec<u8>,
-    /// Its state when it was listed; empty: it was not listed completely.
+    /// Its state when it was listed; empty: no synchronisation has read it to the end.
     pub state: Vec<u8>,
 }
 
@@ -56,11 +56,12 @@ impl MailReader<'_> {
         })
     }
 
-    /// Returns whether a directory of a collection is known: a synchronisation has listed it.
-    pub fn has_directories(&self, collection: &str) -> Result<bool> {
+    /// Returns whether a collection has directories, and a synchronisation has read each of them to
+    /// the end: it has a state.
+    pub fn has_complete_directories(&self, collection: &str) -> Result<bool> {
         self.run(|tx| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM mail_directory WHERE collection =
-                 (SELECT id FROM collection WHERE name = ?1 AND removed = 0))";
+            let sql = "SELECT coalesce(min(length(state)), 0) > 0 FROM mail_directory
+                 WHERE collection = (SELECT id FROM collection WHERE name = ?1 AND removed = 0)";
             Ok(tx.prepare_cached(sql)?.query_row([collection], |row| row.get(0))?)
         })
     }

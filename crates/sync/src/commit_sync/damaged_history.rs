@@ -10,10 +10,10 @@
 //!
 //! Separate from its parent, because of a sound history one command of git has everything.
 
-use super::known_tips::{KnownTips, ObjectHash, parse_hash};
 use super::{CommitSync, LogEnd};
 use crate::error::Error;
 use crate::git_repository::{GitError, LogReader, LoggedCommit, RepositoryRefs};
+use crate::known_tips::{KnownTips, ObjectHash, parse_hash};
 use crate::mail_sync::SyncProblem;
 use std::collections::HashSet;
 

@@ -60,7 +60,7 @@ impl MailSync<'_> {
     fn is_unchanged(&self, directory: &MaildirDirectory, known: Option<&KnownDirectory>) -> bool {
         let state = encode_state(&directory.state);
         let is_same = known.is_some_and(|known| known.state == state);
-        let is_frozen = directory.has_noupdate && known.is_some_and(|one| !one.state.is_empty());
+        let is_frozen = directory.has_noupdate && known.is_some_and(KnownDirectory::is_settled);
         !self.finds_edits(directory) && (is_same || is_frozen)
     }
 

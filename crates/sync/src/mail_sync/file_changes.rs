@@ -22,12 +22,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A file that was changed less than this before it was read may change again without another time.
 const MIN_AGE_NANOSECONDS: i64 = 2_000_000_000;
 
+/// The state of a directory that was read to the end once, and must be listed again. An empty state
+/// says that its files may never have been read.
+pub(super) const UNSETTLED_STATE: &[u8] = b"unsettled";
+
 /// A directory as the store knows it.
 #[derive(Debug, Clone)]
 pub(super) struct KnownDirectory {
     pub(super) id: i64,
     pub(super) path: Vec<u8>,
     pub(super) state: Vec<u8>,
+}
+
+impl KnownDirectory {
+    /// Returns whether the directory need not be listed while it has this state.
+    pub(super) fn is_settled(&self) -> bool {
+        !self.state.is_empty() && self.state != UNSETTLED_STATE
+    }
 }
 
 /// A directory that the store knows and the scan did not find.

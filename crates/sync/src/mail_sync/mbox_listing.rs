@@ -32,10 +32,11 @@ impl MailSync<'_> {
         scanned_at: i64,
         known: Option<&KnownDirectory>,
     ) -> Result<Option<(DirectoryListing, MessageHashes)>, Error> {
-        let known_state = known.map_or(&[][..], |known| known.state.as_slice());
-        if directory.has_noupdate && !known_state.is_empty() && !self.options.is_full {
+        let settled = known.filter(|known| known.is_settled());
+        if directory.has_noupdate && settled.is_some() && !self.options.is_full {
             return Ok(None);
         }
+        let known_state = settled.map_or(&[][..], |known| known.state.as_slice());
         let mut listing = DirectoryListing {
             path,
             folder: directory.folder.as_os_str().as_bytes().to_vec(),

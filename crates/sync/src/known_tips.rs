@@ -1,27 +1,27 @@
 //! The tips of the refs at the last synchronisation, in the form in which the store keeps them.
 //!
-//! Separate from its parent, because the form outlives a run.
+//! Separate from `commit_sync`, because the form outlives a run, and `sources` reads it.
 
 /// The tips that the store knows, as the state of the directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct KnownTips {
+pub(crate) struct KnownTips {
     /// The store has all commits that can be reached from these.
-    pub(super) complete: Vec<String>,
+    pub(crate) complete: Vec<String>,
     /// The store may have commits that can be reached from these.
-    pub(super) partial: Vec<String>,
+    pub(crate) partial: Vec<String>,
     /// The commits at which the shallow clone ended.
-    pub(super) shallow: Vec<String>,
+    pub(crate) shallow: Vec<String>,
     /// One commit of those whose paths could not be read, if these are so many that the next
     /// synchronisation does not try them again before this one can be read.
-    pub(super) pathless: Vec<String>,
+    pub(crate) pathless: Vec<String>,
     /// One commit of those whose paths were left out, because they took too much. Only a comparison
     /// of all commits tries them again.
-    pub(super) expensive: Vec<String>,
+    pub(crate) expensive: Vec<String>,
 }
 
 impl KnownTips {
     /// Reads the stored form.
-    pub(super) fn from_bytes(bytes: &[u8]) -> KnownTips {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> KnownTips {
         let mut tips = KnownTips::default();
         for line in String::from_utf8_lossy(bytes).lines() {
             let Some((name, hash)) = line.split_once(' ') else { continue };
@@ -39,7 +39,7 @@ impl KnownTips {
     }
 
     /// Returns the stored form.
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let lists = [
             ("complete", &self.complete),
             ("partial", &self.partial),
@@ -53,8 +53,14 @@ impl KnownTips {
         lines.collect::<String>().into_bytes()
     }
 
+    /// Returns whether the commits were read to the end. A comparison of all commits that is
+    /// running or was interrupted counts as a first reading.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.complete.is_empty() || self.partial.is_empty()
+    }
+
     /// Returns all tips whose commits may be in the store.
-    pub(super) fn all(&self) -> Vec<String> {
+    pub(crate) fn all(&self) -> Vec<String> {
         let mut all = [self.complete.as_slice(), self.partial.as_slice()].concat();
         all.sort_unstable();
         all.dedup();
@@ -63,10 +69,10 @@ impl KnownTips {
 }
 
 /// A hash of an object, with zeros at its end if it is of SHA-1.
-pub(super) type ObjectHash = [u8; 32];
+pub(crate) type ObjectHash = [u8; 32];
 
 /// Reads a hash of hexadecimal digits.
-pub(super) fn parse_hash(text: &[u8]) -> Option<ObjectHash> {
+pub(crate) fn parse_hash(text: &[u8]) -> Option<ObjectHash> {
     let (pairs, rest) = text.as_chunks::<2>();
     let mut hash = [0; 32];
     if !rest.is_empty() || pairs.len() > hash.len() {
@@ -79,7 +85,7 @@ pub(super) fn parse_hash(text: &[u8]) -> Option<ObjectHash> {
 }
 
 /// Returns so many digits of a hash.
-pub(super) fn format_hash(hash: &ObjectHash, digits: usize) -> String {
+pub(crate) fn format_hash(hash: &ObjectHash, digits: usize) -> String {
     let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     hex.get(..digits).unwrap_or(&hex).to_string()
 }

@@ -7,7 +7,7 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::git_program::start_git;
 use crate::item_ids::has_item;
 use crate::output::sanitize_line;
-use crate::source_names::{follow_source_names, print_unindexed_sources};
+use crate::source_names::follow_source_names;
 use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch};
 use larder_store::{DataDirectory, Error, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::git_repository::GitRepository;
@@ -88,17 +88,6 @@ pub(crate) fn list_repositories(
         return Ok(Vec::new());
     }
     Ok(larder_sync::list_sources(&context.open_reader()?, SourceType::Repository)?)
-}
-
-/// Says which registered repositories are not in the index of commits that is searched. With a
-/// name, only that repository is searched.
-pub(crate) fn print_unindexed_commits(
-    context: &CommandContext,
-    reader: &Reader,
-    name: Option<&str>,
-) -> Result<(), CommandFailure> {
-    let repositories = list_repositories(context)?;
-    print_unindexed_sources(context, SourceType::Repository, &repositories, reader, name)
 }
 
 /// Refuses the name of a repository that is not registered.

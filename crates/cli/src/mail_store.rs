@@ -8,7 +8,7 @@ use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
-use crate::source_names::{follow_source_names, print_unindexed, print_unindexed_sources};
+use crate::source_names::{follow_source_names, print_unindexed_sources};
 use larder_edit::labels::are_labels_outdated;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
@@ -135,35 +135,16 @@ fn no_mail_failure(context: &CommandContext) -> Result<CommandFailure, CommandFa
     Ok(CommandFailure::new(FailureKind::Store, "no mail is indexed").with_hint(hint))
 }
 
-/// Says that messages are not searched, if there is no index although maildirs are registered.
-pub(crate) fn print_unindexed_note(context: &CommandContext) -> Result<(), CommandFailure> {
-    if !list_sources(context)?.is_empty() {
-        context.print_note("mail is not indexed yet; run: larder sync");
-    }
-    Ok(())
-}
-
-/// Says which registered sources are not in the index of mail that is searched. With a name, only
-/// that source is searched.
-pub(crate) fn print_unindexed_mail(
-    context: &CommandContext,
-    reader: &Reader,
-    name: Option<&str>,
-) -> Result<(), CommandFailure> {
-    let sources = list_sources(context)?;
-    print_unindexed_sources(context, SourceType::Mail, &sources, reader, name)
-}
-
-/// Names the sources that are not indexed after a failure to find an item with an ID: it may be a
-/// message of them. What prevents the note is a warning, because the failure is the answer.
-pub(crate) fn print_unindexed_after(context: &CommandContext, failure: &CommandFailure) {
+/// Names the sources of mail that are not indexed after a failure to find an item with an ID: it
+/// may be a message of them. A failure of the note is a warning, because the first failure is the
+/// answer.
+pub(crate) fn print_unindexed_mail_after(context: &CommandContext, failure: &CommandFailure) {
     if !failure.is_not_found() {
         return;
     }
     let print = || -> Result<(), CommandFailure> {
-        let sources = list_sources(context)?;
-        let index = open_mail_reader(context)?;
-        print_unindexed(context, SourceType::Mail, &sources, index.as_ref())
+        let (sources, index) = (list_sources(context)?, open_mail_reader(context)?);
+        print_unindexed_sources(context, SourceType::Mail, &sources, index.as_ref(), None)
     };
     if let Err(problem) = print() {
         problem.print_as_warning(context.quiet);

@@ -45,14 +45,25 @@ pub(crate) fn follow_source_names(
 }
 
 /// Says which of the sources of a type are not completely indexed, so that a search does not pass
-/// for an answer about them. With a name, only that source is meant.
+/// for an answer about them; without an index, that none is. With a name, only that source is
+/// meant.
 pub(crate) fn print_unindexed_sources(
     context: &CommandContext,
     source_type: SourceType,
     sources: &[RegisteredSource],
-    index: &Reader,
+    index: Option<&Reader>,
     name: Option<&str>,
 ) -> Result<(), CommandFailure> {
+    let Some(index) = index else {
+        if !sources.is_empty() {
+            let items = match source_type {
+                SourceType::Mail => "mail is",
+                SourceType::Repository => "commits are",
+            };
+            context.print_note(format!("{items} not indexed yet; run: larder sync"));
+        }
+        return Ok(());
+    };
     let unindexed = find_unindexed_sources(index, source_type, sources)?;
     let named = unindexed.iter().filter(|source| name.is_none_or(|name| name == source.name));
     let names: Vec<String> = named.map(|source| sanitize_line(&source.name)).collect();
@@ -61,28 +72,6 @@ pub(crate) fn print_unindexed_sources(
         context.print_note(format!(
             "not completely indexed yet: the {items} of {names}; run: larder sync"
         ));
-    }
-    Ok(())
-}
-
-/// Says which sources of a type are not indexed, as [`print_unindexed_sources`]; without an index,
-/// that none is.
-pub(crate) fn print_unindexed(
-    context: &CommandContext,
-    source_type: SourceType,
-    sources: &[RegisteredSource],
-    index: Option<&Reader>,
-) -> Result<(), CommandFailure> {
-    match index {
-        _ if sources.is_empty() => {}
-        Some(index) => print_unindexed_sources(context, source_type, sources, index, None)?,
-        None => {
-            let items = match source_type {
-                SourceType::Mail => "mail is",
-                SourceType::Repository => "commits are",
-            };
-            context.print_note(format!("{items} not indexed yet; run: larder sync"));
-        }
     }
     Ok(())
 }

@@ -288,6 +288,14 @@ fn a_repository_that_came_back_is_not_searched_in_silence() {
     home.ok(&["sync"]);
     let run = home.code(&["find", "walrus"], 0);
     assert!(!run.stderr().contains("indexed"), "{}", run.masked_output());
+    // Without an index, the counts of saved searches leave out the commits, too.
+    home.ok(&["searches", "add", "ships", "walrus", "--kind", "commit"]);
+    std::fs::remove_file(home.data().join("commits.db")).unwrap();
+    let note = "note: commits are not indexed yet; run: larder sync";
+    for args in [&["find", "walrus"][..], &["searches"]] {
+        let run = home.run(args);
+        assert!(run.stderr().contains(note), "{args:?}: {}", run.masked_output());
+    }
 }
 
 /// A kind that has none of the fields is not listed, and is named; a kind that has some of them has

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// The number of labelled messages that are read at once.
 const MESSAGES_PER_PAGE: usize = 2000;
 /// The messages with wrong labels that are named.
-const MAX_NAMED_DIFFERENCES: usize = 20;
+const MAX_NAMED_LABEL_DIFFERENCES: usize = 20;
 
 /// The messages whose labels in `index.db` are not those in `data.db`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct LabelDifferences {
 impl LabelDifferences {
     fn add(&mut self, name: impl FnOnce() -> String) {
         self.count += 1;
-        if self.names.len() < MAX_NAMED_DIFFERENCES {
+        if self.names.len() < MAX_NAMED_LABEL_DIFFERENCES {
             self.names.push(name());
         }
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The beginning of the name that notmuch gives a message without a Message-ID.
 const NOTMUCH_HASH_PREFIX: &str = "notmuch-sha1-";
 /// The number of messages without a file in the index that a report names.
-pub const MAX_NAMED_MESSAGES: usize = 5;
+pub const MAX_NAMED_UNINDEXED_MESSAGES: usize = 5;
 /// The number of messages that are looked up in one read transaction.
 const MESSAGES_PER_READ: usize = 1000;
 
@@ -73,7 +73,7 @@ pub fn import_labels(
             if texts.is_empty() {
                 if !message.labels.is_empty() {
                     report.waiting += 1;
-                    if report.waiting_ids.len() < MAX_NAMED_MESSAGES {
+                    if report.waiting_ids.len() < MAX_NAMED_UNINDEXED_MESSAGES {
                         report.waiting_ids.push(message.message_id.clone());
                     }
                 }
@@ -187,7 +187,7 @@ pub fn export_labels(
             };
             let Some((mail, first)) = mail.as_ref().zip(rows.first()) else {
                 report.not_indexed += 1;
-                if report.not_indexed_ids.len() < MAX_NAMED_MESSAGES {
+                if report.not_indexed_ids.len() < MAX_NAMED_UNINDEXED_MESSAGES {
                     report.not_indexed_ids.push(uid.clone());
                 }
                 continue;

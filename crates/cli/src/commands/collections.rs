@@ -76,7 +76,7 @@ enum CollectionsCommand {
 }
 
 /// Items that a message about conflicts names.
-const MAX_NAMED_ITEMS: usize = 5;
+const MAX_NAMED_KEPT_ITEMS: usize = 5;
 
 impl CollectionsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
@@ -347,11 +347,11 @@ fn print_kept_items(reader: &Reader, name: &str, kept: &[ItemMeta]) -> Result<()
     let items = format_count(kept.len() as u64, "item");
     let conflict = format!("conflict: another program changed or added {items}");
     print_message("error", format!("{name} was not removed: {conflict}"));
-    for head in kept.iter().take(MAX_NAMED_ITEMS) {
+    for head in kept.iter().take(MAX_NAMED_KEPT_ITEMS) {
         print_message("note", format!("kept {}  {}", head.handle, display_name(reader, head)?));
     }
-    if kept.len() > MAX_NAMED_ITEMS {
-        print_message("note", format!("kept {} more", kept.len() - MAX_NAMED_ITEMS));
+    if kept.len() > MAX_NAMED_KEPT_ITEMS {
+        print_message("note", format!("kept {} more", kept.len() - MAX_NAMED_KEPT_ITEMS));
     }
     print_message("hint", "run the command again to remove the rest");
     Ok(())

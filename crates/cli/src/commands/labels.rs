@@ -18,7 +18,7 @@ use larder_format::label_dump::{LabelDump, LabelDumpFormat};
 use larder_store::{
     DataDirectory, FilePrivacy, Handle, LabelledText, Operation, OperationId, Reader,
 };
-use larder_sync::{LabelImportReport, MAX_NAMED_MESSAGES, NotmuchTags};
+use larder_sync::{LabelImportReport, MAX_NAMED_UNINDEXED_MESSAGES, NotmuchTags};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
@@ -123,7 +123,7 @@ fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFa
     let (labels, (waiting, waiting_ids)) = match open_labelled_mail(context)? {
         Some(reader) => {
             let mail = reader.mail()?;
-            let waiting = mail.waiting_names(MAX_NAMED_MESSAGES)?;
+            let waiting = mail.waiting_names(MAX_NAMED_UNINDEXED_MESSAGES)?;
             (mail.count_labels()?, (mail.count_waiting_labels()?, waiting))
         }
         None => {

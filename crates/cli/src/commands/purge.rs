@@ -196,15 +196,15 @@ fn confirmation_text(names: &[String]) -> String {
 
 /// Joins names for a message, and cuts a long list.
 fn format_names(names: &[String]) -> String {
-    let shown = names.iter().take(MAX_NAMED_ITEMS).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MAX_NAMED_ITEMS) {
+    let shown = names.iter().take(MAX_NAMED_PURGED_ITEMS).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMED_PURGED_ITEMS) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
 }
 
 /// Items that a message names.
-const MAX_NAMED_ITEMS: usize = 10;
+const MAX_NAMED_PURGED_ITEMS: usize = 10;
 
 #[cfg(test)]
 mod tests {

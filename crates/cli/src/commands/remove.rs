@@ -53,7 +53,7 @@ impl RemovalTarget {
 }
 
 /// Items that the log and a message about conflicts name.
-const MAX_NAMED_ITEMS: usize = 3;
+const MAX_NAMED_REMOVED_ITEMS: usize = 3;
 
 impl RemoveArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
@@ -157,10 +157,13 @@ impl RemoveArgs {
 
     /// Returns the detail for the log: IDs, as names and queries are private data.
     fn operation_detail(&self, items: &[(Handle, Seq)]) -> String {
-        let mut words: Vec<String> =
-            items.iter().take(MAX_NAMED_ITEMS).map(|(handle, _)| handle.to_string()).collect();
-        if items.len() > MAX_NAMED_ITEMS {
-            words.push(format!("and {} more", items.len() - MAX_NAMED_ITEMS));
+        let mut words: Vec<String> = items
+            .iter()
+            .take(MAX_NAMED_REMOVED_ITEMS)
+            .map(|(handle, _)| handle.to_string())
+            .collect();
+        if items.len() > MAX_NAMED_REMOVED_ITEMS {
+            words.push(format!("and {} more", items.len() - MAX_NAMED_REMOVED_ITEMS));
         }
         let found = if self.query.is_some() { "found by a query" } else { "" };
         let place = self.collection.as_ref().map(|name| format!("in {name}")).unwrap_or_default();
@@ -271,7 +274,7 @@ fn conflict_text(removed: &RemovalOutcome) -> String {
     let mut text = format!("conflict: another program changed or removed {items}");
     if !removed.changed.is_empty() {
         let named: Vec<_> =
-            removed.changed.iter().take(MAX_NAMED_ITEMS).map(ToString::to_string).collect();
+            removed.changed.iter().take(MAX_NAMED_REMOVED_ITEMS).map(ToString::to_string).collect();
         let more = removed.changed.len() - named.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         text.push_str(&format!(" (kept: {}{more})", named.join(", ")));

@@ -110,7 +110,7 @@ impl SaveArgs {
         let failure = CommandFailure::new(FailureKind::NotFound, message)
             .with_hint("`larder find --kind message` shows IDs")
             .with_hint("there is no file of that name, either");
-        crate::mail_store::print_unindexed_after(context, &failure);
+        crate::mail_store::print_unindexed_mail_after(context, &failure);
         Err(failure)
     }
 

@@ -3,12 +3,13 @@
 use super::find::query_args::kind_parser;
 use super::labels::label_failure;
 use crate::args::OutputFormat;
-use crate::commit_store::{open_commit_reader, print_unindexed_commits};
+use crate::commit_store::open_commit_reader;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::{open_labelled_mail, print_unindexed_mail, print_unindexed_note};
+use crate::mail_store::open_labelled_mail;
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
+use crate::source_names::print_unindexed_sources;
 use crate::table::format_columns;
 use larder_edit::{SearchDefinition, put_saved_searches, remove_saved_search};
 use larder_format::saved_search::{SavedSearch, is_search_name};
@@ -17,6 +18,7 @@ use larder_query::{
     count_saved_queries,
 };
 use larder_store::{DataDirectory, Kind, Operation, OperationId};
+use larder_sync::{SourceType, list_sources};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -94,16 +96,15 @@ fn count_queries(
     let mail = open_labelled_mail(context)?;
     let sound: Vec<SavedQuery> = queries.iter().flatten().cloned().collect();
     let commits = open_commit_reader(context)?;
-    if sound.iter().any(|query| matches!(query, SavedQuery::Mail(_))) {
-        match &mail {
-            Some(mail) => print_unindexed_mail(context, mail, None)?,
-            None => print_unindexed_note(context)?,
-        }
-    }
-    if let Some(commits) = &commits
-        && sound.iter().any(|query| matches!(query, SavedQuery::Commits(_)))
+    let has_mail = sound.iter().any(|query| matches!(query, SavedQuery::Mail(_)));
+    let has_commits = sound.iter().any(|query| matches!(query, SavedQuery::Commits(_)));
+    for (source_type, index, is_searched) in
+        [(SourceType::Mail, &mail, has_mail), (SourceType::Repository, &commits, has_commits)]
     {
-        print_unindexed_commits(context, commits, None)?;
+        if is_searched {
+            let sources = list_sources(&reader, source_type)?;
+            print_unindexed_sources(context, source_type, &sources, index.as_ref(), None)?;
+        }
     }
     let stores = CountedStores { items: &reader, mail: mail.as_ref(), commits: commits.as_ref() };
     if let Ok(counts) = count_saved_queries(stores, &sound) {

@@ -103,7 +103,7 @@ impl ShowArgs {
         let metas = match resolve_items(context, &ids) {
             Ok(metas) => metas,
             Err(failure) => {
-                mail_store::print_unindexed_after(context, &failure);
+                mail_store::print_unindexed_mail_after(context, &failure);
                 return Err(failure);
             }
         };

@@ -11,7 +11,7 @@ use crate::mail_store::{follow_committed_labels, open_mail_reader};
 use crate::output::{
     ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, print_message, sanitize_line,
 };
-use crate::source_names::print_unindexed;
+use crate::source_names::print_unindexed_sources;
 use larder_format::label::MessageLabels;
 use larder_store::{
     DamagedObject, Error, OperationId, OperationRecord, Reader, Store, UndoReport,
@@ -78,7 +78,7 @@ fn print_returned_sources(
         SourceType::Mail => open_mail_reader(context)?,
         SourceType::Repository => open_commit_reader(context)?,
     };
-    print_unindexed(context, source_type, &returned, index.as_ref())
+    print_unindexed_sources(context, source_type, &returned, index.as_ref(), None)
 }
 
 /// The verbs of operations that change labels only, of which each message has one item.

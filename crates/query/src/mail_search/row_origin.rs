@@ -25,8 +25,8 @@ pub(super) enum RowOrigin {
     Threads,
     /// The table of files.
     Files,
-    /// Rows that another search has found.
-    Rows,
+    /// The messages that an earlier search found.
+    EarlierSearch,
 }
 
 impl RowOrigin {
@@ -43,7 +43,7 @@ impl RowOrigin {
             RowOrigin::AllSubjects => "all subjects",
             RowOrigin::Threads => "table of threads",
             RowOrigin::Files => "table of files",
-            RowOrigin::Rows => "known messages",
+            RowOrigin::EarlierSearch => "known messages",
         }
     }
 }

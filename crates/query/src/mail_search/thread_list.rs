@@ -193,7 +193,7 @@ impl MailSearch<'_> {
         self.budget.restart();
         let mut matches = Vec::new();
         let mut test = BlockTest::And(Conjunction::new([
-            self.rows_test(rows, RowOrigin::Rows),
+            self.rows_test(rows, RowOrigin::EarlierSearch),
             self.compile(query)?,
         ]));
         self.for_each_row(&mut test, &mut |row| matches.push(row))?;

@@ -4,14 +4,16 @@ use crate::commands::labels::{change_and_print, label_failure};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    find_thread_rows, parse_mail_query, print_unindexed_mail, query_roots, require_mail_index,
+    find_thread_rows, list_sources, parse_mail_query, query_roots, require_mail_index,
     require_mail_reader, resolve_message,
 };
 use crate::output::sanitize_line;
+use crate::source_names::print_unindexed_sources;
 use larder_edit::labels::unique_names;
 use larder_format::label::LabelChange;
 use larder_query::MailSearch;
 use larder_store::Reader;
+use larder_sync::SourceType;
 
 /// Changes the labels of the messages with these IDs, or of those that match a query.
 pub(super) fn edit_labels(
@@ -37,7 +39,8 @@ pub(super) fn edit_labels(
         rows.extend(find_rows(context, &reader, id)?);
     }
     if let Some(line) = query {
-        print_unindexed_mail(context, &reader, None)?;
+        let sources = list_sources(context)?;
+        print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), None)?;
         let query = parse_mail_query(context, line)?;
         let roots = query_roots(context, &query)?;
         let mail = reader.mail()?;

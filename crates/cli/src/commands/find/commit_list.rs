@@ -9,13 +9,13 @@ use super::message_rows::{SENDER_COLUMN, SENDER_WIDTH, list_date, subject_text};
 use super::print_heading;
 use crate::args::OutputFormat;
 use crate::commit_store::{
-    check_repository, open_commit_reader, open_repository_of, parse_commit_query,
-    parse_query_among_kinds, print_unindexed_commits, require_commit_reader,
+    check_repository, list_repositories, open_commit_reader, open_repository_of,
+    parse_commit_query, parse_query_among_kinds, require_commit_reader,
 };
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, sanitize_line};
-use crate::source_names::print_unindexed;
+use crate::source_names::print_unindexed_sources;
 use crate::table::{pad_cells_with_bound, style_cells};
 use anstyle::Style;
 use larder_format::message::{MailAddress, MessageDate};
@@ -93,7 +93,9 @@ pub(super) fn print_commits(
     let fields = parse_commit_fields(&options.fields)?;
     let sort = options.sort.as_deref().map(parse_sort).transpose()?;
     let reader = require_commit_reader(context)?;
-    print_unindexed_commits(context, &reader, collection)?;
+    let repositories = list_repositories(context)?;
+    let source_type = SourceType::Repository;
+    print_unindexed_sources(context, source_type, &repositories, Some(&reader), collection)?;
     let group = CommitGroup::read(reader, &query, options, sort, DEFAULT_LIMIT)?;
     if options.is_count {
         super::print_count(context, group.count)?;
@@ -164,7 +166,8 @@ impl CommitGroup {
         let Some(query) = parse_query_among_kinds(context, &options.query) else { return Ok(None) };
         let index = open_commit_reader(context)?;
         let repositories = larder_sync::list_sources(data, SourceType::Repository)?;
-        print_unindexed(context, SourceType::Repository, &repositories, index.as_ref())?;
+        let source_type = SourceType::Repository;
+        print_unindexed_sources(context, source_type, &repositories, index.as_ref(), None)?;
         let Some(reader) = index else { return Ok(None) };
         let sort = options.sort.as_deref().and_then(find_order);
         match CommitGroup::read(reader, &query, options, sort, GROUP_LIMIT) {

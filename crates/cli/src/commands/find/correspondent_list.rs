@@ -4,8 +4,9 @@ use super::print_count;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::mail_store::{print_unindexed_mail, require_mail_reader};
+use crate::mail_store::{list_sources, require_mail_reader};
 use crate::output::{FAINT_STYLE, format_count, sanitize_line};
+use crate::source_names::print_unindexed_sources;
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
 use larder_format::message::MessageDate;
@@ -15,6 +16,7 @@ use larder_query::{
     find_contacts_by_address, find_correspondents,
 };
 use larder_store::{DataDirectory, Reader};
+use larder_sync::SourceType;
 use larder_time::civil::Instant;
 use serde_json::json;
 use std::collections::HashMap;
@@ -43,7 +45,8 @@ pub(super) fn print_correspondents(
         excluded_labels: context.excluded_labels.clone(),
     };
     let reader = require_mail_reader(context)?;
-    print_unindexed_mail(context, &reader, None)?;
+    let sources = list_sources(context)?;
+    print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), None)?;
     let found = find_correspondents(&reader.mail()?, &query, user_locale.now.seconds())?;
     if options.is_count {
         print_count(context, found.len() as u64)?;

@@ -16,12 +16,12 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
     MailRoots, MessageOpener, file_path, list_sources, mail_roots, open_labelled_mail,
-    parse_mail_query, parse_query_among_kinds, print_outdated_note, print_unindexed_mail,
-    query_roots, require_mail_reader,
+    parse_mail_query, parse_query_among_kinds, print_outdated_note, query_roots,
+    require_mail_reader,
 };
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
-use crate::source_names::print_unindexed;
+use crate::source_names::print_unindexed_sources;
 use crate::table::aligned_groups;
 use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort, MailSortKey};
 use larder_store::Reader;
@@ -131,7 +131,8 @@ pub(super) fn print_messages(
     }
     let reader = require_mail_reader(context)?;
     print_outdated_note(context, &reader)?;
-    print_unindexed_mail(context, &reader, options.source.as_deref())?;
+    let (sources, name) = (list_sources(context)?, options.source.as_deref());
+    print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), name)?;
     let roots = query_roots(context, &query)?;
     if options.is_explanation {
         let explained = with_search(&reader, &roots, &query, |search| search.explain(&query))?;
@@ -234,7 +235,7 @@ impl MessageGroup {
         };
         let index = open_labelled_mail(context)?;
         let sources = larder_sync::list_mail_sources(data)?;
-        print_unindexed(context, SourceType::Mail, &sources, index.as_ref())?;
+        print_unindexed_sources(context, SourceType::Mail, &sources, index.as_ref(), None)?;
         let Some(reader) = index else { return Ok(None) };
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);

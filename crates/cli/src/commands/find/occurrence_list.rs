@@ -108,7 +108,7 @@ pub(crate) fn no_time_range_failure() -> CommandFailure {
 }
 
 /// Items that a warning about incomplete expansions names.
-const MAX_NAMED_ITEMS: usize = 3;
+const MAX_NAMED_UNDECIDED_ITEMS: usize = 3;
 
 /// Warns about items whose recurrence rules were not fully expanded, so that their occurrences may
 /// be incomplete.
@@ -117,7 +117,7 @@ pub(crate) fn warn_of_undecided_items(
     reader: &Reader,
     rows: &[ItemRow],
 ) -> Result<(), CommandFailure> {
-    let named = rows.get(..MAX_NAMED_ITEMS).unwrap_or(rows);
+    let named = rows.get(..MAX_NAMED_UNDECIDED_ITEMS).unwrap_or(rows);
     let summaries =
         larder_query::read_item_summaries(reader, named, &context.settings.user_locale.zone)?;
     for summary in named.iter().filter_map(|row| summaries.get(row)) {

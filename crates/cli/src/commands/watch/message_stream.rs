@@ -10,20 +10,20 @@ use crate::commands::find::commit_list::CommitGroup;
 use crate::commands::find::message_fields::message_json;
 use crate::commands::find::message_rows::{format_lines, list_cells};
 use crate::commit_store::{
-    check_repository, commit_directory, print_unindexed_commits, require_commit_reader,
+    check_repository, commit_directory, list_repositories, require_commit_reader,
 };
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::{
-    MailRoots, mail_directory, mail_roots, print_unindexed_mail, require_mail_reader,
-};
+use crate::mail_store::{MailRoots, list_sources, mail_directory, mail_roots, require_mail_reader};
 use crate::output::{ADDED_STYLE, CHANGED_STYLE, FAINT_STYLE, OutputStream, REMOVED_STYLE};
+use crate::source_names::print_unindexed_sources;
 use anstyle::Style;
 use larder_query::{
     Kind, ListedMessage, MailQueryContext, MailView, MailViewEvent, MailViewOptions,
 };
 use larder_store::{CommitWatcher, Reader, RemovedMessage};
+use larder_sync::SourceType;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,17 +43,20 @@ pub(super) fn watch_messages(
         let message = format!("{option} cannot be used for {kinds}");
         return Err(CommandFailure::new(FailureKind::Usage, message));
     }
-    if let Some(name) = args.query_args.collection.as_deref().filter(|_| is_about_commits) {
+    let source = args.query_args.collection.as_deref();
+    if let Some(name) = source.filter(|_| is_about_commits) {
         check_repository(context, name)?;
     }
     let query_context = MailQueryContext::from(&context.settings);
     let (directory, query_context, excluded_labels) = if is_about_commits {
         let reader = require_commit_reader(context)?;
-        print_unindexed_commits(context, &reader, args.query_args.collection.as_deref())?;
+        let (source_type, repositories) = (SourceType::Repository, list_repositories(context)?);
+        print_unindexed_sources(context, source_type, &repositories, Some(&reader), source)?;
         (commit_directory(context), query_context.with_kind(Kind::Commit), Vec::new())
     } else {
         let reader = require_mail_reader(context)?;
-        print_unindexed_mail(context, &reader, args.query_args.collection.as_deref())?;
+        let sources = list_sources(context)?;
+        print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), source)?;
         (mail_directory(context), query_context, context.excluded_labels.clone())
     };
     let options = MailViewOptions {

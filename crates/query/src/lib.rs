@@ -22,6 +22,7 @@
 //! | `expansion` | the occurrences of a result in a time range |
 //! | `item` | the values of an item that a predicate tests |
 //! | `item_terms` | the names that search lines have for contacts and calendars |
+//! | `kind_fields` | [`KindGroup`]: the fields and orders of a search over all kinds |
 //! | [`local_time`] | times of items in the user's time zone |
 //! | `mail_query` | [`MailQuery`]: a query for messages, and its parser |
 //! | `mail_search` | [`MailSearch`]: searching messages |
@@ -75,6 +76,7 @@ mod execution;
 mod expansion;
 mod item;
 mod item_terms;
+mod kind_fields;
 pub mod local_time;
 mod mail_query;
 mod mail_search;
@@ -122,6 +124,7 @@ pub use crate::error::{Error, MAX_QUERY_BYTES, SyntaxError};
 pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
+pub use crate::kind_fields::{KindColumns, KindGroup, UnknownColumn, field_of_order};
 pub use crate::local_time::date_range_to_time_range;
 pub use crate::mail_query::{
     FolderTest, HeaderTest, MAIL_QUERY_FIELDS, MailFlag, MailQuery, MailQueryContext,

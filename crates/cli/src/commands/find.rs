@@ -18,7 +18,7 @@ use self::commit_list::CommitGroup;
 use self::explanation::print_explanation;
 pub(super) use self::item_list::{calendar_item_row, parse_columns};
 use self::item_list::{print_answer, print_heading};
-use self::kind_columns::{KindColumns, SearchedIndexes, is_item_order, print_missing_orders};
+use self::kind_columns::{ListColumns, print_missing_orders};
 use self::message_list::{GroupPlace, MessageGroup};
 use self::query_args::QueryArgs;
 use self::unread_stores::UnreadStores;
@@ -30,8 +30,9 @@ use crate::mail_store::list_sources;
 use crate::output_path::OutputFolder;
 use larder_date_phrase::DateRange;
 use larder_format::kind::SourceLocation;
-use larder_query::{MailQuery, Query, SortSpec, TimeTest};
+use larder_query::{KindGroup, MailQuery, Query, SortSpec, TimeTest};
 use larder_store::{Kind, Reader, TimeTarget};
+use larder_sync::SourceType;
 use serde_json::json;
 
 /// Search contacts, events, tasks and memos, messages, and commits
@@ -192,9 +193,11 @@ impl FindArgs {
             return Err(CommandFailure::new(FailureKind::Usage, message)
                 .with_hint("add --kind message; other lists start at --from TEXT"));
         }
-        let columns = self.parse_kind_columns(context)?;
-        let mut request = self.to_search_request(context)?;
-        let reader = context.open_reader()?;
+        let reader = context.open_reader();
+        let searched = self.searched_groups(reader.as_ref().ok())?;
+        let columns = self.parse_list_columns(&searched)?;
+        let mut request = self.to_search_request(context, &searched)?;
+        let reader = reader?;
         if self.duplicates {
             request.sort = Some(SortSpec::parse("file_as")?);
             return duplicate_groups::print_duplicates(
@@ -202,17 +205,17 @@ impl FindArgs {
                 &reader,
                 &request,
                 self.count,
-                columns.items.as_deref(),
+                columns.item_columns().as_deref(),
             );
         }
         if (self.expand || self.alarms.is_some()) && !self.explain {
-            let columns = columns.items;
+            let columns = columns.item_columns();
             let options =
                 occurrence_list::ExpandOptions { limit: self.limit, count: self.count, columns };
             return occurrence_list::print_occurrences(context, &reader, &request, &options);
         }
         if !self.count || self.from.is_some() {
-            self.set_default_sort(context, &reader, &mut request)?;
+            self.set_default_sort(&searched, &reader, &mut request)?;
         }
         let answer = context.run_query("larder find", &reader, &request)?;
         occurrence_list::warn_of_undecided_items(
@@ -236,64 +239,84 @@ impl FindArgs {
             }
             false => (None, None),
         };
-        let mut counts = [
-            answer.len() as u64,
-            messages.as_ref().map_or(0, MessageGroup::count),
-            commits.as_ref().map_or(0, CommitGroup::count),
+        let counts = [
+            (KindGroup::StoredItems, answer.len() as u64),
+            (KindGroup::Messages, messages.as_ref().map_or(0, MessageGroup::count)),
+            (KindGroup::Commits, commits.as_ref().map_or(0, CommitGroup::count)),
         ];
-        let found: u64 = counts.iter().sum();
+        let found: u64 = counts.iter().map(|(_, count)| count).sum();
+        let matched: Vec<KindGroup> =
+            counts.iter().filter(|(_, count)| *count > 0).map(|(group, _)| *group).collect();
+        let mut listed = matched.clone();
         if self.explain {
             print_explanation(context, &answer)?;
         } else if self.count {
             print_count(context, found)?;
             answer.check_complete()?;
         } else {
-            let matched = counts;
-            counts = columns.listed_counts(matched);
-            let [item_count, message_count, commit_count] = counts;
-            if item_count > 0 || answer.is_empty() {
-                let has_others = message_count + commit_count > 0;
+            listed.retain(|group| columns.kinds.is_listed(*group));
+            let [has_items, has_messages, has_commits] =
+                KindGroup::ALL.map(|group| listed.contains(&group));
+            if has_items || answer.is_empty() {
+                let has_others = has_messages || has_commits;
                 print_answer(context, &reader, &answer, columns.items.as_deref(), has_others)?;
             }
-            if let Some(messages) = messages.filter(|_| message_count > 0) {
-                let place = GroupPlace::new(item_count > 0, commit_count > 0);
-                unread.keep(messages.print(context, place, &columns.messages))?;
+            if let Some(messages) = messages.filter(|_| has_messages) {
+                let place = GroupPlace::new(has_items, has_commits);
+                let fields = columns.kinds.columns_of(KindGroup::Messages);
+                unread.keep(messages.print(context, place, fields))?;
             }
-            if let Some(commits) = commits.filter(|_| commit_count > 0) {
-                let has_others = item_count + message_count > 0;
-                unread.keep(commits.print(context, has_others, &columns.commits))?;
+            if let Some(commits) = commits.filter(|_| has_commits) {
+                let fields = columns.kinds.columns_of(KindGroup::Commits);
+                unread.keep(commits.print(context, has_items || has_messages, fields))?;
             }
-            columns.print_left_out(context, matched);
+            columns.print_left_out(context, &matched);
             if let Some(sort) = self.sort.as_deref().filter(|_| self.is_about_all_kinds()) {
-                print_missing_orders(context, sort, counts);
+                print_missing_orders(context, sort, &listed);
             }
         }
         unread.into_result(context)?;
         if found == 0 && !self.count && !self.explain && context.format == OutputFormat::Text {
             self.print_advice(context);
         }
-        let is_empty = counts.iter().all(|count| *count == 0);
-        Ok(if is_empty { CommandStatus::NothingFound } else { CommandStatus::Done })
+        Ok(if listed.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
+    }
+
+    /// Returns the kinds that are searched, as far as `--fields` or `--sort` may be of them.
+    fn searched_groups(&self, data: Option<&Reader>) -> Result<Vec<KindGroup>, CommandFailure> {
+        let mut searched = vec![KindGroup::StoredItems];
+        let has_names = self.sort.is_some() || !self.fields.is_empty();
+        if let Some(data) = data.filter(|_| has_names && self.is_about_all_kinds()) {
+            for (source_type, group) in [
+                (SourceType::Mail, KindGroup::Messages),
+                (SourceType::Repository, KindGroup::Commits),
+            ] {
+                if !larder_sync::list_sources(data, source_type)?.is_empty() {
+                    searched.push(group);
+                }
+            }
+        }
+        Ok(searched)
     }
 
     /// Parses the names of `--fields`.
-    fn parse_kind_columns(&self, context: &CommandContext) -> Result<KindColumns, CommandFailure> {
+    fn parse_list_columns(&self, searched: &[KindGroup]) -> Result<ListColumns, CommandFailure> {
         if self.fields.is_empty() {
-            return Ok(KindColumns::default());
+            return Ok(ListColumns::default());
         }
         match self.is_about_all_kinds() {
-            true => KindColumns::parse(&self.fields, searched_indexes(context)?),
-            false => KindColumns::parse_for_items(&self.fields, self.query_args.kind.is_none()),
+            true => ListColumns::parse(&self.fields, searched),
+            false => ListColumns::parse_for_items(&self.fields, self.query_args.kind.is_none()),
         }
     }
 
     /// Returns whether the order of `--sort` is one of messages or commits only.
-    fn is_order_of_indexes(&self, context: &CommandContext) -> Result<bool, CommandFailure> {
+    fn is_order_of_indexes(&self, searched: &[KindGroup]) -> bool {
         let sort = self.sort.as_deref().filter(|_| self.is_about_all_kinds());
-        match sort.filter(|sort| !is_item_order(sort)) {
-            Some(sort) => Ok(searched_indexes(context)?.have_order(sort)),
-            None => Ok(false),
-        }
+        sort.is_some_and(|sort| {
+            !KindGroup::StoredItems.has_order(sort)
+                && searched.iter().any(|group| group.has_order(sort))
+        })
     }
 
     /// Returns whether the search is for messages, which are in a store of their own.
@@ -440,6 +463,7 @@ impl FindArgs {
     fn to_search_request(
         &self,
         context: &CommandContext,
+        searched: &[KindGroup],
     ) -> Result<larder_query::SearchRequest, CommandFailure> {
         let mut query = self.query_args.parse_query(&context.settings);
         // Without sources, no other kind has the field. Most lines have fields of one kind.
@@ -473,7 +497,7 @@ impl FindArgs {
             }
             None | Some("none") => None,
             Some(_) if self.count && self.from.is_none() => None,
-            Some(_) if self.is_order_of_indexes(context)? => None,
+            Some(_) if self.is_order_of_indexes(searched) => None,
             Some(name) => Some(SortSpec::parse(name)?),
         };
         Ok(larder_query::SearchRequest {
@@ -528,11 +552,11 @@ impl FindArgs {
     /// Sets the default order of the items.
     fn set_default_sort(
         &self,
-        context: &CommandContext,
+        searched: &[KindGroup],
         reader: &Reader,
         request: &mut larder_query::SearchRequest,
     ) -> Result<(), CommandFailure> {
-        if self.sort.is_none() || self.is_order_of_indexes(context)? {
+        if self.sort.is_none() || self.is_order_of_indexes(searched) {
             request.sort = default_sort(reader, request)?;
         }
         if self.from.is_some() && request.sort.is_some_and(|sort| sort.field.name == "start") {
@@ -544,14 +568,6 @@ impl FindArgs {
         }
         Ok(())
     }
-}
-
-/// Returns the indexes of the registered sources.
-fn searched_indexes(context: &CommandContext) -> Result<SearchedIndexes, CommandFailure> {
-    Ok(SearchedIndexes {
-        has_mail: !list_sources(context)?.is_empty(),
-        has_commits: !list_repositories(context)?.is_empty(),
-    })
 }
 
 /// Returns the default order.

@@ -3,7 +3,7 @@
 //! Separate from `message_list`: commits are in a store of their own, without threads, labels and
 //! files.
 
-use super::message_fields::{field_text, select_fields};
+use super::message_fields::{ListColumn, column_text, select_fields};
 use super::message_list::MessageListOptions;
 use super::message_rows::{SENDER_COLUMN, SENDER_WIDTH, list_date, subject_text};
 use super::print_heading;
@@ -19,7 +19,9 @@ use crate::source_names::print_unindexed_sources;
 use crate::table::{pad_cells_with_bound, style_cells};
 use anstyle::Style;
 use larder_format::message::{MailAddress, MessageDate};
-use larder_query::{Kind, ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort};
+use larder_query::{
+    Kind, KindGroup, ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort,
+};
 use larder_store::Reader;
 use larder_store::message_summary::AddressValue;
 use larder_sync::SourceType;
@@ -31,24 +33,6 @@ const DEFAULT_LIMIT: usize = 1000;
 const GROUP_LIMIT: usize = 20;
 /// The fewest digits of a hash in a list.
 const MIN_LISTED_DIGITS: usize = 7;
-
-/// The names of the values in JSON.
-pub(super) const COMMIT_JSON_FIELDS: [&str; 11] = [
-    "id",
-    "kind",
-    "collection",
-    "hash",
-    "date",
-    "timestamp",
-    "author",
-    "committer",
-    "commit_date",
-    "subject",
-    "parents",
-];
-
-/// The names of the orders.
-const ORDERS: [&str; 5] = ["date", "subject", "author", "committer", "hash"];
 
 /// Returns whether items of a kind are listed here.
 pub(super) fn is_kind_of_commits(kind: Option<Kind>) -> bool {
@@ -122,34 +106,20 @@ fn listed_digits(commits: u32) -> usize {
 }
 
 fn parse_sort(name: &str) -> Result<MailSort, CommandFailure> {
-    find_order(name).ok_or_else(|| {
+    KindGroup::Commits.find_mail_order(name).ok_or_else(|| {
+        let orders = KindGroup::Commits.order_names().join(", ");
         let message = format!("commits cannot be sorted by {:?}", sanitize_line(name));
         CommandFailure::new(FailureKind::Usage, message)
-            .with_hint(format!("one of {}, or -date and the like", ORDERS.join(", ")))
+            .with_hint(format!("one of {orders}, or -date and the like"))
     })
 }
 
-/// Returns whether commits can be sorted by a field.
-pub(super) fn is_commit_order(name: &str) -> bool {
-    find_order(name).is_some()
-}
-
-fn find_order(name: &str) -> Option<MailSort> {
-    let key = name.strip_prefix('-').unwrap_or(name);
-    ORDERS.contains(&key).then(|| MailSort::parse(name)).flatten()
-}
-
-/// Returns the name in JSON of a field of commits.
-pub(super) fn find_commit_field(name: &str) -> Option<&'static str> {
-    COMMIT_JSON_FIELDS.into_iter().find(|known| *known == name)
-}
-
-fn parse_commit_fields(names: &[String]) -> Result<Vec<&'static str>, CommandFailure> {
+fn parse_commit_fields(names: &[String]) -> Result<Vec<ListColumn>, CommandFailure> {
     let find = |name: &String| {
-        find_commit_field(name).ok_or_else(|| {
+        KindGroup::Commits.find_field(name).map(Some).ok_or_else(|| {
             let message = format!("unknown field {:?} of commits in --fields", sanitize_line(name));
             CommandFailure::new(FailureKind::Usage, message)
-                .with_hint(format!("one of {}", COMMIT_JSON_FIELDS.join(", ")))
+                .with_hint(format!("one of {}", KindGroup::Commits.field_names().join(", ")))
         })
     };
     names.iter().map(find).collect()
@@ -169,7 +139,8 @@ impl CommitGroup {
         let source_type = SourceType::Repository;
         print_unindexed_sources(context, source_type, &repositories, index.as_ref(), None)?;
         let Some(reader) = index else { return Ok(None) };
-        let sort = options.sort.as_deref().and_then(find_order);
+        let sort =
+            options.sort.as_deref().and_then(|sort| KindGroup::Commits.find_mail_order(sort));
         match CommitGroup::read(reader, &query, options, sort, GROUP_LIMIT) {
             Ok(group) => Ok(Some(group)),
             // Commits may match: this is not the answer that there are none.
@@ -262,7 +233,7 @@ impl CommitGroup {
         &self,
         context: &mut CommandContext,
         is_after_others: bool,
-        fields: &[&'static str],
+        fields: &[ListColumn],
     ) -> Result<(), CommandFailure> {
         if self.commits.is_empty() {
             return Ok(());
@@ -282,7 +253,7 @@ impl CommitGroup {
     fn print_list(
         &self,
         context: &mut CommandContext,
-        fields: &[&'static str],
+        fields: &[ListColumn],
     ) -> Result<(), CommandFailure> {
         match context.format {
             OutputFormat::Raw => self.print_raw(context),
@@ -296,7 +267,7 @@ impl CommitGroup {
             _ if !fields.is_empty() => {
                 for one in &self.commits {
                     let object = self.commit_json(one)?;
-                    let texts = fields.iter().map(|name| field_text(&object[*name]));
+                    let texts = fields.iter().map(|column| column_text(&object, *column));
                     let cells: Vec<String> =
                         [self.short_hash(one)].into_iter().chain(texts).collect();
                     context.out.print_line(cells.join("\t"))?;

@@ -94,7 +94,9 @@ fn print_groups(
         "{STRONG_STYLE}same {}{STRONG_STYLE:#}",
         sanitize_line(&reasons.join("; "))
     ))?;
-    super::print_answer(context, reader, &group.result_set(), columns, false)
+    let columns: Option<Vec<Option<OutputColumn>>> =
+        columns.map(|columns| columns.iter().copied().map(Some).collect());
+    super::print_answer(context, reader, &group.result_set(), columns.as_deref(), false)
 }
 
 /// Returns a reason as text.

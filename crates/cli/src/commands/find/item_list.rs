@@ -45,12 +45,12 @@ pub(in crate::commands) fn parse_columns(
     names.iter().map(named).collect::<Result<_, _>>().map(Some)
 }
 
-/// Prints the items of an answer.
+/// Prints the items of an answer. A column that no item has is empty.
 pub(super) fn print_answer(
     context: &mut CommandContext,
     reader: &Reader,
     answer: &ResultSet,
-    columns: Option<&[OutputColumn]>,
+    columns: Option<&[Option<OutputColumn>]>,
     has_other_groups: bool,
 ) -> Result<(), CommandFailure> {
     match (context.format, columns) {
@@ -186,21 +186,27 @@ fn print_columns(
     context: &mut CommandContext,
     reader: &Reader,
     answer: &ResultSet,
-    columns: &[OutputColumn],
+    columns: &[Option<OutputColumn>],
 ) -> Result<(), CommandFailure> {
     let (format, out, local) =
         (context.format, &mut context.out, &context.settings.user_locale.zone);
-    let (fields, mut failed) = (OutputColumn::fields_of_columns(columns), None);
+    let stored: Vec<OutputColumn> = columns.iter().flatten().copied().collect();
+    let (fields, mut failed) = (OutputColumn::fields_of_columns(&stored), None);
     answer.for_each_projected(reader, &fields, &mut |meta, item| {
         let mut print = || -> Result<(), CommandFailure> {
             if format == OutputFormat::Json {
                 return Ok(out.print_json(&item_format::item_columns_json(
-                    reader, local, meta, item, columns,
+                    reader, local, meta, item, &stored,
                 )?)?);
             }
             let letters = reader.items().unique_prefix_len(meta.handle)?;
             let handle = format!("{:.letters$}", meta.handle);
-            let cells = item_format::column_cells(reader, local, meta, item, columns)?;
+            let cells = item_format::column_cells(reader, local, meta, item, &stored)?;
+            let mut cells = cells.into_iter();
+            let cells: Vec<String> = columns
+                .iter()
+                .map(|column| column.and_then(|_| cells.next()).unwrap_or_default())
+                .collect();
             Ok(out.print_line(format!(
                 "{FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{}",
                 cells.join("\t")

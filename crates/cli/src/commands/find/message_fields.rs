@@ -4,42 +4,19 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::mail_store::{MailRoots, file_path};
 use crate::output::sanitize_line;
 use larder_format::message::{MailAddress, MessageDate};
-use larder_query::{ListedMessage, format_thread_id};
+use larder_query::{KindGroup, ListedMessage, format_thread_id};
 use larder_store::Reader;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The names of the values in JSON, and their names and letters in mu.
-const FIELDS: [(&str, &[&str]); 22] = [
-    ("id", &[]),
-    ("kind", &[]),
-    ("collection", &[]),
-    ("message_id", &["msgid", "i"]),
-    ("date", &["d"]),
-    ("timestamp", &[]),
-    ("size", &["z"]),
-    ("priority", &["prio", "p"]),
-    ("from", &["f"]),
-    ("to", &["t"]),
-    ("cc", &["c"]),
-    ("bcc", &["h"]),
-    ("reply_to", &[]),
-    ("subject", &["s"]),
-    ("list_id", &["list", "v"]),
-    ("references", &["ref", "r"]),
-    ("keywords", &["tags", "x"]),
-    ("flags", &["flag", "g"]),
-    ("labels", &["label", "q"]),
-    ("folders", &["maildir", "m"]),
-    ("files", &["path", "l"]),
-    ("thread_id", &[]),
-];
+/// The name in JSON of the field in a column; `None`: the kind does not have the column.
+pub(super) type ListColumn = Option<&'static str>;
 
 /// Returns the names in JSON of the columns of `--fields`.
-pub(super) fn parse_field_names(names: &[String]) -> Result<Vec<&'static str>, CommandFailure> {
+pub(super) fn parse_field_names(names: &[String]) -> Result<Vec<ListColumn>, CommandFailure> {
     let find = |name: &str| {
-        find_message_field(name).ok_or_else(|| {
-            let known = message_field_names();
+        KindGroup::Messages.find_field(name).map(Some).ok_or_else(|| {
+            let known = KindGroup::Messages.field_names();
             let message =
                 format!("unknown field {:?} of messages in --fields", sanitize_line(name));
             CommandFailure::new(FailureKind::Usage, message)
@@ -49,19 +26,6 @@ pub(super) fn parse_field_names(names: &[String]) -> Result<Vec<&'static str>, C
     // mu separates them by spaces.
     let names = names.iter().flat_map(|name| name.split_whitespace());
     names.map(find).collect()
-}
-
-/// Returns the names of all fields of messages.
-pub(super) fn message_field_names() -> Vec<&'static str> {
-    FIELDS.iter().map(|(name, _)| *name).collect()
-}
-
-/// Returns the name in JSON of a field of messages.
-pub(super) fn find_message_field(name: &str) -> Option<&'static str> {
-    let is_named = |(known, others): &(&str, &[&str])| {
-        [*known].iter().chain(*others).any(|known| known.eq_ignore_ascii_case(name))
-    };
-    FIELDS.into_iter().find(is_named).map(|(name, _)| name)
 }
 
 /// Returns the files of a message: the names of their collections, and their paths below the root
@@ -135,29 +99,34 @@ pub(super) fn fields_line(
     reader: &Reader,
     one: &ListedMessage,
     object: &Value,
-    names: &[&'static str],
+    columns: &[ListColumn],
 ) -> Result<String, CommandFailure> {
     let letters = reader.items().unique_prefix_len(one.message.handle)?;
     let mut line = format!("{:.letters$}", one.message.handle);
-    for name in names {
+    for column in columns {
         line.push('\t');
-        line.push_str(&field_text(&object[*name]));
+        line.push_str(&column_text(object, *column));
     }
     Ok(line)
 }
 
 /// Returns these values of an object; all of them, if none is named.
-pub(super) fn select_fields(object: Value, names: &[&'static str]) -> Value {
-    if names.is_empty() {
+pub(super) fn select_fields(object: Value, columns: &[ListColumn]) -> Value {
+    if columns.is_empty() {
         return object;
     }
     let always = ["id", "kind", "is_match", "thread"];
-    let names = always.iter().chain(names);
+    let names = always.iter().chain(columns.iter().flatten());
     names.filter_map(|name| Some(((*name).to_string(), object.get(name)?.clone()))).collect()
 }
 
+/// Returns the text of a column.
+pub(super) fn column_text(object: &Value, column: ListColumn) -> String {
+    column.and_then(|name| object.get(name)).map(field_text).unwrap_or_default()
+}
+
 /// Returns the text of a value: several texts have a comma between them, people their addresses.
-pub(super) fn field_text(value: &Value) -> String {
+fn field_text(value: &Value) -> String {
     let text = match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

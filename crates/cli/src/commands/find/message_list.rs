@@ -5,7 +5,7 @@
 
 use super::explanation::print_mail_explanation;
 use super::message_fields::{
-    fields_line, message_json, message_paths, parse_field_names, select_fields,
+    ListColumn, fields_line, message_json, message_paths, parse_field_names, select_fields,
 };
 use super::message_rows::{list_cells, print_rows};
 use super::print_heading;
@@ -280,7 +280,7 @@ impl MessageGroup {
         &self,
         context: &mut CommandContext,
         place: GroupPlace,
-        fields: &[&'static str],
+        fields: &[ListColumn],
     ) -> Result<(), CommandFailure> {
         if self.listed.is_empty() {
             return Ok(());
@@ -326,7 +326,7 @@ fn print_list(
     context: &mut CommandContext,
     reader: &Reader,
     listed: &[ListedMessage],
-    fields: &[&'static str],
+    fields: &[ListColumn],
     snippet_query: Option<&MailQuery>,
 ) -> Result<(), CommandFailure> {
     let needs_files = context.format == OutputFormat::Json || !fields.is_empty();

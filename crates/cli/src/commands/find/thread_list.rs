@@ -1,6 +1,6 @@
 //! The threads that `larder find --threads` lists: as trees, or a line for each.
 
-use super::message_fields::{fields_line, message_json, select_fields};
+use super::message_fields::{ListColumn, fields_line, message_json, select_fields};
 use super::message_rows::{
     DATE_LETTERS, TitleCell, flag_letters, is_narrow, list_cells, list_date, print_rows,
     subject_text,
@@ -26,7 +26,7 @@ pub(super) fn print_threads(
     context: &mut CommandContext,
     reader: &Reader,
     threads: &[ListedThread],
-    fields: &[&'static str],
+    fields: &[ListColumn],
     snippet_query: Option<&MailQuery>,
 ) -> Result<(), CommandFailure> {
     let needs_files =

@@ -24,9 +24,6 @@ pub(crate) enum OutputColumn {
 }
 
 impl OutputColumn {
-    /// The column of a field that no item of the store has.
-    pub(crate) const EMPTY: OutputColumn = OutputColumn::Field([None; COLLECTION_TYPES.len()]);
-
     /// Returns the column with this name.
     pub(crate) fn from_name(name: &str) -> Option<OutputColumn> {
         match name.to_ascii_lowercase().as_str() {
@@ -39,18 +36,6 @@ impl OutputColumn {
             collection_type.find_field(name).filter(|_| collection_type.is_listed())
         });
         fields.iter().any(Option::is_some).then_some(OutputColumn::Field(fields))
-    }
-
-    /// Returns whether items whose bytes are in the store have the column.
-    pub(crate) fn is_of_stored_items(&self) -> bool {
-        match self {
-            OutputColumn::Field(fields) => {
-                fields.iter().zip(COLLECTION_TYPES).any(|(field, row)| {
-                    field.is_some() && !row.collection_type.main_kind().has_locator()
-                })
-            }
-            OutputColumn::RecurrenceId | OutputColumn::Occurrence => true,
-        }
     }
 
     /// Returns the field for items of this kind.

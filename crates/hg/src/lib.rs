@@ -20,13 +20,16 @@
 //! | `revision` | a revision as a delta, and the interface of sources |
 //! | `delta` | Mercurial's deltas |
 //! | `peer` | the interface of repositories |
+//! | `revlog` | the files in which Mercurial keeps revisions |
 
 mod delta;
 mod object_id;
 mod peer;
 mod revision;
+mod revlog;
 
 pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};
 pub use crate::object_id::{GitId, IdMap, Node};
 pub use crate::peer::{Peer, PeerRefs};
 pub use crate::revision::{ChangeError, ChangeSource, Revision};
+pub use crate::revlog::{ChunkDecoder, ChunkError, Revlog, RevlogEntry, RevlogError};

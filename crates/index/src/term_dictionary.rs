@@ -18,6 +18,7 @@ use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::term::prefix_key;
 use crate::trigram_index::{AFTER_WORDS, END_OF_WORD, find_blocks_with_parts};
 use crate::word_block::FullBlocks;
+use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use std::borrow::Cow;
@@ -79,32 +80,36 @@ pub enum WordPart<'p> {
     End(&'p [u8]),
 }
 
-/// The search for a part in the words of blocks.
-struct PartFinder<'p> {
-    part: &'p [u8],
-    /// Finds the part, perhaps with the end of the word.
-    finder: Finder<'static>,
+/// The search for words with any of some parts in blocks.
+enum PartFinder {
+    One(Box<Finder<'static>>),
+    /// One pass finds all parts, so a word with several of them is found once.
+    Several(AhoCorasick),
 }
 
-impl<'p> PartFinder<'p> {
-    /// Prepares the search; `None`: all words have the part.
-    fn new(part: WordPart<'p>) -> Option<PartFinder<'p>> {
-        match part {
-            WordPart::Any | WordPart::Inside([]) => None,
-            WordPart::Inside(part) => {
-                Some(PartFinder { part, finder: Finder::new(part).into_owned() })
-            }
-            WordPart::End(part) => {
-                let end = [part, &[END_OF_WORD]].concat();
-                Some(PartFinder { part, finder: Finder::new(&end).into_owned() })
-            }
+impl PartFinder {
+    /// Prepares the search for texts of words, perhaps with the end of the word; `None`: an
+    /// automaton of the texts would be too large.
+    fn new(texts: &[Vec<u8>]) -> Option<PartFinder> {
+        if let [text] = texts {
+            return Some(PartFinder::One(Box::new(Finder::new(text).into_owned())));
+        }
+        // The earliest place of any text counts: which text it is does not matter.
+        let mut builder = AhoCorasick::builder();
+        builder.match_kind(MatchKind::LeftmostFirst).build(texts).ok().map(PartFinder::Several)
+    }
+
+    fn find(&self, words: &[u8]) -> Option<usize> {
+        match self {
+            PartFinder::One(finder) => finder.find(words),
+            PartFinder::Several(automaton) => automaton.find(words).map(|found| found.start()),
         }
     }
 
-    /// Passes each word of a block in which the part begins to `visit`.
+    /// Passes each word of a block in which a part begins to `visit`.
     fn for_each_word(&self, block: &[u8], visit: &mut dyn FnMut(&[u8])) {
         let mut rest = block;
-        while let Some(found) = self.finder.find(rest) {
+        while let Some(found) = self.find(rest) {
             let (before, after) = rest.split_at_checked(found).unwrap_or((rest, &[]));
             let start = memrchr(END_OF_WORD, before).map_or(0, |end| end + 1);
             // Every block ends with the end of a word.
@@ -114,6 +119,12 @@ impl<'p> PartFinder<'p> {
             rest = rest.get(end + 1..).unwrap_or_default();
         }
     }
+}
+
+/// Passes each word of a block to `visit`.
+fn for_each_word_of(block: &[u8], visit: &mut dyn FnMut(&[u8])) {
+    let words = block.split_inclusive(|byte| *byte == END_OF_WORD);
+    words.filter_map(|word| word.strip_suffix(&[END_OF_WORD])).for_each(visit);
 }
 
 /// The segments of a dictionary, in one transaction.
@@ -137,9 +148,9 @@ impl<'a, P: ReadSegments> TermDictionary<'a, P> {
         TermDictionary { pages, segments: segments.into() }
     }
 
-    /// Passes each word with any of these parts to `visit`, in no order. A word may come again.
-    /// Each block is read once, however many parts there are. Returns the number of bytes of the
-    /// blocks that were read, about.
+    /// Passes each word with any of these parts to `visit`, in no order, and perhaps other words.
+    /// Each segment has its words. Each block is read and searched once, however many parts there
+    /// are. Returns the number of bytes of the blocks that were read, about.
     ///
     /// # Errors
     /// Errors of the storage, and malformed blocks.
@@ -148,17 +159,23 @@ impl<'a, P: ReadSegments> TermDictionary<'a, P> {
         parts: &[WordPart<'_>],
         visit: &mut dyn FnMut(&[u8]),
     ) -> Result<u64, P::Error> {
-        let finders: Option<Vec<PartFinder<'_>>> =
-            parts.iter().map(|part| PartFinder::new(*part)).collect();
-        let Some(finders) = finders else {
-            return self.for_each_block(&[b""], &mut |block| {
-                let words = block.split_inclusive(|byte| *byte == END_OF_WORD);
-                words.filter_map(|word| word.strip_suffix(&[END_OF_WORD])).for_each(&mut *visit);
-            });
-        };
-        let texts: Vec<&[u8]> = finders.iter().map(|finder| finder.part).collect();
-        self.for_each_block(&texts, &mut |block| {
-            finders.iter().for_each(|finder| finder.for_each_word(block, visit));
+        let (mut parts_of_blocks, mut texts) = (Vec::new(), Vec::new());
+        for part in parts {
+            let (part, end) = match *part {
+                WordPart::Any | WordPart::Inside([]) => {
+                    return self
+                        .for_each_block(&[b""], &mut |block| for_each_word_of(block, visit));
+                }
+                WordPart::Inside(part) => (part, &[][..]),
+                WordPart::End(part) => (part, &[END_OF_WORD][..]),
+            };
+            parts_of_blocks.push(part);
+            texts.push([part, end].concat());
+        }
+        let finder = PartFinder::new(&texts);
+        self.for_each_block(&parts_of_blocks, &mut |block| match &finder {
+            Some(finder) => finder.for_each_word(block, visit),
+            None => for_each_word_of(block, visit),
         })
     }
 

@@ -369,6 +369,12 @@ fn a_block_is_read_once_for_all_parts() {
         assert_eq!(tester.read_any(&inside(texts)).unwrap(), each.collect(), "{texts:?}");
     }
     assert_eq!(count_read(&["ab", "c1", "7", "uixot"]), count_read(&["ab"]));
+    // A word with several of them comes once.
+    let dictionary = TermDictionary::open(&tester.pages, DICTIONARY).unwrap();
+    let parts = [&inside(&["ab", "b1", "7", "ab1"])[..], &[WordPart::End(b"7")]].concat();
+    let mut visited = Vec::new();
+    dictionary.for_each_word(&parts, &mut |word| visited.push(word.to_vec())).unwrap();
+    assert_eq!(visited.len(), tester.read_any(&parts).unwrap().len());
     assert!(count_read(&["uixo", "uixot", "tuixo"]) <= 18);
 }
 

@@ -14,7 +14,8 @@ use std::ops::Range;
 
 /// The most words of which one may be a part that is searched.
 const MAX_EXPANDED_TERMS: usize = 10_000;
-/// The bytes of the dictionary that are searched in one unit of work, a nanosecond.
+/// The bytes of the dictionary that are read and searched in one unit of work, a nanosecond: one
+/// pass finds the words with any of the parts.
 const BYTES_PER_UNIT: u64 = 4;
 /// The work of testing a word, and of looking up the rows of one.
 const WORK_PER_WORD: u64 = 20;

@@ -443,7 +443,13 @@ fn copies_of_labelled_messages_are_counted_apart() {
     home.ok(&["sync"]);
     assert_eq!(home.ok(&["find", "--count", "--kind", "message", "walrus"]).trim(), "4");
     let line = home.ok(&["edit", "--query", "walrus", "--label", "+sea"]);
-    assert!(line.starts_with("3 messages changed (in lists 4, one for each source)."), "{line}");
+    let listed = ". Lists show them as 4, one for each source. Undo: ";
+    assert!(line.starts_with(&format!("3 messages changed{listed}")), "{line}");
+    home.ok(&["edit", "--query", "walrus from:anna", "--label", "+new"]);
+    let line = home.ok(&["edit", "--query", "walrus", "--label", "+new"]);
+    assert!(line.contains(&format!(" unchanged{listed}")), "{line}");
+    let report = home.json(&["edit", "--query", "walrus", "--label", "+old"]);
+    assert_eq!((&report[0]["changed"], &report[0]["listed"]), (&3.into(), &4.into()));
     let line = home.ok(&["edit", "a1", "--label", "+tax"]);
     assert!(line.starts_with("1 message changed."), "{line}");
 }

@@ -359,17 +359,17 @@ fn change_all(
         return Err(CommandFailure::new(FailureKind::NotFound, message)
             .with_hint("`larder labels` lists them"));
     }
-    change_and_print(context, verb, &messages, change, messages.len())
+    change_and_print(context, verb, &messages, change, None)
 }
 
-/// Changes the labels of messages, and prints how many were changed. `copies`: the number of
-/// messages in lists, which have one for each source that a message is in.
+/// Changes the labels of messages, and prints how many were changed. `listed`: the number of them
+/// in lists, which have one for each source that a message is in, if it is known.
 pub(super) fn change_and_print(
     context: &mut CommandContext,
     verb: &str,
     messages: &[LabelledText],
     change: &LabelChange,
-    copies: usize,
+    listed: Option<usize>,
 ) -> Result<CommandStatus, CommandFailure> {
     let mut data = context.open_store()?;
     let handle = find_handle(context, messages)?;
@@ -381,10 +381,14 @@ pub(super) fn change_and_print(
     follow_committed_labels(context)?;
     let operation = operation.id();
     if context.format == OutputFormat::Json {
-        context.out.print_json(&json!({
+        let mut object = json!({
             "changed": report.changed, "unchanged": report.unchanged,
             "operation": operation.map(OperationId::to_number),
-        }))?;
+        });
+        if let Some(listed) = listed {
+            object["listed"] = json!(listed);
+        }
+        context.out.print_json(&object)?;
         return Ok(CommandStatus::Done);
     }
     let changed = format_count(report.changed, "message");
@@ -392,12 +396,12 @@ pub(super) fn change_and_print(
         0 => String::new(),
         count => format!(", {count} unchanged"),
     };
-    let copies = match copies > messages.len() {
-        true => format!(" (in lists {}, one for each source)", format_grouped(copies as u64)),
-        false => String::new(),
-    };
+    let listed = listed.filter(|listed| *listed > messages.len()).map(|listed| {
+        format!(". Lists show them as {}, one for each source", format_grouped(listed as u64))
+    });
+    let listed = listed.unwrap_or_default();
     let undo = format_undo(operation);
-    context.out.print_line(format!("{changed} changed{unchanged}{copies}{undo}"))?;
+    context.out.print_line(format!("{changed} changed{unchanged}{listed}{undo}"))?;
     Ok(CommandStatus::Done)
 }
 

@@ -51,13 +51,13 @@ pub(super) fn edit_labels(
     }
     rows.sort_unstable();
     rows.dedup();
-    let copies = rows.len();
+    let listed = rows.len();
     let messages = unique_names(reader.mail()?.labelled_texts(&rows)?);
     if messages.is_empty() {
         return Err(CommandFailure::new(FailureKind::NotFound, "no message matches the query")
             .with_hint("`larder find --kind message QUERY` shows what a query matches"));
     }
-    change_and_print(context, "edit labels", &messages, &change, copies)
+    change_and_print(context, "edit labels", &messages, &change, Some(listed))
 }
 
 /// Returns the rows of the message with an ID: several if the ID is a Message-ID that several texts

@@ -102,26 +102,6 @@ impl fmt::Display for LabelError {
 
 impl std::error::Error for LabelError {}
 
-impl LabelError {
-    /// Returns what to do, if the error does not say it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            LabelError::LeadingMinus(_) | LabelError::NoSign(_) => Some(
-                "--label takes all words that follow: write IDs and other options before it".into(),
-            ),
-            LabelError::SeveralLabels(text) => {
-                let apart = text.replace(",+", " +").replace(",-", " -");
-                Some(format!("write them apart: --label {apart}"))
-            }
-            LabelError::Flag(_) => {
-                Some("set it in your mail program; larder sync then notes it".into())
-            }
-            LabelError::Empty | LabelError::TooLong(_) | LabelError::ControlCharacter(_) => None,
-        }
-    }
-}
-
 /// Checks a name of a label.
 ///
 /// # Errors

@@ -113,7 +113,7 @@ impl MailRule {
         let change = search.label_change().map_err(|error| SyntaxError {
             message: error.to_string(),
             at: 1,
-            hint: error.hint(),
+            hint: Some("its labels: larder searches add NAME QUERY --label +LABEL".into()),
         })?;
         Ok(match SavedQuery::parse(search, context)? {
             SavedQuery::Mail(query) => {

@@ -8,7 +8,7 @@ use larder_format::saved_search::SavedSearch;
 use larder_query::QueryContext;
 use larder_store::{DataDirectory, Operation, Store, StoreOptions};
 use larder_sync::{
-    MailRuleReport, MailRuleRun, MailSyncOptions, RuleScope, run_mail_rules, sync_maildir,
+    MailRule, MailRuleReport, MailRuleRun, MailSyncOptions, RuleScope, run_mail_rules, sync_maildir,
 };
 use std::cell::Cell;
 
@@ -308,6 +308,12 @@ fn a_rule_that_cannot_be_run_is_named() {
     let report = mail.sync();
     assert_eq!(RuledMail::effects(&report), (vec!["+n on 2 messages".into()], 2));
     assert_eq!(RuledMail::problems(&report), ["bad", "flag", "joined", "unsigned", "unsupported"]);
+    // The hint is about the saved search: nobody typed options.
+    let label_changes = vec!["x".to_string()];
+    let search = SavedSearch { label_changes, ..SavedSearch::new("unsigned", "note", "message") };
+    let error = MailRule::from_saved_search(&search, &QueryContext::default()).unwrap_err();
+    let hint = error.hint.unwrap_or_default();
+    assert!(hint.contains("searches add") && !hint.contains("before it"), "{hint}");
 }
 
 #[test]

@@ -111,12 +111,20 @@ impl LabelsArgs {
 
 /// Returns the failure for a text that is no label, or no change of labels.
 pub(super) fn label_failure(error: LabelError) -> CommandFailure {
-    let hint = error.hint();
-    let failure = CommandFailure::new(FailureKind::Usage, error);
-    match hint {
-        Some(hint) => failure.with_hint(sanitize_line(&hint)),
-        None => failure,
-    }
+    let hint = match &error {
+        LabelError::LeadingMinus(_) | LabelError::NoSign(_) => {
+            "--label takes all words that follow: write IDs and other options before it".to_string()
+        }
+        LabelError::SeveralLabels(text) => {
+            let apart = text.replace(",+", " +").replace(",-", " -");
+            format!("write them apart: --label {}", sanitize_line(&apart))
+        }
+        LabelError::Flag(_) => "set it in your mail program; larder sync then notes it".to_string(),
+        LabelError::Empty | LabelError::TooLong(_) | LabelError::ControlCharacter(_) => {
+            return CommandFailure::new(FailureKind::Usage, error);
+        }
+    };
+    CommandFailure::new(FailureKind::Usage, error).with_hint(hint)
 }
 
 fn print_labels(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {

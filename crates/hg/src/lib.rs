@@ -20,14 +20,19 @@
 //! | `revision` | a revision as a delta, and the interface of sources |
 //! | `delta` | Mercurial's deltas |
 //! | `peer` | the interface of repositories |
+//! | `byte_reader` | bytes and numbers of a stream, whose sizes are not believed |
+//! | `changegroup` | changegroups: revisions as servers and bundles send them |
 //! | `revlog` | the files in which Mercurial keeps revisions |
 
+mod byte_reader;
+mod changegroup;
 mod delta;
 mod object_id;
 mod peer;
 mod revision;
 mod revlog;
 
+pub use crate::changegroup::{Changegroup, ChangegroupVersion};
 pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};
 pub use crate::object_id::{GitId, IdMap, Node};
 pub use crate::peer::{Peer, PeerRefs};

@@ -64,7 +64,7 @@ pub trait ChangeSource: Send {
 pub enum ChangeError {
     /// The stream could not be read, or ended early.
     #[error("reading changes: {0}")]
-    Read(#[from] io::Error),
+    Read(#[source] io::Error),
     /// The server ended the stream with a message.
     #[error("the server says: {message}")]
     Aborted {
@@ -83,4 +83,32 @@ pub enum ChangeError {
         /// The feature, by the name that Mercurial gives it.
         what: String,
     },
+}
+
+// A decoder passes on the errors of the stream below it, which may carry the words of a server.
+impl From<io::Error> for ChangeError {
+    fn from(error: io::Error) -> ChangeError {
+        error.downcast::<ChangeError>().unwrap_or_else(ChangeError::Read)
+    }
+}
+
+impl From<ChangeError> for io::Error {
+    fn from(error: ChangeError) -> io::Error {
+        match error {
+            ChangeError::Read(error) => error,
+            other => io::Error::other(other),
+        }
+    }
+}
+
+impl ChangeError {
+    /// Creates the error of bytes that the format does not allow.
+    pub(crate) fn damaged(what: impl Into<String>) -> ChangeError {
+        ChangeError::Damaged { what: what.into() }
+    }
+
+    /// Creates the error of a feature that is not supported.
+    pub(crate) fn unsupported(what: impl Into<String>) -> ChangeError {
+        ChangeError::Unsupported { what: what.into() }
+    }
 }

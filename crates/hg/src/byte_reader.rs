@@ -39,6 +39,17 @@ pub(crate) fn read_bytes(
     Ok(())
 }
 
+/// Reads and drops the rest of a stream.
+pub(crate) fn drain(read: &mut dyn BufRead) -> Result<(), ChangeError> {
+    loop {
+        let count = fill(read)?.len();
+        if count == 0 {
+            return Ok(());
+        }
+        read.consume(count);
+    }
+}
+
 /// Returns the bytes that are there, at least one unless the stream has ended.
 pub(crate) fn fill(read: &mut dyn BufRead) -> io::Result<&[u8]> {
     // The first call is for its errors: the borrow of a call whose result is returned from a loop

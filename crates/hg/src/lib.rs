@@ -20,18 +20,25 @@
 //! | `revision` | a revision as a delta, and the interface of sources |
 //! | `delta` | Mercurial's deltas |
 //! | `peer` | the interface of repositories |
+//! | `bundle` | bundles: changegroups in an envelope, as files and as answers of servers |
 //! | `byte_reader` | bytes and numbers of a stream, whose sizes are not believed |
 //! | `changegroup` | changegroups: revisions as servers and bundles send them |
+//! | `percent` | percent-encoding as in the protocol |
 //! | `revlog` | the files in which Mercurial keeps revisions |
 
+mod bundle;
 mod byte_reader;
 mod changegroup;
 mod delta;
 mod object_id;
 mod peer;
+mod percent;
 mod revision;
 mod revlog;
 
+pub use crate::bundle::{
+    BundleContent, ByteStream, PartParameter, StorePart, open_bundle, open_bundle_content,
+};
 pub use crate::changegroup::{Changegroup, ChangegroupVersion};
 pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};
 pub use crate::object_id::{GitId, IdMap, Node};

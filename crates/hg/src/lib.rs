@@ -19,6 +19,14 @@
 //! | `object_id` | ids of Mercurial and of git: 20 bytes, 40 hexadecimal digits |
 //! | `revision` | a revision as a delta, and the interface of sources |
 //! | `delta` | Mercurial's deltas |
+//! | `changeset` | the text of a changeset |
+//! | `commit` | the commit of a changeset |
+//! | `tree` | the trees of manifests |
+//! | `file_conversion` | the blobs of file revisions |
+//! | `metadata` | what a conversion leaves for later ones |
+//! | `conversion` | the phases of a conversion |
+//! | `manifest` | manifests as changes of lines |
+//! | `git` | git's objects, packs and repositories |
 //! | `peer` | the interface of repositories |
 //! | `bundle` | bundles: changegroups in an envelope, as files and as answers of servers |
 //! | `byte_reader` | bytes and numbers of a stream, whose sizes are not believed |
@@ -29,18 +37,29 @@
 mod bundle;
 mod byte_reader;
 mod changegroup;
+mod changeset;
+mod commit;
+mod conversion;
 mod delta;
+mod file_conversion;
+mod git;
+mod manifest;
+mod metadata;
 mod object_id;
 mod peer;
 mod percent;
 mod revision;
 mod revlog;
+mod tree;
 
 pub use crate::bundle::{
     BundleContent, ByteStream, PartParameter, StorePart, open_bundle, open_bundle_content,
 };
 pub use crate::changegroup::{Changegroup, ChangegroupVersion};
+pub use crate::conversion::{ConversionError, Converted, Phase, Progress, convert};
 pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};
+pub use crate::git::repository::{GitError, GitRepository};
+pub use crate::metadata::{HeadChangeset, METADATA_REF, Metadata, SegmentError};
 pub use crate::object_id::{GitId, IdMap, Node};
 pub use crate::peer::{Peer, PeerRefs};
 pub use crate::revision::{ChangeError, ChangeSource, Revision};

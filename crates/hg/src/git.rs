@@ -1,0 +1,12 @@
+//! Git's side: objects, packs, and the repository through git itself.
+//!
+//! Objects are written by [`pack_writer`], because feeding `git fast-import` or `git index-pack`
+//! costs more CPU time than the whole conversion. Everything else that git knows is asked of git:
+//! objects are read by `git cat-file`, and refs are changed by `git update-ref`.
+
+pub(crate) mod deflate;
+pub(crate) mod delta;
+pub(crate) mod object;
+pub(crate) mod pack_reader;
+pub(crate) mod pack_writer;
+pub(crate) mod repository;

@@ -1,0 +1,226 @@
+//! A git repository, through git itself: objects by `git cat-file --batch`, refs by
+//! `git update-ref --stdin`, settings by `git config`.
+
+use crate::object_id::GitId;
+use std::ffi::OsStr;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Why git could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// git could not be started, or its pipe broke.
+    #[error("git {command}: {source}")]
+    Pipe {
+        /// The command of git.
+        command: &'static str,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// git ended with an error.
+    #[error("git {command}: {message}")]
+    Failed {
+        /// The command of git.
+        command: &'static str,
+        /// git's own words.
+        message: String,
+    },
+    /// An object is missing.
+    #[error("git has no object {id}")]
+    Missing {
+        /// The object.
+        id: GitId,
+    },
+    /// The output of git has another form.
+    #[error("git {command}: unexpected output")]
+    Output {
+        /// The command of git.
+        command: &'static str,
+    },
+}
+
+/// A git repository.
+pub struct GitRepository {
+    directory: PathBuf,
+    objects: Option<ObjectProcess>,
+}
+
+/// `git cat-file --batch`, which answers one request after the other.
+struct ObjectProcess {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Drop for ObjectProcess {
+    fn drop(&mut self) {
+        // The end of its input ends it.
+        drop(self.requests.take());
+        let _status = self.child.wait();
+    }
+}
+
+/// A change of a ref: to an id, or its deletion.
+pub(crate) struct RefChange {
+    pub(crate) name: Vec<u8>,
+    pub(crate) new: Option<GitId>,
+    /// The id that the ref must have; null: it must not exist. `None`: any.
+    pub(crate) old: Option<GitId>,
+}
+
+impl GitRepository {
+    /// Takes the repository with this git directory (the folder with `objects`).
+    pub fn new(directory: &Path) -> GitRepository {
+        GitRepository { directory: directory.to_path_buf(), objects: None }
+    }
+
+    /// The git directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn command(&self, name: &'static str) -> Command {
+        let mut command = Command::new("git");
+        // Replacements would give other objects than those asked for.
+        command.arg("--no-replace-objects").arg("--git-dir").arg(&self.directory).arg(name);
+        command
+    }
+
+    /// Runs git with an input, and returns its output.
+    pub(crate) fn run<A: AsRef<OsStr>>(
+        &self,
+        name: &'static str,
+        args: impl IntoIterator<Item = A>,
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitError> {
+        let pipe_error = |source| GitError::Pipe { command: name, source };
+        let mut child = self
+            .command(name)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(pipe_error)?;
+        let mut stdin = child.stdin.take();
+        let output = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // A command that ends without reading all of it reports its own error.
+                let _written = stdin.take().map(|mut stdin| stdin.write_all(input));
+            });
+            child.wait_with_output()
+        });
+        let output = output.map_err(pipe_error)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        Err(GitError::Failed { command: name, message })
+    }
+
+    /// Returns the folder of packs.
+    pub(crate) fn pack_folder(&self) -> Result<PathBuf, GitError> {
+        let output = self.run("rev-parse", ["--git-path", "objects/pack"], b"")?;
+        let path = output.strip_suffix(b"\n").unwrap_or(&output);
+        Ok(PathBuf::from(std::os::unix::ffi::OsStrExt::from_bytes(path) as &OsStr))
+    }
+
+    /// Returns the id that a revision of git names, such as a ref; `None` if there is none.
+    pub(crate) fn resolve(&self, name: &str) -> Result<Option<GitId>, GitError> {
+        match self.run("rev-parse", ["--verify", "--quiet", name], b"") {
+            Ok(output) => Ok(GitId::from_hex(output.trim_ascii())),
+            Err(GitError::Failed { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads an object, and returns its kind and content; `None` if it is missing.
+    pub(crate) fn read_object(
+        &mut self,
+        id: &GitId,
+    ) -> Result<Option<(String, Vec<u8>)>, GitError> {
+        if self.objects.is_none() {
+            self.objects = Some(self.start_object_process()?);
+        }
+        let Some(process) = &mut self.objects else { return Ok(None) };
+        let answer = process.read(id);
+        if answer.is_err() {
+            self.objects = None;
+        }
+        answer.map_err(|source| GitError::Pipe { command: "cat-file", source })
+    }
+
+    /// Reads an object that must be there.
+    pub(crate) fn read_content(&mut self, id: &GitId) -> Result<Vec<u8>, GitError> {
+        let object = self.read_object(id)?.ok_or(GitError::Missing { id: *id })?;
+        Ok(object.1)
+    }
+
+    fn start_object_process(&self) -> Result<ObjectProcess, GitError> {
+        let command = "cat-file";
+        let mut child = self
+            .command(command)
+            .arg("--batch")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|source| GitError::Pipe { command, source })?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        match stdout {
+            Some(stdout) => {
+                Ok(ObjectProcess { child, requests: stdin, answers: BufReader::new(stdout) })
+            }
+            None => Err(GitError::Output { command }),
+        }
+    }
+
+    /// Changes refs, all or none.
+    pub(crate) fn change_refs(&self, changes: &[RefChange]) -> Result<(), GitError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut input = Vec::new();
+        for change in changes {
+            let fields: &[Option<GitId>] = match change.new {
+                Some(_) => &[change.new, change.old],
+                None => &[change.old],
+            };
+            input.extend_from_slice(if change.new.is_some() { b"update " } else { b"delete " });
+            input.extend_from_slice(&change.name);
+            input.push(0);
+            for id in fields {
+                id.iter().for_each(|id| input.extend_from_slice(&id.to_hex()));
+                input.push(0);
+            }
+        }
+        self.run("update-ref", ["--no-deref", "-z", "--stdin"], &input).map(drop)
+    }
+}
+
+impl ObjectProcess {
+    fn read(&mut self, id: &GitId) -> io::Result<Option<(String, Vec<u8>)>> {
+        let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut request = id.to_hex().to_vec();
+        request.push(b'\n');
+        requests.write_all(&request)?;
+        requests.flush()?;
+        let mut header = Vec::new();
+        self.answers.read_until(b'\n', &mut header)?;
+        let header = String::from_utf8_lossy(&header).into_owned();
+        let mut words = header.split_ascii_whitespace();
+        let (_, kind, len) = (words.next(), words.next(), words.next());
+        if kind == Some("missing") {
+            return Ok(None);
+        }
+        let (Some(kind), Some(len)) = (kind, len.and_then(|len| len.parse::<u64>().ok())) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected output"));
+        };
+        let mut content = Vec::new();
+        (&mut self.answers).take(len + 1).read_to_end(&mut content)?;
+        if content.pop() != Some(b'\n') || content.len() as u64 != len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Some((kind.to_string(), content)))
+    }
+}

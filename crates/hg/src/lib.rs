@@ -27,6 +27,8 @@
 //! | `conversion` | the phases of a conversion |
 //! | `manifest` | manifests as changes of lines |
 //! | `git` | git's objects, packs and repositories |
+//! | `refs` | the refs of a Mercurial repository |
+//! | `remote_helper` | the dialogue with git |
 //! | `peer` | the interface of repositories |
 //! | `bundle` | bundles: changegroups in an envelope, as files and as answers of servers |
 //! | `byte_reader` | bytes and numbers of a stream, whose sizes are not believed |
@@ -48,6 +50,8 @@ mod metadata;
 mod object_id;
 mod peer;
 mod percent;
+mod refs;
+mod remote_helper;
 mod revision;
 mod revlog;
 mod tree;
@@ -62,5 +66,7 @@ pub use crate::git::repository::{GitError, GitRepository};
 pub use crate::metadata::{HeadChangeset, METADATA_REF, Metadata, SegmentError};
 pub use crate::object_id::{GitId, IdMap, Node};
 pub use crate::peer::{Peer, PeerRefs};
+pub use crate::refs::{RefStyle, RemoteRefs, remote_refs};
+pub use crate::remote_helper::{HelperError, HelperSettings, fetch, run_remote_helper};
 pub use crate::revision::{ChangeError, ChangeSource, Revision};
 pub use crate::revlog::{ChunkDecoder, ChunkError, Revlog, RevlogEntry, RevlogError};

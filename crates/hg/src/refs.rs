@@ -1,0 +1,278 @@
+//! The refs of a Mercurial repository, by the rules of git-cinnabar (docs/hg.md).
+//!
+//! A branch may have several heads: the newest open one is its `tip`, the others are named by their
+//! nodes. Names that git refuses are percent-encoded, and so are the slashes of a name that would be
+//! a folder and a ref at once; no head is left out.
+
+use crate::object_id::Node;
+use crate::peer::PeerRefs;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which refs a repository has, as in the setting `cinnabar.refs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefStyle {
+    /// Whether bookmarks are refs.
+    pub bookmarks: bool,
+    /// Whether the heads of a branch that are not its tip are refs.
+    pub heads: bool,
+    /// Whether the tips of branches are refs.
+    pub tips: bool,
+}
+
+impl RefStyle {
+    /// All refs.
+    pub const ALL: RefStyle = RefStyle { bookmarks: true, heads: true, tips: true };
+
+    /// Reads a value of `cinnabar.refs`: words with commas between them. `None` if one of them is
+    /// none of `all`, `bookmarks`, `heads`, `tips`.
+    pub fn parse(value: &str) -> Option<RefStyle> {
+        let mut style = RefStyle { bookmarks: false, heads: false, tips: false };
+        for word in value.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match word {
+                "all" => style = RefStyle::ALL,
+                "bookmarks" => style.bookmarks = true,
+                "heads" => style.heads = true,
+                "tips" => style.tips = true,
+                _ => return None,
+            }
+        }
+        Some(style)
+    }
+
+    fn has_several(self) -> bool {
+        usize::from(self.bookmarks) + usize::from(self.heads || self.tips) > 1
+    }
+}
+
+/// The refs of a repository, and the one that HEAD names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteRefs {
+    /// Names and changesets, sorted by name.
+    pub refs: BTreeMap<Vec<u8>, Node>,
+    /// The ref that is checked out.
+    pub head: Option<Vec<u8>>,
+}
+
+/// Returns the refs of a repository. `is_closed`: whether a head is known to close its branch.
+pub fn remote_refs(
+    peer: &PeerRefs,
+    style: RefStyle,
+    mut is_closed: impl FnMut(&Node) -> bool,
+) -> RemoteRefs {
+    let mut names = Names { refs: Vec::new(), head_of_default: None, bookmark_head: None };
+    for (branch, heads) in &peer.branches {
+        names.add_branch(branch, heads, style, &mut is_closed);
+    }
+    if style.bookmarks {
+        for (bookmark, node) in &peer.bookmarks {
+            let folder: &[u8] = if style.has_several() { b"bookmarks/" } else { b"" };
+            let place = names.refs.len();
+            let (name, suffix) = (bookmark.clone(), Vec::new());
+            names.refs.push(NameParts { folder, name, suffix, node: *node });
+            if bookmark == b"@" {
+                names.bookmark_head = Some(place);
+            }
+        }
+    }
+    names.finish()
+}
+
+/// The parts of the name of a ref, and its changeset.
+struct NameParts {
+    folder: &'static [u8],
+    /// The name of the branch or the bookmark.
+    name: Vec<u8>,
+    suffix: Vec<u8>,
+    node: Node,
+}
+
+impl NameParts {
+    fn join(&self, name: &[u8]) -> Vec<u8> {
+        [b"refs/heads/", self.folder, name, &self.suffix].concat()
+    }
+}
+
+/// The names of refs, before they are made valid.
+struct Names {
+    refs: Vec<NameParts>,
+    head_of_default: Option<usize>,
+    bookmark_head: Option<usize>,
+}
+
+impl Names {
+    fn add_branch(
+        &mut self,
+        branch: &[u8],
+        heads: &[Node],
+        style: RefStyle,
+        is_closed: &mut impl FnMut(&Node) -> bool,
+    ) {
+        let open = heads.iter().rposition(|head| !is_closed(head));
+        let Some(tip) = open.or_else(|| (!heads.is_empty()).then_some(0)) else { return };
+        let folder: &[u8] = if style.has_several() { b"branches/" } else { b"" };
+        let is_default = branch == b"default";
+        for (number, head) in heads.iter().enumerate() {
+            let is_tip = number == tip;
+            let suffix = match (is_tip && style.tips, style.heads) {
+                (true, true) => b"/tip".to_vec(),
+                (true, false) if style.bookmarks => b"/tip".to_vec(),
+                (true, false) => Vec::new(),
+                (false, true) => [b"/".as_slice(), &head.to_hex()].concat(),
+                (false, false) => continue,
+            };
+            if is_default && (is_tip || self.head_of_default.is_none()) {
+                self.head_of_default = Some(self.refs.len());
+            }
+            self.refs.push(NameParts { folder, name: branch.to_vec(), suffix, node: *head });
+        }
+    }
+
+    fn finish(self) -> RemoteRefs {
+        let plain: Vec<Vec<u8>> =
+            self.refs.iter().map(|parts| parts.join(&encode_name(&parts.name))).collect();
+        // A name that is a folder for another one.
+        let folders: BTreeSet<&[u8]> = plain.iter().flat_map(|name| folders_of(name)).collect();
+        let clashing: Vec<&Vec<u8>> =
+            plain.iter().filter(|name| folders.contains(name.as_slice())).collect();
+        let mut refs = BTreeMap::new();
+        let mut final_names = Vec::with_capacity(plain.len());
+        for (parts, plain) in self.refs.iter().zip(&plain) {
+            let is_below = |folder: &&Vec<u8>| {
+                plain.strip_prefix(folder.as_slice()).is_some_and(|rest| rest.starts_with(b"/"))
+            };
+            let mut full = plain.clone();
+            if clashing.iter().any(is_below) {
+                let flat: Vec<u8> = encode_name(&parts.name)
+                    .iter()
+                    .flat_map(|byte| if *byte == b'/' { b"%2F".to_vec() } else { vec![*byte] })
+                    .collect();
+                full = parts.join(&flat);
+            }
+            while refs.contains_key(&full) {
+                full.extend_from_slice(b"%");
+            }
+            refs.insert(full.clone(), parts.node);
+            final_names.push(full);
+        }
+        let head = self.bookmark_head.or(self.head_of_default);
+        RemoteRefs { refs, head: head.and_then(|place| final_names.get(place).cloned()) }
+    }
+}
+
+/// Returns the folders above a ref.
+fn folders_of(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    memchr::memchr_iter(b'/', name).filter_map(|slash| name.get(..slash))
+}
+
+/// Percent-encodes what git does not take in a part of a ref (git-check-ref-format(1)).
+pub(crate) fn encode_name(name: &[u8]) -> Vec<u8> {
+    let parts: Vec<Vec<u8>> = name.split(|byte| *byte == b'/').map(encode_part).collect();
+    let joined = parts.join(&b'/');
+    if joined == b"@" || !joined.starts_with(b"/") && !joined.ends_with(b"/") && !has_empty(&joined)
+    {
+        return joined;
+    }
+    // An empty part: the slash itself is encoded.
+    parts.join(b"%2F".as_slice())
+}
+
+fn has_empty(name: &[u8]) -> bool {
+    memchr::memmem::find(name, b"//").is_some()
+}
+
+fn encode_part(part: &[u8]) -> Vec<u8> {
+    let mut encoded = Vec::with_capacity(part.len());
+    for (place, byte) in part.iter().copied().enumerate() {
+        let next = part.get(place + 1).copied();
+        let is_refused = match byte {
+            0..=b' ' | 0x7f | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\' => true,
+            b'.' => place == 0 || next == Some(b'.') || next.is_none(),
+            b'@' => next == Some(b'{'),
+            _ => false,
+        };
+        if is_refused {
+            encoded.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        } else {
+            encoded.push(byte);
+        }
+    }
+    if let Some(start) = encoded.strip_suffix(b".lock") {
+        encoded = [start, b"%2Elock"].concat();
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(refs: &RemoteRefs) -> Vec<String> {
+        refs.refs.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    }
+
+    fn node(byte: u8) -> Node {
+        Node([byte; 20])
+    }
+
+    #[test]
+    fn a_branch_has_a_tip_and_other_heads() {
+        let branches = vec![(b"default".to_vec(), vec![node(1), node(2), node(3)])];
+        let bookmarks = vec![(b"@".to_vec(), node(1))];
+        let peer = PeerRefs { branches, heads: Vec::new(), bookmarks };
+        let refs = remote_refs(&peer, RefStyle::ALL, |head| *head == node(3));
+        let hex = |byte: u8| format!("refs/heads/branches/default/{}", node(byte));
+        let tip = "refs/heads/branches/default/tip".to_string();
+        assert_eq!(
+            names(&refs),
+            [hex(1), hex(3), tip.clone(), "refs/heads/bookmarks/@".into()]
+                .into_iter()
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(refs.refs.get(tip.as_bytes()), Some(&node(2)));
+        assert_eq!(refs.head.as_deref(), Some(&b"refs/heads/bookmarks/@"[..]));
+        let style = RefStyle::parse("tips").expect("a style");
+        assert_eq!(names(&remote_refs(&peer, style, |_| false)), ["refs/heads/default"]);
+        let style = RefStyle::parse("bookmarks").expect("a style");
+        assert_eq!(names(&remote_refs(&peer, style, |_| false)), ["refs/heads/@"]);
+        assert_eq!(RefStyle::parse("tops"), None);
+    }
+
+    #[test]
+    fn refused_names_are_encoded() {
+        for (name, expected) in [
+            ("a b", "a%20b"),
+            ("a..b", "a%2E.b"),
+            (".a/.b", "%2Ea/%2Eb"),
+            ("a.lock", "a%2Elock"),
+            ("a//b", "a%2F%2Fb"),
+            ("/a", "%2Fa"),
+            ("a/", "a%2F"),
+            ("x@{y", "x%40{y"),
+            ("é~1", "é%7E1"),
+        ] {
+            let encoded = encode_name(name.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&encoded), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn folders_and_refs_do_not_clash() {
+        let bookmark = |name: &str, byte| (name.as_bytes().to_vec(), node(byte));
+        let bookmarks = vec![bookmark("b", 1), bookmark("b/c", 2), bookmark("d/e", 3)];
+        let branches = vec![(b"x".to_vec(), vec![node(4)]), (b"x/tip".to_vec(), vec![node(5)])];
+        let peer = PeerRefs { branches, heads: Vec::new(), bookmarks };
+        let refs = remote_refs(&peer, RefStyle::ALL, |_| false);
+        assert_eq!(
+            names(&refs),
+            [
+                "refs/heads/bookmarks/b",
+                "refs/heads/bookmarks/b%2Fc",
+                "refs/heads/bookmarks/d/e",
+                "refs/heads/branches/x%2Ftip/tip",
+                "refs/heads/branches/x/tip",
+            ]
+        );
+    }
+}

@@ -1,0 +1,371 @@
+//! The protocol between git and a remote helper (gitremote-helpers(7)).
+//!
+//! git asks for refs, whose commits are not known before they are converted, and then for the import
+//! of some of them. The helper writes the objects itself, points refs of its own at the commits
+//! ([`REFSPEC`]), and tells git that the import is done.
+
+use crate::conversion::{ConversionError, Converted, Progress, convert};
+use crate::git::repository::{GitError, GitRepository, RefChange};
+use crate::metadata::{Metadata, SegmentError};
+use crate::object_id::{GitId, IdMap, Node};
+use crate::peer::Peer;
+use crate::refs::{RefStyle, RemoteRefs, remote_refs};
+use crate::revision::ChangeError;
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// The refs of the helper, from which git takes the commits.
+const PRIVATE_PREFIX: &[u8] = b"refs/larder/hg/";
+/// What git may ask for. `push` is answered with a refusal, which is clearer than git's own.
+const CAPABILITIES: &[u8] = b"option\nimport\npush\n\
+    refspec refs/heads/*:refs/larder/hg/refs/heads/*\nrefspec HEAD:refs/larder/hg/HEAD\n\n";
+/// The most nodes that one question about known changesets has.
+const KNOWN_SAMPLE: usize = 100;
+/// How many heads, and how many ancestors of each, are asked about.
+const MAX_UNKNOWN_HEADS: usize = 20;
+
+/// Why a remote helper ended.
+#[derive(Debug, thiserror::Error)]
+pub enum HelperError {
+    /// git's pipe broke.
+    #[error("the pipe to git: {0}")]
+    Pipe(#[from] io::Error),
+    /// The repository of Mercurial failed.
+    #[error(transparent)]
+    Peer(#[from] ChangeError),
+    /// The conversion failed.
+    #[error(transparent)]
+    Conversion(#[from] ConversionError),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The metadata cannot be read.
+    #[error(transparent)]
+    Metadata(#[from] SegmentError),
+    /// git asked for something that this helper did not offer.
+    #[error("git sent an unknown command: {0}")]
+    UnknownCommand(String),
+    /// git asked for a ref that was not listed.
+    #[error("the remote repository has no ref {0}")]
+    UnknownRef(String),
+    /// There is no git repository to import into.
+    #[error("there is no git repository to import into")]
+    NoRepository,
+}
+
+/// How a remote helper works.
+#[derive(Clone, Debug)]
+pub struct HelperSettings {
+    /// The git directory; `None` outside of a repository, where only refs can be listed.
+    pub git_dir: Option<PathBuf>,
+    /// Which refs the remote repository has.
+    pub style: RefStyle,
+    /// The threads that convert files.
+    pub threads: NonZeroUsize,
+}
+
+/// The state of a dialogue.
+struct Helper<'h> {
+    settings: &'h HelperSettings,
+    peer: &'h mut dyn Peer,
+    progress: &'h mut dyn Progress,
+    refs: Option<RemoteRefs>,
+}
+
+/// Answers git's commands until there are no more. `progress` is told about conversions.
+pub fn run_remote_helper(
+    settings: &HelperSettings,
+    peer: &mut dyn Peer,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+    progress: &mut dyn Progress,
+) -> Result<(), HelperError> {
+    let mut helper = Helper { settings, peer, progress, refs: None };
+    let mut imports: Vec<Vec<u8>> = Vec::new();
+    let mut pushes: Vec<Vec<u8>> = Vec::new();
+    while let Some(line) = read_line(input)? {
+        let (command, argument) = split_word(&line);
+        match command {
+            // An empty line ends a batch, or the dialogue.
+            b"" if !imports.is_empty() => {
+                helper.import(&std::mem::take(&mut imports))?;
+                output.write_all(b"done\n")?;
+            }
+            b"" if !pushes.is_empty() => {
+                for target in pushes.drain(..) {
+                    output.write_all(b"error ")?;
+                    output.write_all(&target)?;
+                    output.write_all(b" pushing to Mercurial is not supported yet\n")?;
+                }
+                output.write_all(b"\n")?;
+            }
+            b"" => return Ok(()),
+            b"capabilities" => output.write_all(CAPABILITIES)?,
+            b"option" => output.write_all(answer_option(argument))?,
+            b"list" => helper.list(output)?,
+            b"import" => imports.push(argument.to_vec()),
+            b"push" => pushes.push(push_target(argument)),
+            _ => {
+                let command = String::from_utf8_lossy(&line).into_owned();
+                return Err(HelperError::UnknownCommand(command));
+            }
+        }
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn read_line(input: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    if input.read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    }
+    Ok(Some(line))
+}
+
+fn split_word(line: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b' ', line) {
+        Some(space) => (&line[..space], &line[space + 1..]),
+        None => (line, b""),
+    }
+}
+
+fn answer_option(argument: &[u8]) -> &'static [u8] {
+    let (name, _) = split_word(argument);
+    match name {
+        b"verbosity" | b"progress" | b"dry-run" | b"check-connectivity" => b"ok\n",
+        _ => b"unsupported\n",
+    }
+}
+
+/// Returns the ref that `[+]<src>:<dst>` names on the other side.
+fn push_target(argument: &[u8]) -> Vec<u8> {
+    let colon = memchr::memchr(b':', argument);
+    colon.and_then(|colon| argument.get(colon + 1..)).unwrap_or(argument).to_vec()
+}
+
+impl Helper<'_> {
+    /// Lists the refs: those that are converted with their commits, others with `?`.
+    fn list(&mut self, output: &mut dyn Write) -> Result<(), HelperError> {
+        let peer_refs = self.peer.refs()?;
+        let mut state = self.open_state()?;
+        let style = self.settings.style;
+        let mut closed: IdMap<Node, bool> = IdMap::default();
+        if let Some((repository, metadata)) = &mut state {
+            for head in peer_refs.branches.iter().flat_map(|(_, heads)| heads) {
+                let text = metadata.changeset_text(repository, head)?;
+                let text = text.as_deref().and_then(crate::changeset::Changeset::parse);
+                closed.insert(*head, text.is_some_and(|changeset| changeset.closes_branch()));
+            }
+        }
+        let is_closed = |head: &Node| closed.get(head).copied().unwrap_or(false);
+        let refs = remote_refs(&peer_refs, style, is_closed);
+        if let Some(head) = &refs.head {
+            output.write_all(&[b"@", head.as_slice(), b" HEAD\n"].concat())?;
+        }
+        for (name, node) in &refs.refs {
+            let commit = match &mut state {
+                Some((repository, metadata)) => metadata.commit_of(repository, node)?,
+                None => None,
+            };
+            match commit {
+                Some(commit) => output.write_all(&commit.to_hex())?,
+                None => output.write_all(b"?")?,
+            }
+            output.write_all(&[b" ", name.as_slice(), b"\n"].concat())?;
+        }
+        output.write_all(b"\n")?;
+        self.refs = Some(refs);
+        Ok(())
+    }
+
+    fn open_state(&self) -> Result<Option<(GitRepository, Metadata)>, HelperError> {
+        let Some(directory) = &self.settings.git_dir else { return Ok(None) };
+        let mut repository = GitRepository::new(directory);
+        let metadata = Metadata::open(&mut repository)?;
+        Ok(Some((repository, metadata)))
+    }
+
+    /// Imports refs, and points the refs of the helper at the commits.
+    fn import(&mut self, names: &[Vec<u8>]) -> Result<(), HelperError> {
+        let Some(directory) = self.settings.git_dir.clone() else {
+            return Err(HelperError::NoRepository);
+        };
+        if self.refs.is_none() {
+            self.list(&mut io::sink())?;
+        }
+        let refs = self.refs.clone().unwrap_or_default();
+        let mut wanted: Vec<(Vec<u8>, Node)> = Vec::new();
+        for name in names {
+            let target = if name == b"HEAD" { refs.head.as_ref() } else { Some(name) };
+            let node = target.and_then(|target| refs.refs.get(target));
+            let unknown = || HelperError::UnknownRef(String::from_utf8_lossy(name).into_owned());
+            wanted.push((name.clone(), *node.ok_or_else(unknown)?));
+        }
+        let nodes: BTreeSet<Node> = wanted.iter().map(|(_, node)| *node).collect();
+        let nodes: Vec<Node> = nodes.into_iter().collect();
+        fetch(&directory, self.peer, &nodes, self.settings.threads, self.progress)?;
+        let mut repository = GitRepository::new(&directory);
+        let mut metadata = Metadata::open(&mut repository)?;
+        let mut changes = Vec::new();
+        for (name, node) in wanted {
+            let missing = || HelperError::UnknownRef(String::from_utf8_lossy(&name).into_owned());
+            let commit = metadata.commit_of(&mut repository, &node)?.ok_or_else(missing)?;
+            let name = [PRIVATE_PREFIX, name.as_slice()].concat();
+            changes.push(RefChange { name, new: Some(commit), old: None });
+        }
+        repository.change_refs(&changes)?;
+        Ok(())
+    }
+}
+
+/// Fetches and converts the changes that lead to changesets, without those that were converted.
+pub fn fetch(
+    directory: &std::path::Path,
+    peer: &mut dyn Peer,
+    wanted: &[Node],
+    threads: NonZeroUsize,
+    progress: &mut dyn Progress,
+) -> Result<Converted, HelperError> {
+    let mut repository = GitRepository::new(directory);
+    let mut metadata = Metadata::open(&mut repository)?;
+    let mut missing = Vec::new();
+    for node in wanted {
+        if !node.is_null() && metadata.commit_of(&mut repository, node)?.is_none() {
+            missing.push(*node);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(Converted::default());
+    }
+    let common = common_changesets(&mut repository, &mut metadata, peer)?;
+    drop((repository, metadata));
+    let mut changes = peer.changes(&missing, &common)?;
+    Ok(convert(directory, &mut *changes, threads, progress)?)
+}
+
+/// Returns changesets that both sides have: heads of this side, or ancestors of those that the other
+/// side does not know.
+fn common_changesets(
+    repository: &mut GitRepository,
+    metadata: &mut Metadata,
+    peer: &mut dyn Peer,
+) -> Result<Vec<Node>, HelperError> {
+    let heads: Vec<Node> = metadata.heads().iter().map(|head| head.node).collect();
+    let mut common = Vec::new();
+    let mut unknown = Vec::new();
+    for sample in heads.chunks(KNOWN_SAMPLE) {
+        for (node, is_known) in sample.iter().zip(peer.known(sample)?) {
+            if is_known { common.push(*node) } else { unknown.push(*node) }
+        }
+    }
+    // Heads of another remote repository, or ones that were removed from this one.
+    for node in unknown.iter().rev().take(MAX_UNKNOWN_HEADS) {
+        let ancestors = sample_ancestors(repository, metadata, node)?;
+        let known = peer.known(&ancestors)?;
+        let nearest = ancestors.iter().zip(known).find(|(_, is_known)| *is_known);
+        common.extend(nearest.map(|(node, _)| *node));
+    }
+    common.sort_unstable();
+    common.dedup();
+    Ok(common)
+}
+
+/// Returns first parents of a changeset at growing distances.
+fn sample_ancestors(
+    repository: &mut GitRepository,
+    metadata: &mut Metadata,
+    node: &Node,
+) -> Result<Vec<Node>, HelperError> {
+    let mut ancestors = Vec::new();
+    let Some(commit) = metadata.commit_of(repository, node)? else { return Ok(ancestors) };
+    let mut distance = 1_u64;
+    while ancestors.len() < KNOWN_SAMPLE {
+        let Some(ancestor) = repository.resolve(&format!("{commit}~{distance}"))? else { break };
+        let ancestor: GitId = ancestor;
+        ancestors.extend(metadata.changeset_of(repository, &ancestor)?);
+        distance = distance.saturating_mul(2);
+    }
+    Ok(ancestors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::PeerRefs;
+    use crate::revision::ChangeSource;
+
+    struct FixedPeer;
+
+    impl Peer for FixedPeer {
+        fn refs(&mut self) -> Result<PeerRefs, ChangeError> {
+            let branches = vec![(b"default".to_vec(), vec![Node([1; 20])])];
+            Ok(PeerRefs { branches, ..PeerRefs::default() })
+        }
+
+        fn known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
+            Ok(vec![false; nodes.len()])
+        }
+
+        fn lookup(&mut self, _: &[u8]) -> Result<Node, ChangeError> {
+            Ok(Node::NULL)
+        }
+
+        fn changes(
+            &mut self,
+            _: &[Node],
+            _: &[Node],
+        ) -> Result<Box<dyn ChangeSource + '_>, ChangeError> {
+            Err(ChangeError::Unsupported { what: "changes".into() })
+        }
+    }
+
+    struct NoProgress;
+
+    impl Progress for NoProgress {
+        fn advance(&mut self, _: crate::conversion::Phase, _: u64, _: Option<u64>) {}
+    }
+
+    fn talk(input: &str) -> (String, Result<(), HelperError>) {
+        let settings =
+            HelperSettings { git_dir: None, style: RefStyle::ALL, threads: NonZeroUsize::MIN };
+        let mut output = Vec::new();
+        let result = run_remote_helper(
+            &settings,
+            &mut FixedPeer,
+            &mut input.as_bytes(),
+            &mut output,
+            &mut NoProgress,
+        );
+        (String::from_utf8(output).expect("a text"), result)
+    }
+
+    #[test]
+    fn refs_are_listed_outside_of_a_repository() {
+        let (output, result) = talk("capabilities\noption depth 3\noption progress true\nlist\n\n");
+        assert!(result.is_ok());
+        let answers = output.split_once("\n\n").expect("capabilities").1;
+        assert_eq!(
+            answers,
+            "unsupported\nok\n@refs/heads/branches/default/tip HEAD\n\
+             ? refs/heads/branches/default/tip\n\n"
+        );
+        let (_, result) = talk("import refs/heads/branches/default/tip\n\n");
+        assert!(matches!(result, Err(HelperError::NoRepository)));
+    }
+
+    #[test]
+    fn pushes_and_unknown_commands_are_refused() {
+        let (output, result) = talk("list for-push\npush +refs/heads/a:refs/heads/b\n\n");
+        assert!(result.is_ok());
+        assert!(
+            output.ends_with("error refs/heads/b pushing to Mercurial is not supported yet\n\n")
+        );
+        assert!(matches!(talk("fetch x\n").1, Err(HelperError::UnknownCommand(_))));
+    }
+}

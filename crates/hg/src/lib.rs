@@ -31,17 +31,21 @@
 //! | `remote_helper` | the dialogue with git |
 //! | `peer` | the interface of repositories |
 //! | `bundle` | bundles: changegroups in an envelope, as files and as answers of servers |
+//! | `bundle_peer` | a bundle as a repository |
 //! | `byte_reader` | bytes and numbers of a stream, whose sizes are not believed |
 //! | `changegroup` | changegroups: revisions as servers and bundles send them |
+//! | `changeset_scan` | the branches and heads of a changelog |
 //! | `percent` | percent-encoding as in the protocol |
 //! | `revlog` | the files in which Mercurial keeps revisions |
 
 mod bundle;
+mod bundle_peer;
 mod byte_reader;
 mod changegroup;
 mod changeset;
 mod commit;
 mod conversion;
+mod changeset_scan;
 mod delta;
 mod file_conversion;
 mod git;
@@ -59,6 +63,7 @@ mod tree;
 pub use crate::bundle::{
     BundleContent, ByteStream, PartParameter, StorePart, open_bundle, open_bundle_content,
 };
+pub use crate::bundle_peer::BundlePeer;
 pub use crate::changegroup::{Changegroup, ChangegroupVersion};
 pub use crate::conversion::{ConversionError, Converted, Phase, Progress, convert};
 pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};

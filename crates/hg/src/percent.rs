@@ -1,5 +1,20 @@
 //! Percent-encoding as Python's `urllib` has it, which Mercurial's protocol uses.
 
+/// Encodes a text as `urllib.parse.quote` does, which leaves letters, digits and `_.-~/`.
+pub(crate) fn encode(bytes: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut encoded = Vec::with_capacity(bytes.len());
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"_.-~/".contains(byte) {
+            encoded.push(*byte);
+        } else {
+            let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or(b'0');
+            encoded.extend([b'%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    encoded
+}
+
 /// Decodes percent signs that stand before two hexadecimal digits; others stay.
 pub(crate) fn decode(bytes: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -28,7 +43,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_decoded() {
+    fn texts_are_encoded_and_decoded() {
+        assert_eq!(encode("a/b ~ü;=".as_bytes()), b"a/b%20~%C3%BC%3B%3D");
         assert_eq!(decode(b"a/b%20~%C3%bc"), "a/b ~ü".as_bytes());
         assert_eq!(decode(b"100%, %4, %zz %41"), b"100%, %4, %zz A");
     }

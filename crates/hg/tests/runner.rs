@@ -2,9 +2,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::print_stderr,
     missing_docs,
-    reason = "a test that cannot go on panics"
+    reason = "a test that cannot go on panics, one that is left out says so"
 )]
+
+mod bundles;
+mod test_repository;
+
 #[test]
 fn every_test_file_is_listed() {
     let runner = include_str!("runner.rs");

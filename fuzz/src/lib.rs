@@ -13,6 +13,7 @@
 
 mod format;
 mod mail;
+mod mercurial;
 mod phrase;
 mod query;
 mod stored_formats;
@@ -26,6 +27,7 @@ pub use crate::mail::{
     check_commit, check_header_fields, check_html, check_label_dump, check_mail_query,
     check_maildir_name, check_snippets, check_tokenizer,
 };
+pub use crate::mercurial::check_bundle;
 pub use crate::phrase::check_phrase;
 pub use crate::query::{check_address, check_search_line, check_sexp};
 pub use crate::stored_formats::check_stored_formats;
@@ -50,6 +52,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("html", check_html),
     ("label_dump", check_label_dump),
     ("commit", check_commit),
+    ("bundle", check_bundle),
     ("decode", check_decode),
     ("fold", check_fold),
     ("line", check_search_line),

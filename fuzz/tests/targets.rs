@@ -65,6 +65,11 @@ const ADVERSARIAL_INPUTS: &[&[u8]] = &[
     b"#notmuch-dump batch-tag:3 tags\n+a%2 -- id:x\n+%0a -- id:\"\"\n +b -- id:\"a\"\"\n-- id:a\0b\n+c\n",
     b";; version:0\n\nlabels:x\nmessage-id: \x0b\nlabels:a,,-b\r\nmessage-id:m\xe2\x80\xa8\nlabels: a\n",
     b"tree 1\nparent \nauthor <> 99999999999999999999 -9999\nencoding utf-16\n\n\r\n \n\n\x85a",
+    b"\0\0\0\0\0\0\0\0\0\0\0\0",
+    b"HG10GZx\x9cc`",
+    b"HG20\0\0\0\x0eCompression=ZS(\xb5/\xfd\x04X",
+    b"HG20\0\0\0\0\x7f\xff\xff\xff",
+    b"HG20\0\0\0\0\0\0\0\x1d\x0bCHANGEGROUP\0\0\0\0\x01\0\x07\x02version02\0\0\0\x09\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\0\0\0\x0d\x06output\0\0\0\0\0\0\0\0\0\x02hi\0\0\0\0\0\0\0\x0c\0\0\x05f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
 ];
 
 fn run(name: &str, bytes: &[u8]) {

@@ -36,6 +36,9 @@
 //! | `changegroup` | changegroups: revisions as servers and bundles send them |
 //! | `changeset_scan` | the branches and heads of a changelog |
 //! | `percent` | percent-encoding as in the protocol |
+//! | `line_delta` | deltas of whole lines, computed |
+//! | `local` | repositories on this machine |
+//! | `revision_set` | sets of revision numbers |
 //! | `revlog` | the files in which Mercurial keeps revisions |
 
 mod bundle;
@@ -49,6 +52,8 @@ mod conversion;
 mod delta;
 mod file_conversion;
 mod git;
+mod line_delta;
+mod local;
 mod manifest;
 mod metadata;
 mod object_id;
@@ -57,6 +62,7 @@ mod percent;
 mod refs;
 mod remote_helper;
 mod revision;
+mod revision_set;
 mod revlog;
 mod tree;
 
@@ -68,6 +74,7 @@ pub use crate::changegroup::{Changegroup, ChangegroupVersion};
 pub use crate::conversion::{ConversionError, Converted, Phase, Progress, convert};
 pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};
 pub use crate::git::repository::{GitError, GitRepository};
+pub use crate::local::{LocalError, LocalPeer};
 pub use crate::metadata::{HeadChangeset, METADATA_REF, Metadata, SegmentError};
 pub use crate::object_id::{GitId, IdMap, Node};
 pub use crate::peer::{Peer, PeerRefs};

@@ -103,10 +103,15 @@ impl Revlog {
             Ok(content) => content,
             Err(error) => return Err(describe(error, &index_path)),
         };
-        Ok(Some(Revlog {
+        Ok(Some(Revlog { data_path, content, ..Revlog::without_revisions(index_path) }))
+    }
+
+    /// Creates the revlog of a file that does not exist.
+    pub(crate) fn without_revisions(index_path: PathBuf) -> Revlog {
+        Revlog {
             index_path,
-            data_path,
-            content,
+            data_path: PathBuf::new(),
+            content: IndexContent { is_complete: true, ..IndexContent::default() },
             data_file: None,
             window: Vec::new(),
             window_start: 0,
@@ -114,7 +119,7 @@ impl Revlog {
             text: Vec::new(),
             delta: Vec::new(),
             next_text: Vec::new(),
-        }))
+        }
     }
 
     /// Returns the number of revisions.
@@ -143,9 +148,15 @@ impl Revlog {
         &self.content.entries
     }
 
-    /// Forgets the revisions from this number on.
-    pub fn truncate(&mut self, len: u32) {
-        self.content.entries.truncate(len as usize);
+    /// Whether the file still has the last revision that was read, under its number. Revisions may
+    /// have been added.
+    pub fn is_current(&self) -> Result<bool, RevlogError> {
+        let Some(last) = self.content.entries.last() else { return Ok(true) };
+        match index::read_node(&self.index_path, self.len() - 1, last.data_start()) {
+            Ok(node) => Ok(node == Some(last.node)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(RevlogError::Read { path: self.index_path.clone(), source }),
+        }
     }
 
     /// Returns the node of a revision; null for none.

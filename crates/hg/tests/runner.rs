@@ -8,6 +8,9 @@
 )]
 
 mod bundles;
+mod local_repositories;
+mod mercurial;
+mod received_changes;
 mod test_repository;
 
 #[test]

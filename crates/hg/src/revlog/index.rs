@@ -3,6 +3,8 @@
 use crate::object_id::{IdMap, Node};
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 
 /// The size of an entry of format 1.
 pub(super) const ENTRY_BYTES: usize = 64;
@@ -80,7 +82,7 @@ fn optional(value: u32) -> Option<u32> {
     (value != NONE).then_some(value)
 }
 
-/// What the file of an index contains.
+/// The content of the file of an index.
 #[derive(Default)]
 pub(super) struct IndexContent {
     pub(super) entries: Vec<RevlogEntry>,
@@ -127,6 +129,29 @@ pub(super) fn read_index(mut file: File) -> Result<IndexContent, IndexError> {
     let buffer_bytes =
         if u32::from_be_bytes(first) & INLINE_DATA == 0 { 64 << 10 } else { 4 << 10 };
     parse(&mut BufReader::with_capacity(buffer_bytes, file), first, file_len)
+}
+
+/// Reads the node of a revision from the file of an index, which may have changed since it was
+/// read. `None` if the file ends before.
+pub(super) fn read_node(path: &Path, revision: u32, data_start: u64) -> io::Result<Option<Node>> {
+    let file = File::open(path)?;
+    let file_len = file.metadata()?.len();
+    let mut first = [0; 4];
+    if file_len < 4 {
+        return Ok(None);
+    }
+    file.read_exact_at(&mut first, 0)?;
+    let header = u32::from_be_bytes(first);
+    let (entry_bytes, node_start) =
+        if header == 0 { (OLD_ENTRY_BYTES as u64, 56) } else { (ENTRY_BYTES as u64, 32) };
+    let data_before = if header & INLINE_DATA == 0 { 0 } else { data_start };
+    let start = u64::from(revision) * entry_bytes + data_before + node_start;
+    if file_len < start + 20 {
+        return Ok(None);
+    }
+    let mut node = [0; 20];
+    file.read_exact_at(&mut node, start)?;
+    Ok(Some(Node(node)))
 }
 
 /// A source of bytes that can go forward without reading.

@@ -1,0 +1,85 @@
+//! The named branches of the visible changesets and their heads (mercurial/branchmap.py).
+
+use crate::local::changeset_fields::branch_of;
+use crate::local::local_error::LocalError;
+use crate::local::snapshot::Snapshot;
+use crate::revision_set::RevisionSet;
+use crate::revlog::ChunkDecoder;
+use std::collections::{BTreeMap, HashMap};
+
+/// The heads of each branch, as revision numbers in ascending order. The branches are in the order
+/// of their names, as in the cache from which a server of Mercurial answers.
+pub(crate) type BranchHeads = BTreeMap<Vec<u8>, Vec<u32>>;
+
+/// Reads the branches of all visible changesets. A head is a changeset without a descendant on its
+/// branch. Closed heads count, obsolete changesets do not.
+pub(crate) fn read_branch_heads(
+    snapshot: &mut Snapshot,
+    decoder: &mut ChunkDecoder,
+) -> Result<BranchHeads, LocalError> {
+    let mut numbers: HashMap<Vec<u8>, u32> = HashMap::new();
+    let mut branch_of_revision = vec![u32::MAX; snapshot.changelog.entries().len()];
+    let mut candidates = RevisionSet::new(snapshot.changelog.len());
+    let mut other_parents = RevisionSet::new(snapshot.changelog.len());
+    let revisions: Vec<u32> = snapshot.served.iter().collect();
+    for revision in revisions {
+        let (name, _) = branch_of(snapshot.changelog.read_text(revision, decoder)?);
+        let next = numbers.len() as u32;
+        let branch = *numbers.entry(name).or_insert(next);
+        if let Some(slot) = branch_of_revision.get_mut(revision as usize) {
+            *slot = branch;
+        }
+        let is_obsolete = snapshot.obsolete.contains(revision);
+        if !is_obsolete {
+            candidates.insert(revision);
+        }
+        for parent in parents_of(snapshot, revision) {
+            if !is_obsolete && branch_of_revision.get(parent as usize) == Some(&branch) {
+                candidates.remove(parent);
+            } else {
+                other_parents.insert(parent);
+            }
+        }
+    }
+    let mut names: Vec<(Vec<u8>, u32)> = numbers.into_iter().collect();
+    names.sort_by_key(|(_, number)| *number);
+    let mut heads: Vec<Vec<u32>> = vec![Vec::new(); names.len()];
+    for revision in candidates.iter() {
+        let branch = branch_of_revision.get(revision as usize).copied().unwrap_or(u32::MAX);
+        if let Some(heads) = heads.get_mut(branch as usize) {
+            heads.push(revision);
+        }
+    }
+    for heads in &mut heads {
+        remove_ancestors(snapshot, heads, &other_parents);
+    }
+    let branches = names.into_iter().map(|(name, _)| name).zip(heads);
+    Ok(branches.filter(|(_, heads)| !heads.is_empty()).collect())
+}
+
+fn parents_of(snapshot: &Snapshot, revision: u32) -> impl Iterator<Item = u32> + use<> {
+    let entry = snapshot.changelog.entry(revision).copied();
+    entry.into_iter().flat_map(|entry| [entry.p1(), entry.p2()]).flatten()
+}
+
+/// Removes the heads that are ancestors of others through other branches or obsolete changesets.
+/// Only the parents of such changesets can be.
+fn remove_ancestors(snapshot: &Snapshot, heads: &mut Vec<u32>, other_parents: &RevisionSet) {
+    let oldest = heads.iter().copied().find(|head| other_parents.contains(*head));
+    let (Some(oldest), [_, _, ..]) = (oldest, heads.as_slice()) else { return };
+    // A walk towards older revisions, none of which is visited twice.
+    let mut pending = std::collections::BinaryHeap::new();
+    let mut ancestors = std::collections::BTreeSet::new();
+    heads.iter().for_each(|head| pending.extend(parents_of(snapshot, *head)));
+    let mut before = u32::MAX;
+    while let Some(revision) = pending.pop().filter(|revision| *revision >= oldest) {
+        if revision != before {
+            before = revision;
+            if heads.binary_search(&revision).is_ok() {
+                ancestors.insert(revision);
+            }
+            pending.extend(parents_of(snapshot, revision).filter(|parent| *parent >= oldest));
+        }
+    }
+    heads.retain(|head| !ancestors.contains(head));
+}

@@ -40,6 +40,7 @@
 //! | `local` | repositories on this machine |
 //! | `revision_set` | sets of revision numbers |
 //! | `revlog` | the files in which Mercurial keeps revisions |
+//! | `store_stream` | the files of a store, sent as they are |
 
 mod bundle;
 mod bundle_peer;
@@ -64,6 +65,7 @@ mod remote_helper;
 mod revision;
 mod revision_set;
 mod revlog;
+mod store_stream;
 mod tree;
 
 pub use crate::bundle::{
@@ -82,3 +84,4 @@ pub use crate::refs::{RefStyle, RemoteRefs, remote_refs};
 pub use crate::remote_helper::{HelperError, HelperSettings, fetch, run_remote_helper};
 pub use crate::revision::{ChangeError, ChangeSource, Revision};
 pub use crate::revlog::{ChunkDecoder, ChunkError, Revlog, RevlogEntry, RevlogError};
+pub use crate::store_stream::unpack_store;

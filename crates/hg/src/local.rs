@@ -21,7 +21,6 @@ mod store_path;
 use crate::local::branches::{BranchHeads, read_branch_heads};
 use crate::local::changes::LocalChanges;
 use crate::local::changeset_fields::branch_of;
-use crate::local::layout::StoreLayout;
 use crate::local::snapshot::Snapshot;
 use crate::object_id::Node;
 use crate::peer::{Peer, PeerRefs};
@@ -30,6 +29,7 @@ use crate::revision::{ChangeError, ChangeSource};
 use crate::revlog::ChunkDecoder;
 use std::path::Path;
 
+pub(crate) use crate::local::layout::{StoreLayout, unsupported_requirements};
 pub use crate::local::local_error::LocalError;
 
 /// A repository in a folder, as it was when it was opened.

@@ -2,7 +2,10 @@
 
 use crate::mercurial::{Mercurial, each_edge_repository, edge_repositories, has_mercurial};
 use crate::received_changes::{GroupName, Received, ReceivedChanges};
-use larder_hg::{ChangeError, LocalPeer, Node, Peer as _, PeerRefs, Revision};
+use larder_hg::{
+    BundleContent, ChangeError, LocalPeer, Node, Peer as _, PeerRefs, Revision,
+    open_bundle_content, unpack_store,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -419,4 +422,40 @@ fn an_empty_repository_has_no_heads() {
     let mut received = ReceivedChanges::default();
     received.receive(&mut peer, &[], &[]).unwrap();
     assert!(received.sorted_groups().is_empty());
+}
+
+/// Unpacks the files of a store that `hg` sends, and compares the changes read from them.
+fn compare_stream(repository: &Mercurial, folder: &Path) {
+    let file = folder.join("stream.hg").into_os_string().into_string().unwrap();
+    let allowed = "server.uncompressedallowsecret=1";
+    repository.run(&["--config", allowed, "bundle", "-a", "-t", "zstd-v2;stream=v2", &file]);
+    let bytes = std::io::BufReader::new(std::fs::File::open(&file).unwrap());
+    let BundleContent::Store(mut part) = open_bundle_content(Box::new(bytes)).unwrap() else {
+        panic!("{file} has no store");
+    };
+    let store = folder.join("store");
+    std::fs::create_dir(&store).unwrap();
+    unpack_store(&mut part, &store).unwrap();
+    let mut peer = open(&repository.path);
+    let mut unpacked = LocalPeer::open_store(&store).unwrap();
+    let refs = peer.refs().unwrap();
+    assert_eq!(unpacked.refs().unwrap(), PeerRefs { bookmarks: Vec::new(), ..refs.clone() });
+    let [mut expected, mut found] = [ReceivedChanges::default(), ReceivedChanges::default()];
+    expected.receive(&mut peer, &refs.heads, &[]).unwrap();
+    found.receive(&mut unpacked, &refs.heads, &[]).unwrap();
+    assert_eq!(found.groups, expected.groups);
+}
+
+#[test]
+fn streams_of_stores_are_read_as_repositories() {
+    if !has_mercurial("streams_of_stores_are_read_as_repositories") {
+        return;
+    }
+    // Without markers of obsolescence, which `hg bundle` refuses to write.
+    for name in ["raw", "ref-special", "dblslash", "abspath", "dotdot"] {
+        let folder = tempfile::tempdir().unwrap();
+        compare_stream(&Mercurial { path: edge_repositories().join(name) }, folder.path());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    compare_stream(&make_format(folder.path(), &[]), folder.path());
 }

@@ -131,15 +131,20 @@ fn read_requirements(folder: &Path) -> Result<Requirements, LocalError> {
 }
 
 fn check_requirements(repository: &Path, requirements: &Requirements) -> Result<(), LocalError> {
-    let unknown: Vec<_> = requirements
-        .iter()
-        .filter(|name| !SUPPORTED_REQUIREMENTS.contains(&name.as_slice()))
-        .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect();
-    if unknown.is_empty() {
-        return Ok(());
+    match unsupported_requirements(requirements.iter().map(Vec::as_slice)) {
+        Some(names) => Err(LocalError::Requirements { path: repository.to_owned(), names }),
+        None => Ok(()),
     }
-    Err(LocalError::Requirements { path: repository.to_owned(), names: unknown.join(", ") })
+}
+
+/// Returns the names of the requirements that are not supported, if there are any.
+pub(crate) fn unsupported_requirements<'r>(
+    requirements: impl Iterator<Item = &'r [u8]>,
+) -> Option<String> {
+    let is_unknown = |name: &&[u8]| !name.is_empty() && !SUPPORTED_REQUIREMENTS.contains(name);
+    let names = requirements.filter(is_unknown).map(String::from_utf8_lossy);
+    let names = names.collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then_some(names)
 }
 
 /// Returns the folder `.hg` whose history this repository shares (`hg share`).

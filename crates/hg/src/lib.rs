@@ -41,6 +41,7 @@
 //! | `revision_set` | sets of revision numbers |
 //! | `revlog` | the files in which Mercurial keeps revisions |
 //! | `store_stream` | the files of a store, sent as they are |
+//! | `tags` | the tags of all heads, merged |
 
 mod bundle;
 mod bundle_peer;
@@ -66,6 +67,7 @@ mod revision;
 mod revision_set;
 mod revlog;
 mod store_stream;
+mod tags;
 mod tree;
 
 pub use crate::bundle::{
@@ -80,8 +82,9 @@ pub use crate::local::{LocalError, LocalPeer};
 pub use crate::metadata::{HeadChangeset, METADATA_REF, Metadata, SegmentError};
 pub use crate::object_id::{GitId, IdMap, Node};
 pub use crate::peer::{Peer, PeerRefs};
-pub use crate::refs::{RefStyle, RemoteRefs, remote_refs};
+pub use crate::refs::{RefStyle, RemoteRefs, remote_refs, tag_refs};
 pub use crate::remote_helper::{HelperError, HelperSettings, fetch, run_remote_helper};
 pub use crate::revision::{ChangeError, ChangeSource, Revision};
 pub use crate::revlog::{ChunkDecoder, ChunkError, Revlog, RevlogEntry, RevlogError};
 pub use crate::store_stream::unpack_store;
+pub use crate::tags::TagMerge;

@@ -65,7 +65,8 @@ pub fn remote_refs(
     }
     if style.bookmarks {
         for (bookmark, node) in &peer.bookmarks {
-            let folder: &[u8] = if style.has_several() { b"bookmarks/" } else { b"" };
+            let folder: &[u8] =
+                if style.has_several() { b"refs/heads/bookmarks/" } else { b"refs/heads/" };
             let place = names.refs.len();
             let (name, suffix) = (bookmark.clone(), Vec::new());
             names.refs.push(NameParts { folder, name, suffix, node: *node });
@@ -77,10 +78,20 @@ pub fn remote_refs(
     names.finish()
 }
 
+/// Returns the refs of tags. Like those of branches, they have valid names, and none is left out.
+pub fn tag_refs(tags: &BTreeMap<Vec<u8>, Node>) -> BTreeMap<Vec<u8>, Node> {
+    let tags = tags.iter().map(|(name, node)| {
+        let folder = b"refs/tags/".as_slice();
+        NameParts { folder, name: name.clone(), suffix: Vec::new(), node: *node }
+    });
+    let names = Names { refs: tags.collect(), head_of_default: None, bookmark_head: None };
+    names.finish().refs
+}
+
 /// The parts of the name of a ref, and its changeset.
 struct NameParts {
     folder: &'static [u8],
-    /// The name of the branch or the bookmark.
+    /// The name of the branch, the bookmark or the tag.
     name: Vec<u8>,
     suffix: Vec<u8>,
     node: Node,
@@ -88,7 +99,7 @@ struct NameParts {
 
 impl NameParts {
     fn join(&self, name: &[u8]) -> Vec<u8> {
-        [b"refs/heads/", self.folder, name, &self.suffix].concat()
+        [self.folder, name, &self.suffix].concat()
     }
 }
 
@@ -109,7 +120,8 @@ impl Names {
     ) {
         let open = heads.iter().rposition(|head| !is_closed(head));
         let Some(tip) = open.or_else(|| (!heads.is_empty()).then_some(0)) else { return };
-        let folder: &[u8] = if style.has_several() { b"branches/" } else { b"" };
+        let folder: &[u8] =
+            if style.has_several() { b"refs/heads/branches/" } else { b"refs/heads/" };
         let is_default = branch == b"default";
         for (number, head) in heads.iter().enumerate() {
             let is_tip = number == tip;
@@ -274,5 +286,17 @@ mod tests {
                 "refs/heads/branches/x/tip",
             ]
         );
+    }
+
+    #[test]
+    fn tags_have_valid_names_as_well() {
+        let names = ["v1.0", "v 2", "v~bad^git", "double..dot", "v1.0.lock", "a", "a/b"];
+        let tags = names.iter().map(|name| (name.as_bytes().to_vec(), node(1))).collect();
+        let refs: Vec<Vec<u8>> = tag_refs(&tags).into_keys().collect();
+        let expected =
+            ["a", "a%2Fb", "double%2E.dot", "v%202", "v1.0", "v1.0%2Elock", "v%7Ebad%5Egit"];
+        let mut expected = expected.map(|name| format!("refs/tags/{name}").into_bytes());
+        expected.sort();
+        assert_eq!(refs, expected);
     }
 }

@@ -3,7 +3,7 @@
 use crate::mercurial::{Mercurial, each_edge_repository, edge_repositories, has_mercurial};
 use crate::received_changes::{GroupName, Received, ReceivedChanges};
 use larder_hg::{
-    BundleContent, ChangeError, LocalPeer, Node, Peer as _, PeerRefs, Revision,
+    BundleContent, ChangeError, LocalPeer, Node, Peer as _, PeerRefs, Revision, TagMerge,
     open_bundle_content, unpack_store,
 };
 use std::collections::BTreeMap;
@@ -458,4 +458,65 @@ fn streams_of_stores_are_read_as_repositories() {
     }
     let folder = tempfile::tempdir().unwrap();
     compare_stream(&make_format(folder.path(), &[]), folder.path());
+}
+
+#[test]
+fn tags_are_those_of_hg() {
+    if !has_mercurial("tags_are_those_of_hg") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = Mercurial::init(folder.path(), &[]);
+    let commit = |name: &str, number: u32| {
+        repository.write(name, format!("{number}\n").as_bytes());
+        repository.commit("change", number)
+    };
+    (0..4).for_each(|number| drop(commit("a", number)));
+    let tag = |arguments: &[&str]| {
+        let fixed = ["tag", "-f", "-u", "user", "-d", "9 0"];
+        repository.run(&[fixed.as_slice(), arguments].concat());
+    };
+    // Two heads that move and remove tags in turn.
+    ["both", "removed", "with space"].iter().for_each(|name| tag(&["-r", "0", name]));
+    let first = repository.lines(&["log", "-r", ".", "-T", "{node}\n"]).remove(0);
+    tag(&["-r", "1", "both"]);
+    tag(&["-r", "2", "both"]);
+    tag(&["--remove", "removed"]);
+    repository.run(&["update", "-q", &first]);
+    tag(&["-r", "3", "both"]);
+    tag(&["-r", "3", "only"]);
+    repository.run(&["update", "-q", &first]);
+    commit("b", 20);
+    compare_tags(&repository);
+    for name in ["cli", "raw"] {
+        compare_tags(&Mercurial { path: edge_repositories().join(name) });
+    }
+}
+
+/// Compares the tags of the files at all heads with those of `hg`.
+fn compare_tags(repository: &Mercurial) {
+    let mut peer = open(&repository.path);
+    let heads = peer.refs().unwrap().heads;
+    let mut received = ReceivedChanges::default();
+    received.receive(&mut peer, &heads, &[]).unwrap();
+    let mut merge = TagMerge::default();
+    for head in heads.iter().rev() {
+        let text = &received.texts[&(None, *head)];
+        let manifest = node(str::from_utf8(&text[..40]).unwrap());
+        let Some(manifest) = received.texts.get(&(Some(Vec::new()), manifest)) else { continue };
+        let mut lines = manifest.split(|byte| *byte == b'\n');
+        let Some(line) = lines.find_map(|line| line.strip_prefix(b".hgtags\0")) else { continue };
+        let file = Node::from_hex(&line[..40]).unwrap();
+        merge.add_file(file, &received.texts[&(Some(b".hgtags".to_vec()), file)]);
+    }
+    let tags = merge.into_tags(|node| received.texts.contains_key(&(None, *node)));
+    let served = ["--hidden", "tags", "-T", "{node} {type} {tag}\n"];
+    let expected: BTreeMap<Vec<u8>, Node> = repository
+        .lines(&served)
+        .iter()
+        .filter(|line| !line.ends_with(" tip") && !line.contains(" local "))
+        .map(|line| (line.as_bytes()[42..].to_vec(), node(&line[..40])))
+        .collect();
+    assert_eq!(tags, expected, "{:?}", repository.path);
+    assert!(repository.path.ends_with("raw") || !tags.is_empty());
 }

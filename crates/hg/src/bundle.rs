@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// A parameter of a part, by its name.
 pub type PartParameter = (Vec<u8>, Vec<u8>);
 
-/// What a bundle holds.
+/// The content of a bundle.
 pub enum BundleContent<'a> {
     /// Changes; none if the bundle has no changegroup.
     Changes {

@@ -2,42 +2,44 @@
 //!
 //! Changes arrive as changesets, manifests and file revisions, while git's objects depend on each
 //! other the other way round. Hence the phases: changesets are kept as texts, manifests as changed
-//! lines, and files become blobs as they arrive, by several threads. At the end of the stream, trees
-//! are made of lines and blobs, then commits of texts and trees, then the metadata. All objects are
-//! in one pack, which appears with the ref of the metadata: an interrupted conversion leaves
-//! nothing.
+//! lines, and files become blobs as they arrive, by several threads. At the end of the stream,
+//! trees are made of lines and blobs, then commits of texts and trees, then the metadata. All
+//! objects are in one pack, which appears with the ref of the metadata: an interrupted conversion
+//! leaves nothing.
+
+mod conversion_error;
+mod file_phase;
+mod head_changesets;
+mod progress;
+mod stored_state;
+
+pub use conversion_error::ConversionError;
+pub use progress::{Phase, Progress};
 
 use crate::changeset::Changeset;
 use crate::commit::commit_content;
-use crate::file_conversion::{
-    ConvertedFile, FileConverter, FileError, FileRevisions, StoredText, StoredTexts,
-    blob_of_empty_file, lock,
-};
+use crate::file_conversion::{blob_of_empty_file, lock};
 use crate::git::deflate::Deflater;
 use crate::git::object::{EMPTY_TREE, ObjectKind, object_id};
 use crate::git::pack_writer::{EncodedObject, FinishedPack, PackWriter};
-use crate::git::repository::{GitError, GitRepository, RefChange};
-use crate::manifest::{FileTable, ManifestBase, ManifestError, ManifestText, Manifests};
+use crate::git::repository::{GitDirectory, RefChange};
+use crate::manifest::{FileTable, ManifestBase, ManifestText, Manifests};
 use crate::metadata::{
-    HeadChangeset, METADATA_REF, ManifestRecord, Metadata, SegmentError, SegmentWriter,
-    encode_snapshot,
+    HeadChangeset, METADATA_REF, ManifestRecord, Metadata, MetadataWriter, encode_snapshot,
 };
 use crate::object_id::{GitId, IdMap, Node};
-use crate::revision::{ChangeError, ChangeSource, Revision};
-use crate::tree::{PathChange, Tree, TreeError, TreeWriter};
+use crate::revision::{ChangeSource, Revision};
+use crate::tree::{PathChange, Tree, TreeWriter};
+use file_phase::FileResults;
+use head_changesets::{Heads, NewChangeset};
 use sha1::{Digest as _, Sha1};
 use std::collections::VecDeque;
-use std::io;
 use std::mem;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use stored_state::StoredState;
 
-/// The bytes of revisions that are given to a thread at once.
-const JOB_BYTES: usize = 1 << 20;
-/// A file with more bytes of revisions is converted while it is read.
-const MAX_BUFFERED_BYTES: usize = 16 << 20;
 /// The texts of changesets that are kept for the deltas of later ones.
 const KEPT_CHANGESETS: usize = 1024;
 /// A manifest gets all its lines written when the changes before it are more than so many times
@@ -46,88 +48,15 @@ const MAX_CHAIN_RATIO: usize = 4;
 /// The bytes of a line of a manifest, about.
 const LINE_BYTES: usize = 80;
 
-/// Why a conversion ended without a result.
-#[derive(Debug, thiserror::Error)]
-pub enum ConversionError {
-    /// The source failed.
-    #[error(transparent)]
-    Source(#[from] ChangeError),
-    /// git failed.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// The metadata of earlier conversions cannot be read.
-    #[error(transparent)]
-    Metadata(#[from] SegmentError),
-    /// The pack cannot be written.
-    #[error("writing a pack: {0}")]
-    Pack(#[from] io::Error),
-    /// A changeset, manifest or file is not what Mercurial writes.
-    #[error("{0}")]
-    Damaged(String),
-}
-
-impl From<ManifestError> for ConversionError {
-    fn from(error: ManifestError) -> ConversionError {
-        ConversionError::Damaged(error.to_string())
-    }
-}
-
-impl From<FileError> for ConversionError {
-    fn from(error: FileError) -> ConversionError {
-        match error {
-            FileError::Pack(error) => ConversionError::Pack(error),
-            error => ConversionError::Damaged(error.to_string()),
-        }
-    }
-}
-
-impl From<TreeError> for ConversionError {
-    fn from(error: TreeError) -> ConversionError {
-        match error {
-            TreeError::Pack(error) => ConversionError::Pack(error),
-            TreeError::Git(error) => ConversionError::Git(error),
-            error @ TreeError::Damaged(_) => ConversionError::Damaged(error.to_string()),
-        }
-    }
-}
-
-/// The phases of a conversion, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Changesets are read.
-    Changesets,
-    /// Manifests are read.
-    Manifests,
-    /// Files are read and converted; counted in revisions.
-    Files,
-    /// Trees are written; counted in manifests.
-    Trees,
-    /// Commits are written.
-    Commits,
-}
-
-/// Is told about the progress of a conversion.
-pub trait Progress {
-    /// So many of a phase are done; the number of all is known from the phase of trees on.
-    fn advance(&mut self, phase: Phase, done: u64, total: Option<u64>);
-}
-
 /// The results of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Converted {
+pub struct ConversionSummary {
     /// The changesets that were new.
     pub changesets: usize,
     /// The objects of the pack, with those of the metadata.
     pub objects: usize,
     /// The bytes of the pack and its index.
     pub bytes: u64,
-}
-
-/// A changeset of this conversion.
-struct NewChangeset {
-    node: Node,
-    p1: Node,
-    p2: Node,
 }
 
 /// The commits of a conversion in the order of the changesets, and the changesets that are without
@@ -137,66 +66,14 @@ struct WrittenCommits {
     heads: Vec<HeadChangeset>,
 }
 
-/// The repository and what earlier conversions left in it, for several threads.
-struct StoredState(Mutex<(GitRepository, Metadata)>);
-
-impl StoredState {
-    fn with<T>(
-        &self,
-        look: impl FnOnce(&mut Metadata, &mut GitRepository) -> Result<T, SegmentError>,
-    ) -> Result<T, SegmentError> {
-        let mut state = lock(&self.0);
-        let (repository, metadata) = &mut *state;
-        look(metadata, repository)
-    }
-}
-
-impl StoredTexts for StoredState {
-    fn read(&self, node: &Node) -> Result<Option<StoredText>, FileError> {
-        let read = self.with(|metadata, repository| {
-            let Some(file) = metadata.find_file(repository, node)? else { return Ok(None) };
-            let content = repository.read_content(&file.blob)?;
-            Ok(Some(StoredText { metadata: file.metadata, content }))
-        });
-        read.map_err(|error| FileError::Stored(Box::new(error)))
-    }
-}
-
-/// What the files of a conversion became.
-#[derive(Default)]
-struct FileResults {
-    /// The blobs of the revisions that manifests name, by their numbers; null: not seen.
-    blobs: Vec<GitId>,
-    /// The revisions that no manifest of this conversion names.
-    others: Vec<(Node, GitId)>,
-    copies: Vec<(Node, Vec<u8>)>,
-    revisions: u64,
-    error: Option<FileError>,
-}
-
-impl FileResults {
-    fn add(&mut self, files: &FileTable, converted: &mut Vec<ConvertedFile>) {
-        self.revisions += converted.len() as u64;
-        for ConvertedFile { node, blob, metadata } in converted.drain(..) {
-            match files.find(&node).and_then(|number| self.blobs.get_mut(number as usize)) {
-                Some(place) => *place = blob,
-                None => self.others.push((node, blob)),
-            }
-            if !metadata.is_empty() {
-                self.copies.push((node, metadata));
-            }
-        }
-    }
-}
-
 /// Converts changes into the objects of a git repository, and adds them to its metadata.
 pub fn convert(
     directory: &std::path::Path,
     source: &mut dyn ChangeSource,
     threads: NonZeroUsize,
     progress: &mut dyn Progress,
-) -> Result<Converted, ConversionError> {
-    let mut repository = GitRepository::new(directory);
+) -> Result<ConversionSummary, ConversionError> {
+    let mut repository = GitDirectory::new(directory);
     let metadata = Metadata::open(&mut repository)?;
     let pack = Mutex::new(PackWriter::create(&repository.pack_folder()?)?);
     let conversion = Conversion {
@@ -204,11 +81,11 @@ pub fn convert(
         has_stored: !metadata.is_empty(),
         stored: StoredState(Mutex::new((repository, metadata))),
         pack: &pack,
-        segment: SegmentWriter::new(),
+        segment: MetadataWriter::new(),
         progress,
     };
     let Some((changesets, metadata)) = conversion.run(source, threads)? else {
-        return Ok(Converted::default());
+        return Ok(ConversionSummary::default());
     };
     let pack = pack.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let FinishedPack { objects, bytes } = pack.finish()?;
@@ -217,8 +94,8 @@ pub fn convert(
         new: Some(metadata.new),
         old: Some(metadata.old.unwrap_or(GitId::NULL)),
     };
-    GitRepository::new(directory).change_refs(&[change])?;
-    Ok(Converted { changesets, objects, bytes })
+    GitDirectory::new(directory).change_refs(&[change])?;
+    Ok(ConversionSummary { changesets, objects, bytes })
 }
 
 /// The commits of the metadata before and after a conversion.
@@ -233,7 +110,7 @@ struct Conversion<'c> {
     has_stored: bool,
     stored: StoredState,
     pack: &'c Mutex<PackWriter>,
-    segment: SegmentWriter,
+    segment: MetadataWriter,
     progress: &'c mut dyn Progress,
 }
 
@@ -312,7 +189,7 @@ impl Conversion<'_> {
         if let Some(number) = numbers.get(node) {
             return Ok(self.segment.text(&mut lock(self.pack), *number)?);
         }
-        Ok(self.stored.with(|metadata, repository| metadata.changeset_text(repository, node))?)
+        Ok(self.stored.look_up(|metadata, repository| metadata.changeset_text(repository, node))?)
     }
 
     fn is_stored(&self, node: &Node) -> Result<bool, ConversionError> {
@@ -323,15 +200,15 @@ impl Conversion<'_> {
         if !self.has_stored {
             return Ok(None);
         }
-        Ok(self.stored.with(|metadata, repository| metadata.commit_of(repository, node))?)
+        Ok(self.stored.look_up(|metadata, repository| metadata.commit_of(repository, node))?)
     }
 
     fn report(&mut self, phase: Phase, done: usize, total: Option<usize>) {
         self.progress.advance(phase, done as u64, total.map(|total| total as u64));
     }
 
-    /// Reads the manifests. For each one, the number of changes is returned from the nearest manifest
-    /// whose lines are all written.
+    /// Reads the manifests. For each one, the number of changes is returned from the nearest
+    /// manifest whose lines are all written.
     fn read_manifests(
         &mut self,
         source: &mut dyn ChangeSource,
@@ -344,7 +221,7 @@ impl Conversion<'_> {
             let Revision { node, base, .. } = revision;
             let stored = &self.stored;
             manifests.add::<ConversionError>(node, base, &revision.delta, |base| {
-                Ok(stored.with(|metadata, repository| {
+                Ok(stored.look_up(|metadata, repository| {
                     let chain = metadata.chain_of_manifest(repository, base)?;
                     stored_chains.insert(*base, chain);
                     metadata.manifest_text(repository, base)
@@ -380,26 +257,7 @@ impl Conversion<'_> {
         files: &FileTable,
         threads: NonZeroUsize,
     ) -> Result<FileResults, ConversionError> {
-        let blobs = vec![GitId::NULL; files.nodes().len()];
-        let results = Mutex::new(FileResults { blobs, ..FileResults::default() });
-        let (sender, receiver) = sync_channel(2 * threads.get());
-        let receiver = Mutex::new(receiver);
-        let (pack, stored) = (self.pack, &self.stored);
-        let read = std::thread::scope(|scope| {
-            for _ in 0..threads.get() {
-                scope.spawn(|| convert_jobs(pack, stored, files, &receiver, &results));
-            }
-            let mut inline = FileConverter::new(pack, stored);
-            // The end of the jobs ends the threads, also after an error.
-            let sender = sender;
-            read_files(source, &sender, &mut inline, files, &results, self.progress)
-        });
-        read?;
-        let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match results.error.take() {
-            Some(error) => Err(error.into()),
-            None => Ok(results),
-        }
+        file_phase::convert_files(source, files, threads, self.pack, &self.stored, self.progress)
     }
 
     /// Writes the trees of all manifests, and returns their ids.
@@ -408,7 +266,7 @@ impl Conversion<'_> {
         manifests: &Manifests,
         files: &FileResults,
     ) -> Result<Vec<GitId>, ConversionError> {
-        let mut repository = GitRepository::new(self.directory);
+        let mut repository = GitDirectory::new(self.directory);
         let mut writer = TreeWriter::new(self.pack, &mut repository);
         let mut expiring: Vec<(u32, u32)> = (0..manifests.len() as u32)
             .filter_map(|number| Some((manifests.get(number)?.0.last_use, number)))
@@ -460,14 +318,14 @@ impl Conversion<'_> {
         Ok(ids)
     }
 
-    /// Returns the tree of a manifest of an earlier conversion. With paths that git does not have as
-    /// they are, it is made from all lines.
+    /// Returns the tree of a manifest of an earlier conversion. With paths that git does not have
+    /// as they are, it is made from all lines.
     fn stored_tree(
         &self,
         writer: &mut TreeWriter<'_>,
         manifest: &Node,
     ) -> Result<Rc<Tree>, ConversionError> {
-        let (id, text) = self.stored.with(|metadata, repository| {
+        let (id, text) = self.stored.look_up(|metadata, repository| {
             let id = metadata.tree_of_manifest(repository, manifest)?;
             Ok((id, metadata.manifest_text(repository, manifest)?))
         })?;
@@ -507,7 +365,8 @@ impl Conversion<'_> {
         if let Some(blob) = blob_of_empty_file(node) {
             return Ok(blob);
         }
-        let file = self.stored.with(|metadata, repository| metadata.find_file(repository, node))?;
+        let file =
+            self.stored.look_up(|metadata, repository| metadata.find_file(repository, node))?;
         let missing = || {
             let path = String::from_utf8_lossy(path);
             ConversionError::Damaged(format!("file {path}, revision {node} is missing"))
@@ -581,7 +440,8 @@ impl Conversion<'_> {
                 content.push(b'\n');
                 id = object_id(ObjectKind::Commit, &content);
             }
-            let object = EncodedObject::whole(id, ObjectKind::Commit, &content, &mut deflater);
+            let object =
+                EncodedObject::encode_whole(id, ObjectKind::Commit, &content, &mut deflater);
             lock(self.pack).append(&object)?;
             heads.add(changeset, &parsed);
             used.insert(id, ());
@@ -605,13 +465,15 @@ impl Conversion<'_> {
     ) -> Result<Option<GitId>, ConversionError> {
         if node.is_null() {
             let mut pack = lock(self.pack);
-            pack.append(&EncodedObject::stored(EMPTY_TREE, ObjectKind::Tree, b""))?;
+            pack.append(&EncodedObject::encode_stored(EMPTY_TREE, ObjectKind::Tree, b""))?;
             return Ok(Some(EMPTY_TREE));
         }
         if let Some(number) = manifests.find(node) {
             return Ok(trees.get(number as usize).copied());
         }
-        Ok(self.stored.with(|metadata, repository| metadata.tree_of_manifest(repository, node))?)
+        Ok(self
+            .stored
+            .look_up(|metadata, repository| metadata.tree_of_manifest(repository, node))?)
     }
 
     fn is_stored_commit(&self, commit: &GitId) -> Result<bool, ConversionError> {
@@ -619,7 +481,7 @@ impl Conversion<'_> {
             return Ok(false);
         }
         let node =
-            self.stored.with(|metadata, repository| metadata.changeset_of(repository, commit));
+            self.stored.look_up(|metadata, repository| metadata.changeset_of(repository, commit));
         Ok(node?.is_some())
     }
 
@@ -646,95 +508,6 @@ impl Conversion<'_> {
     }
 }
 
-/// Reads the groups of files, and gives them to the threads; very large ones are converted here.
-fn read_files(
-    source: &mut dyn ChangeSource,
-    jobs: &SyncSender<Vec<FileRevisions>>,
-    inline: &mut FileConverter<'_>,
-    files: &FileTable,
-    results: &Mutex<FileResults>,
-    progress: &mut dyn Progress,
-) -> Result<(), ConversionError> {
-    let mut revision = Revision::empty();
-    let mut job: Vec<FileRevisions> = Vec::new();
-    let mut job_bytes = 0;
-    let send = |job: Vec<FileRevisions>| {
-        // The threads end only after an error, which is in the results.
-        let _sent = jobs.send(job);
-    };
-    while let Some(path) = source.next_file()? {
-        let mut file = FileRevisions::new(path);
-        let mut is_large = false;
-        while source.next_revision(&mut revision)? {
-            file.push(&revision);
-            if file.bytes() > MAX_BUFFERED_BYTES {
-                is_large = true;
-                break;
-            }
-        }
-        if is_large {
-            convert_large_file(source, file, inline, files, results)?;
-        } else {
-            job_bytes += file.bytes();
-            job.push(file);
-        }
-        if job_bytes >= JOB_BYTES {
-            job_bytes = 0;
-            send(mem::take(&mut job));
-            let results = lock(results);
-            progress.advance(Phase::Files, results.revisions, None);
-            if results.error.is_some() {
-                return Ok(());
-            }
-        }
-    }
-    send(job);
-    Ok(())
-}
-
-/// Converts a file, of which only a part was read, while the rest is read.
-fn convert_large_file(
-    source: &mut dyn ChangeSource,
-    file: FileRevisions,
-    converter: &mut FileConverter<'_>,
-    files: &FileTable,
-    results: &Mutex<FileResults>,
-) -> Result<(), ConversionError> {
-    let mut converted = Vec::new();
-    converter.convert_first(&file, &mut converted)?;
-    drop(file);
-    let mut revision = Revision::empty();
-    while source.next_revision(&mut revision)? {
-        let Revision { node, base, flags, ref delta, .. } = revision;
-        converted.push(converter.convert(node, base, flags, delta, true)?);
-    }
-    lock(results).add(files, &mut converted);
-    Ok(())
-}
-
-/// Converts jobs until there are no more, or one fails.
-fn convert_jobs(
-    pack: &Mutex<PackWriter>,
-    stored: &StoredState,
-    files: &FileTable,
-    jobs: &Mutex<Receiver<Vec<FileRevisions>>>,
-    results: &Mutex<FileResults>,
-) {
-    let mut converter = FileConverter::new(pack, stored);
-    let mut converted = Vec::new();
-    loop {
-        let next = lock(jobs).recv();
-        let Ok(job) = next else { return };
-        for file in &job {
-            if let Err(error) = converter.convert_file(file, &mut converted) {
-                lock(results).error.get_or_insert(error);
-                break;
-            }
-        }
-        lock(results).add(files, &mut converted);
-    }
-}
-
 /// Returns the hash of a revision: of its parents, the smaller one first, and its text.
 fn hash_revision(p1: &Node, p2: &Node, text: &[u8]) -> Node {
     let mut hasher = Sha1::new();
@@ -742,39 +515,4 @@ fn hash_revision(p1: &Node, p2: &Node, text: &[u8]) -> Node {
     hasher.update(p1.max(p2).0);
     hasher.update(text);
     Node(hasher.finalize().into())
-}
-
-/// The changesets without children.
-struct Heads {
-    heads: Vec<Option<HeadChangeset>>,
-    places: IdMap<Node, usize>,
-}
-
-impl Heads {
-    fn new(stored: &[HeadChangeset]) -> Heads {
-        let mut heads = Heads { heads: Vec::new(), places: IdMap::default() };
-        stored.iter().for_each(|head| heads.push(head.clone()));
-        heads
-    }
-
-    fn push(&mut self, head: HeadChangeset) {
-        self.places.insert(head.node, self.heads.len());
-        self.heads.push(Some(head));
-    }
-
-    fn add(&mut self, changeset: &NewChangeset, parsed: &Changeset<'_>) {
-        for parent in [changeset.p1, changeset.p2] {
-            let place = self.places.remove(&parent);
-            if let Some(head) = place.and_then(|place| self.heads.get_mut(place)) {
-                *head = None;
-            }
-        }
-        let branch = parsed.branch().to_vec();
-        let is_closed = parsed.closes_branch();
-        self.push(HeadChangeset { node: changeset.node, is_closed, branch });
-    }
-
-    fn finish(self) -> Vec<HeadChangeset> {
-        self.heads.into_iter().flatten().collect()
-    }
 }

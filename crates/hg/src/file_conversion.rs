@@ -1,8 +1,8 @@
 //! File revisions as blobs.
 //!
 //! Files are independent of each other, so threads convert them, each file by one thread. A
-//! revision's text is made from its base's, hashed, and written as git's form of the same delta. The
-//! texts of a file are dropped when no later revision needs them, or when they take too much
+//! revision's text is made from its base's, hashed, and written as git's form of the same delta.
+//! The texts of a file are dropped when no later revision needs them, or when they take too much
 //! memory; such a text is read from the pack again.
 
 use crate::delta::apply_delta;
@@ -205,17 +205,17 @@ impl<'a> FileConverter<'a> {
         is_kept: bool,
     ) -> Result<ConvertedFile, FileError> {
         if flags & Revision::ELLIPSIS != 0 {
-            return Err(self.unsupported(node, "a revision of a shallow repository"));
+            return Err(self.support_error(node, "a revision of a shallow repository"));
         }
         self.load(base, node)?;
         let mut text = std::mem::take(&mut self.spare);
         let empty = Text { text: Vec::new(), metadata_len: 0, blob: GitId::NULL };
         let base_text = self.texts.get(&base).unwrap_or(&empty);
         if apply_delta(&base_text.text, delta, &mut text).is_err() {
-            return Err(self.damaged(node, "its delta does not fit its base"));
+            return Err(self.damage_error(node, "its delta does not fit its base"));
         }
         let Some(metadata_len) = metadata_len(&text) else {
-            return Err(self.damaged(node, "its metadata has no end"));
+            return Err(self.damage_error(node, "its metadata has no end"));
         };
         let new = HgText { text: &text, metadata_len };
         let blob = object_id(ObjectKind::Blob, new.content());
@@ -249,14 +249,14 @@ impl<'a> FileConverter<'a> {
             Some((blob, metadata)) => {
                 self.reread += 1;
                 let content = lock(self.pack).read(&blob)?;
-                let content = content.ok_or_else(|| self.damaged(node, "its base is lost"))?;
+                let content = content.ok_or_else(|| self.damage_error(node, "its base is lost"))?;
                 (blob, metadata, content)
             }
             None => match self.stored.read(&base)? {
                 Some(StoredText { metadata, content }) => {
                     (object_id(ObjectKind::Blob, &content), metadata, content)
                 }
-                None => return Err(self.damaged(node, "its base is missing")),
+                None => return Err(self.damage_error(node, "its base is missing")),
             },
         };
         let metadata_len = metadata.len();
@@ -292,11 +292,11 @@ impl<'a> FileConverter<'a> {
         }
     }
 
-    fn damaged(&self, node: Node, what: &'static str) -> FileError {
+    fn damage_error(&self, node: Node, what: &'static str) -> FileError {
         FileError::Damaged { path: String::from_utf8_lossy(&self.path).into_owned(), node, what }
     }
 
-    fn unsupported(&self, node: Node, what: &'static str) -> FileError {
+    fn support_error(&self, node: Node, what: &'static str) -> FileError {
         let path = String::from_utf8_lossy(&self.path).into_owned();
         FileError::Unsupported { path, node, what }
     }
@@ -314,9 +314,9 @@ fn encode(
         && encode_hunks(old, delta, new, git_delta).is_ok()
         && is_delta_useful(git_delta.len(), new.content().len(), place)
     {
-        return EncodedObject::delta(blob, ObjectKind::Blob, place, git_delta, deflater);
+        return EncodedObject::encode_delta(blob, ObjectKind::Blob, place, git_delta, deflater);
     }
-    EncodedObject::whole(blob, ObjectKind::Blob, new.content(), deflater)
+    EncodedObject::encode_whole(blob, ObjectKind::Blob, new.content(), deflater)
 }
 
 /// Returns the length of the metadata at the start of a text; `None` if it has no end.

@@ -27,6 +27,7 @@
 //! | `conversion` | the phases of a conversion |
 //! | `manifest` | manifests as changes of lines |
 //! | `git` | git's objects, packs and repositories |
+//! | `location` | the forms of URLs, and the peer for each |
 //! | `refs` | the refs of a Mercurial repository |
 //! | `remote_helper` | the dialogue with git |
 //! | `peer` | the interface of repositories |
@@ -56,6 +57,7 @@ mod file_conversion;
 mod git;
 mod line_delta;
 mod local;
+mod location;
 mod manifest;
 mod metadata;
 mod object_id;
@@ -75,15 +77,18 @@ pub use crate::bundle::{
 };
 pub use crate::bundle_peer::BundlePeer;
 pub use crate::changegroup::{Changegroup, ChangegroupVersion};
-pub use crate::conversion::{ConversionError, Converted, Phase, Progress, convert};
+pub use crate::conversion::{ConversionError, ConversionSummary, Phase, Progress, convert};
 pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};
-pub use crate::git::repository::{GitError, GitRepository};
+pub use crate::git::repository::{GitDirectory, GitDirectoryError};
 pub use crate::local::{LocalError, LocalPeer};
-pub use crate::metadata::{HeadChangeset, METADATA_REF, Metadata, SegmentError};
+pub use crate::location::open_peer;
+pub use crate::metadata::{HeadChangeset, METADATA_REF, Metadata, MetadataError, rollback};
 pub use crate::object_id::{GitId, IdMap, Node};
 pub use crate::peer::{Peer, PeerRefs};
 pub use crate::refs::{RefStyle, RemoteRefs, remote_refs, tag_refs};
-pub use crate::remote_helper::{HelperError, HelperSettings, fetch, run_remote_helper};
+pub use crate::remote_helper::{
+    HelperError, HelperSettings, convert_all, convert_bundle, fetch, run_remote_helper,
+};
 pub use crate::revision::{ChangeError, ChangeSource, Revision};
 pub use crate::revlog::{ChunkDecoder, ChunkError, Revlog, RevlogEntry, RevlogError};
 pub use crate::store_stream::unpack_store;

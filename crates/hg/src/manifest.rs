@@ -128,14 +128,14 @@ impl TextPatch<'_> {
 }
 
 /// A text after a delta, with the lines that were removed and added.
-struct Patched {
+struct PatchedText {
     text: ManifestText,
     removed: Vec<u8>,
     added: Vec<u8>,
 }
 
 /// Applies a delta. Mercurial's hunks are whole lines; those of others are refused here.
-fn patch(base: &ManifestText, delta: &[u8]) -> Result<Option<Patched>, DeltaError> {
+fn patch(base: &ManifestText, delta: &[u8]) -> Result<Option<PatchedText>, DeltaError> {
     let pieces = Vec::with_capacity(base.pieces.len() + 2);
     let pending = Vec::new();
     let mut patch = TextPatch { base, piece: 0, piece_start: 0, read: 0, pending, pieces };
@@ -157,7 +157,7 @@ fn patch(base: &ManifestText, delta: &[u8]) -> Result<Option<Patched>, DeltaErro
         added.extend_from_slice(hunk.data);
         patch.pending.extend_from_slice(hunk.data);
     }
-    Ok(Some(Patched { text: patch.finish(), removed, added }))
+    Ok(Some(PatchedText { text: patch.finish(), removed, added }))
 }
 
 /// A line of a manifest.
@@ -168,7 +168,7 @@ pub(crate) struct ManifestLine<'l> {
     pub(crate) flag: FileFlag,
 }
 
-/// What a file is, besides its text.
+/// The kind of a file, which its text does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum FileFlag {
     Plain = 0,
@@ -505,7 +505,7 @@ impl Manifests {
     }
 
     /// Records the lines that were removed and added; a line whose path is in both is changed.
-    fn add_changes(&mut self, node: Node, patched: &Patched) -> Result<(), ManifestError> {
+    fn add_changes(&mut self, node: Node, patched: &PatchedText) -> Result<(), ManifestError> {
         let mut changes: Vec<LineChange> = Vec::new();
         let damaged = |what| ManifestError::Damaged { node, what };
         for line in whole_lines(&patched.added) {
@@ -549,7 +549,7 @@ fn whole_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Applies a delta whose hunks are not whole lines, and compares the lines of both texts. `None` if
 /// the delta does not fit, or the result is not whole lines.
-fn patch_bytes(base: &ManifestText, delta: &[u8]) -> Option<Patched> {
+fn patch_bytes(base: &ManifestText, delta: &[u8]) -> Option<PatchedText> {
     let old = base.to_bytes();
     let mut new = Vec::new();
     crate::delta::apply_delta(&old, delta, &mut new).ok()?;
@@ -565,7 +565,7 @@ fn patch_bytes(base: &ManifestText, delta: &[u8]) -> Option<Patched> {
         let differing = lines.iter().filter(|(path, line)| others.get(*path) != Some(line));
         differing.flat_map(|(_, line)| [line.as_slice(), b"\n"].concat()).collect::<Vec<u8>>()
     };
-    Some(Patched {
+    Some(PatchedText {
         removed: join(&old_lines, &new_lines),
         added: join(&new_lines, &old_lines),
         text: ManifestText::new(&new),

@@ -1,9 +1,9 @@
 //! What a conversion leaves for later ones: the metadata.
 //!
-//! A later fetch needs the commit of each changeset, the text of each manifest, and the blob and the
-//! metadata of each file revision; a push needs the texts of changesets, too. All of it is in git
-//! objects under the ref [`METADATA_REF`], so that `git gc` keeps it and `git fetch` can share it.
-//! The ref names a commit whose parent is the state before, to which a rollback goes back.
+//! A later fetch needs the commit of each changeset, the text of each manifest, and the blob and
+//! the metadata of each file revision; a push needs the texts of changesets, too. All of it is in
+//! git objects under the ref [`METADATA_REF`], so that `git gc` keeps it and `git fetch` can share
+//! it. The ref names a commit whose parent is the state before, to which a rollback goes back.
 //!
 //! The tree of the commit has
 //!
@@ -16,16 +16,16 @@ mod segment;
 mod segment_writer;
 mod table;
 
-pub use segment::SegmentError;
-pub(crate) use segment_writer::{ManifestRecord, SegmentWriter, encode_snapshot};
+pub use segment::MetadataError;
+pub(crate) use segment_writer::{ManifestRecord, MetadataWriter, encode_snapshot};
 
 use crate::git::object::ObjectKind;
 use crate::git::pack_writer::{EncodedObject, PackWriter};
-use crate::git::repository::{GitError, GitRepository};
+use crate::git::repository::{GitDirectory, GitDirectoryError, RefChange};
 use crate::git::{deflate::Deflater, object::object_id};
 use crate::manifest::{FileFlag, ManifestLine, ManifestText};
 use crate::object_id::{GitId, Node};
-use segment::{Segment, StoredBase};
+use segment::{MetadataSegment, StoredBase};
 use std::collections::BTreeMap;
 
 /// The ref of the metadata.
@@ -50,7 +50,7 @@ pub struct HeadChangeset {
 pub struct Metadata {
     commit: Option<GitId>,
     heads: Vec<HeadChangeset>,
-    segments: Vec<Segment>,
+    segments: Vec<MetadataSegment>,
 }
 
 /// A file revision of an earlier conversion.
@@ -62,25 +62,25 @@ pub(crate) struct StoredFile {
 
 impl Metadata {
     /// Reads the metadata of a repository; a repository without any has empty ones.
-    pub fn open(repository: &mut GitRepository) -> Result<Metadata, SegmentError> {
+    pub fn open(repository: &mut GitDirectory) -> Result<Metadata, MetadataError> {
         let mut metadata = Metadata { commit: None, heads: Vec::new(), segments: Vec::new() };
         let Some(commit) = repository.resolve(METADATA_REF)? else { return Ok(metadata) };
         metadata.commit = Some(commit);
         let content = repository.read_content(&commit)?;
-        let tree = tree_of_commit(&content).ok_or(SegmentError::Damaged(commit))?;
+        let tree = tree_of_commit(&content).ok_or(MetadataError::Damaged(commit))?;
         let entries = read_tree(repository, tree)?;
         let find = |name: &str| entries.iter().find(|(other, _)| other == name.as_bytes());
-        let format = find("format").ok_or(SegmentError::Damaged(tree))?;
+        let format = find("format").ok_or(MetadataError::Damaged(tree))?;
         if repository.read_content(&format.1)? != FORMAT {
-            return Err(SegmentError::OtherFormat);
+            return Err(MetadataError::OtherFormat);
         }
         if let Some((_, id)) = find("heads") {
             let lines = repository.read_content(id)?;
-            metadata.heads = parse_heads(&lines).ok_or(SegmentError::Damaged(*id))?;
+            metadata.heads = parse_heads(&lines).ok_or(MetadataError::Damaged(*id))?;
         }
         if let Some((_, id)) = find("segments") {
             for (_, segment) in read_tree(repository, *id)? {
-                metadata.segments.push(Segment::open(repository, segment)?);
+                metadata.segments.push(MetadataSegment::open(repository, segment)?);
             }
         }
         Ok(metadata)
@@ -104,9 +104,9 @@ impl Metadata {
     /// Returns the commit of a changeset.
     pub fn commit_of(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<GitId>, SegmentError> {
+    ) -> Result<Option<GitId>, MetadataError> {
         for segment in self.segments.iter_mut().rev() {
             if let Some((_, commit)) = segment.find_changeset(repository, node)? {
                 return Ok(Some(commit));
@@ -115,12 +115,28 @@ impl Metadata {
         Ok(None)
     }
 
+    /// Returns the changesets whose nodes begin with these hexadecimal digits, at least 8.
+    pub fn find_by_prefix(
+        &mut self,
+        repository: &mut GitDirectory,
+        digits: &str,
+    ) -> Result<Vec<Node>, MetadataError> {
+        let digits = digits.to_ascii_lowercase();
+        let mut nodes = Vec::new();
+        for segment in &mut self.segments {
+            nodes.extend(segment.find_by_prefix(repository, &digits)?);
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        Ok(nodes)
+    }
+
     /// Returns the changeset of a commit.
     pub fn changeset_of(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         commit: &GitId,
-    ) -> Result<Option<Node>, SegmentError> {
+    ) -> Result<Option<Node>, MetadataError> {
         for segment in self.segments.iter_mut().rev() {
             if let Some(node) = segment.find_commit(repository, commit)? {
                 return Ok(Some(node));
@@ -132,9 +148,9 @@ impl Metadata {
     /// Returns the text of a changeset.
     pub fn changeset_text(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<Vec<u8>>, SegmentError> {
+    ) -> Result<Option<Vec<u8>>, MetadataError> {
         for segment in self.segments.iter_mut().rev() {
             if let Some((ordinal, _)) = segment.find_changeset(repository, node)? {
                 return segment.changeset_text(repository, ordinal).map(Some);
@@ -146,26 +162,26 @@ impl Metadata {
     /// Returns the tree of a manifest.
     pub(crate) fn tree_of_manifest(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<GitId>, SegmentError> {
+    ) -> Result<Option<GitId>, MetadataError> {
         Ok(self.find_manifest(repository, node)?.map(|record| record.tree))
     }
 
     /// Returns the number of changes between a manifest and the one whose lines are all there.
     pub(crate) fn chain_of_manifest(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<u32, SegmentError> {
+    ) -> Result<u32, MetadataError> {
         Ok(self.find_manifest(repository, node)?.map_or(0, |record| record.chain))
     }
 
     fn find_manifest(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<segment::StoredManifest>, SegmentError> {
+    ) -> Result<Option<segment::StoredManifest>, MetadataError> {
         for segment in self.segments.iter_mut().rev() {
             if let Some(record) = segment.find_manifest(repository, node)? {
                 return Ok(Some(record));
@@ -177,9 +193,9 @@ impl Metadata {
     /// Makes the text of a manifest from its changes and those of the manifests it was made from.
     pub(crate) fn manifest_text(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<ManifestText>, SegmentError> {
+    ) -> Result<Option<ManifestText>, MetadataError> {
         let mut changes = Vec::new();
         let mut lines: BTreeMap<Vec<u8>, (Node, FileFlag)> = BTreeMap::new();
         let mut next = *node;
@@ -193,7 +209,7 @@ impl Metadata {
                 return if next == *node {
                     Ok(None)
                 } else {
-                    Err(SegmentError::MissingManifest(next))
+                    Err(MetadataError::MissingManifest(next))
                 };
             };
             changes.push(record.changes);
@@ -217,9 +233,9 @@ impl Metadata {
 
     fn find_snapshot(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<Vec<segment::StoredChange>>, SegmentError> {
+    ) -> Result<Option<Vec<segment::StoredChange>>, MetadataError> {
         for segment in self.segments.iter_mut().rev() {
             if let Some(lines) = segment.find_snapshot(repository, node)? {
                 return Ok(Some(lines));
@@ -231,9 +247,9 @@ impl Metadata {
     /// Returns the blob and the metadata of a file revision.
     pub(crate) fn find_file(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<StoredFile>, SegmentError> {
+    ) -> Result<Option<StoredFile>, MetadataError> {
         for segment in self.segments.iter_mut().rev() {
             if let Some(file) = segment.find_file(repository, node)? {
                 return Ok(Some(file));
@@ -253,7 +269,7 @@ impl Metadata {
         let mut blob = |content: &[u8]| pack.append_whole(ObjectKind::Blob, content, deflater);
         let format = blob(FORMAT)?;
         let heads = blob(&format_heads(heads))?;
-        let mut segments: Vec<GitId> = self.segments.iter().map(Segment::id).collect();
+        let mut segments: Vec<GitId> = self.segments.iter().map(MetadataSegment::id).collect();
         segments.push(new_segment);
         let named = segments.iter().enumerate();
         let named = named.map(|(number, id)| (format!("{number:08}").into_bytes(), *id));
@@ -274,10 +290,21 @@ impl Metadata {
     }
 }
 
+/// Goes back to the state before the last conversion. Returns false if there is none. Commits and
+/// refs stay: those of changesets that are unknown now are converted again by the next fetch, to
+/// the same ids.
+pub fn rollback(repository: &mut GitDirectory) -> Result<bool, MetadataError> {
+    let Some(commit) = repository.resolve(METADATA_REF)? else { return Ok(false) };
+    let parent = repository.resolve(&format!("{commit}^"))?;
+    let name = METADATA_REF.as_bytes().to_vec();
+    repository.change_refs(&[RefChange { name, new: parent, old: Some(commit) }])?;
+    Ok(true)
+}
+
 /// Appends an object as it is.
 fn append(pack: &mut PackWriter, kind: ObjectKind, content: &[u8]) -> std::io::Result<GitId> {
     let id = object_id(kind, content);
-    pack.append(&EncodedObject::stored(id, kind, content))?;
+    pack.append(&EncodedObject::encode_stored(id, kind, content))?;
     Ok(id)
 }
 
@@ -309,7 +336,10 @@ fn tree_of_commit(content: &[u8]) -> Option<GitId> {
 }
 
 /// Reads the names and ids of a tree.
-fn read_tree(repository: &mut GitRepository, id: GitId) -> Result<Vec<(Vec<u8>, GitId)>, GitError> {
+fn read_tree(
+    repository: &mut GitDirectory,
+    id: GitId,
+) -> Result<Vec<(Vec<u8>, GitId)>, GitDirectoryError> {
     let content = repository.read_content(&id)?;
     let mut entries = Vec::new();
     let mut rest = content.as_slice();

@@ -1,4 +1,5 @@
-//! The ids of Mercurial's revisions and of git's objects: SHA-1 digests that no function may mix up.
+//! The ids of Mercurial's revisions and of git's objects: SHA-1 digests that no function may mix
+//! up.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};

@@ -3,7 +3,7 @@
 use crate::object_id::Node;
 use crate::revision::{ChangeError, ChangeSource};
 
-/// What a repository offers by name.
+/// The branches, heads and bookmarks of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerRefs {
     /// The named branches in the order of the server, percent-encoded as in the protocol (`~` and

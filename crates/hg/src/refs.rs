@@ -1,8 +1,8 @@
 //! The refs of a Mercurial repository, by the rules of git-cinnabar (docs/hg.md).
 //!
 //! A branch may have several heads: the newest open one is its `tip`, the others are named by their
-//! nodes. Names that git refuses are percent-encoded, and so are the slashes of a name that would be
-//! a folder and a ref at once; no head is left out.
+//! nodes. Names that git refuses are percent-encoded, and so are the slashes of a name that would
+//! be a folder and a ref at once; no head is left out.
 
 use crate::object_id::Node;
 use crate::peer::PeerRefs;
@@ -99,7 +99,11 @@ struct NameParts {
 
 impl NameParts {
     fn join(&self, name: &[u8]) -> Vec<u8> {
-        [self.folder, name, &self.suffix].concat()
+        let full = [self.folder, name, &self.suffix].concat();
+        match full.strip_suffix(b".") {
+            Some(start) => [start, b"%2E"].concat(),
+            None => full,
+        }
     }
 }
 
@@ -178,6 +182,10 @@ fn folders_of(name: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Percent-encodes what git does not take in a part of a ref (git-check-ref-format(1)).
 pub(crate) fn encode_name(name: &[u8]) -> Vec<u8> {
+    if name.is_empty() {
+        // No other name is encoded so.
+        return b"%".to_vec();
+    }
     let parts: Vec<Vec<u8>> = name.split(|byte| *byte == b'/').map(encode_part).collect();
     let joined = parts.join(&b'/');
     if joined == b"@" || !joined.starts_with(b"/") && !joined.ends_with(b"/") && !has_empty(&joined)
@@ -198,7 +206,7 @@ fn encode_part(part: &[u8]) -> Vec<u8> {
         let next = part.get(place + 1).copied();
         let is_refused = match byte {
             0..=b' ' | 0x7f | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\' => true,
-            b'.' => place == 0 || next == Some(b'.') || next.is_none(),
+            b'.' => place == 0 || next == Some(b'.'),
             b'@' => next == Some(b'{'),
             _ => false,
         };
@@ -263,6 +271,7 @@ mod tests {
             ("a/", "a%2F"),
             ("x@{y", "x%40{y"),
             ("é~1", "é%7E1"),
+            ("", "%"),
         ] {
             let encoded = encode_name(name.as_bytes());
             assert_eq!(String::from_utf8_lossy(&encoded), expected, "{name}");
@@ -272,7 +281,7 @@ mod tests {
     #[test]
     fn folders_and_refs_do_not_clash() {
         let bookmark = |name: &str, byte| (name.as_bytes().to_vec(), node(byte));
-        let bookmarks = vec![bookmark("b", 1), bookmark("b/c", 2), bookmark("d/e", 3)];
+        let bookmarks = vec![bookmark("b", 1), bookmark("b/c", 2), bookmark("d/e.", 3)];
         let branches = vec![(b"x".to_vec(), vec![node(4)]), (b"x/tip".to_vec(), vec![node(5)])];
         let peer = PeerRefs { branches, heads: Vec::new(), bookmarks };
         let refs = remote_refs(&peer, RefStyle::ALL, |_| false);
@@ -281,7 +290,7 @@ mod tests {
             [
                 "refs/heads/bookmarks/b",
                 "refs/heads/bookmarks/b%2Fc",
-                "refs/heads/bookmarks/d/e",
+                "refs/heads/bookmarks/d/e%2E",
                 "refs/heads/branches/x%2Ftip/tip",
                 "refs/heads/branches/x/tip",
             ]

@@ -1,20 +1,23 @@
 //! The protocol between git and a remote helper (gitremote-helpers(7)).
 //!
-//! git asks for refs, whose commits are not known before they are converted, and then for the import
-//! of some of them. The helper writes the objects itself, points refs of its own at the commits
-//! ([`REFSPEC`]), and tells git that the import is done.
+//! git asks for refs, whose commits are not known before they are converted, and then for the
+//! import of some of them. The helper writes the objects itself, points refs of its own at the
+//! commits ([`REFSPEC`]), and tells git that the import is done.
 
-use crate::conversion::{ConversionError, Converted, Progress, convert};
-use crate::git::repository::{GitError, GitRepository, RefChange};
-use crate::metadata::{Metadata, SegmentError};
-use crate::object_id::{GitId, IdMap, Node};
-use crate::peer::Peer;
+use crate::bundle_peer::BundlePeer;
+use crate::changeset::Changeset;
+use crate::conversion::{ConversionError, ConversionSummary, Progress, convert};
+use crate::git::repository::{GitDirectory, GitDirectoryError, RefChange};
+use crate::metadata::{Metadata, MetadataError};
+use crate::object_id::{GitId, Node};
+use crate::peer::{Peer, PeerRefs};
 use crate::refs::{RefStyle, RemoteRefs, remote_refs};
 use crate::revision::ChangeError;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::{self, BufRead, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The refs of the helper, from which git takes the commits.
 const PRIVATE_PREFIX: &[u8] = b"refs/larder/hg/";
@@ -40,16 +43,19 @@ pub enum HelperError {
     Conversion(#[from] ConversionError),
     /// git failed.
     #[error(transparent)]
-    Git(#[from] GitError),
+    Git(#[from] GitDirectoryError),
     /// The metadata cannot be read.
     #[error(transparent)]
-    Metadata(#[from] SegmentError),
+    Metadata(#[from] MetadataError),
     /// git asked for something that this helper did not offer.
     #[error("git sent an unknown command: {0}")]
     UnknownCommand(String),
     /// git asked for a ref that was not listed.
     #[error("the remote repository has no ref {0}")]
     UnknownRef(String),
+    /// git asked for a part of the history.
+    #[error("shallow clones of Mercurial repositories are not supported; leave out --depth")]
+    Shallow,
     /// There is no git repository to import into.
     #[error("there is no git repository to import into")]
     NoRepository,
@@ -67,10 +73,10 @@ pub struct HelperSettings {
 }
 
 /// The state of a dialogue.
-struct Helper<'h> {
-    settings: &'h HelperSettings,
-    peer: &'h mut dyn Peer,
-    progress: &'h mut dyn Progress,
+struct Dialogue<'d> {
+    settings: &'d HelperSettings,
+    peer: &'d mut dyn Peer,
+    progress: &'d mut dyn Progress,
     refs: Option<RemoteRefs>,
 }
 
@@ -82,7 +88,7 @@ pub fn run_remote_helper(
     output: &mut dyn Write,
     progress: &mut dyn Progress,
 ) -> Result<(), HelperError> {
-    let mut helper = Helper { settings, peer, progress, refs: None };
+    let mut dialogue = Dialogue { settings, peer, progress, refs: None };
     let mut imports: Vec<Vec<u8>> = Vec::new();
     let mut pushes: Vec<Vec<u8>> = Vec::new();
     while let Some(line) = read_line(input)? {
@@ -90,7 +96,7 @@ pub fn run_remote_helper(
         match command {
             // An empty line ends a batch, or the dialogue.
             b"" if !imports.is_empty() => {
-                helper.import(&std::mem::take(&mut imports))?;
+                dialogue.import(&std::mem::take(&mut imports))?;
                 output.write_all(b"done\n")?;
             }
             b"" if !pushes.is_empty() => {
@@ -103,8 +109,8 @@ pub fn run_remote_helper(
             }
             b"" => return Ok(()),
             b"capabilities" => output.write_all(CAPABILITIES)?,
-            b"option" => output.write_all(answer_option(argument))?,
-            b"list" => helper.list(output)?,
+            b"option" => output.write_all(dialogue.set_option(argument)?)?,
+            b"list" => dialogue.list(output)?,
             b"import" => imports.push(argument.to_vec()),
             b"push" => pushes.push(push_target(argument)),
             _ => {
@@ -135,36 +141,37 @@ fn split_word(line: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-fn answer_option(argument: &[u8]) -> &'static [u8] {
-    let (name, _) = split_word(argument);
-    match name {
-        b"verbosity" | b"progress" | b"dry-run" | b"check-connectivity" => b"ok\n",
-        _ => b"unsupported\n",
-    }
-}
-
 /// Returns the ref that `[+]<src>:<dst>` names on the other side.
 fn push_target(argument: &[u8]) -> Vec<u8> {
     let colon = memchr::memchr(b':', argument);
     colon.and_then(|colon| argument.get(colon + 1..)).unwrap_or(argument).to_vec()
 }
 
-impl Helper<'_> {
+impl Dialogue<'_> {
+    /// Takes an option of git, and answers whether it is supported.
+    fn set_option(&mut self, argument: &[u8]) -> Result<&'static [u8], HelperError> {
+        match split_word(argument) {
+            (b"progress", value) => self.progress.set_shown(value == b"true"),
+            (b"verbosity", b"0") => self.progress.set_shown(false),
+            (b"verbosity" | b"dry-run" | b"check-connectivity", _) => {}
+            (b"depth" | b"deepen-since" | b"deepen-not" | b"deepen-relative", _) => {
+                return Err(HelperError::Shallow);
+            }
+            _ => return Ok(b"unsupported\n"),
+        }
+        Ok(b"ok\n")
+    }
+
     /// Lists the refs: those that are converted with their commits, others with `?`.
     fn list(&mut self, output: &mut dyn Write) -> Result<(), HelperError> {
         let peer_refs = self.peer.refs()?;
         let mut state = self.open_state()?;
         let style = self.settings.style;
-        let mut closed: IdMap<Node, bool> = IdMap::default();
-        if let Some((repository, metadata)) = &mut state {
-            for head in peer_refs.branches.iter().flat_map(|(_, heads)| heads) {
-                let text = metadata.changeset_text(repository, head)?;
-                let text = text.as_deref().and_then(crate::changeset::Changeset::parse);
-                closed.insert(*head, text.is_some_and(|changeset| changeset.closes_branch()));
-            }
-        }
-        let is_closed = |head: &Node| closed.get(head).copied().unwrap_or(false);
-        let refs = remote_refs(&peer_refs, style, is_closed);
+        let closed = match &mut state {
+            Some((repository, metadata)) => closed_heads(&peer_refs, repository, metadata)?,
+            None => BTreeSet::new(),
+        };
+        let refs = remote_refs(&peer_refs, style, |head| closed.contains(head));
         if let Some(head) = &refs.head {
             output.write_all(&[b"@", head.as_slice(), b" HEAD\n"].concat())?;
         }
@@ -184,9 +191,9 @@ impl Helper<'_> {
         Ok(())
     }
 
-    fn open_state(&self) -> Result<Option<(GitRepository, Metadata)>, HelperError> {
+    fn open_state(&self) -> Result<Option<(GitDirectory, Metadata)>, HelperError> {
         let Some(directory) = &self.settings.git_dir else { return Ok(None) };
-        let mut repository = GitRepository::new(directory);
+        let mut repository = GitDirectory::new(directory);
         let metadata = Metadata::open(&mut repository)?;
         Ok(Some((repository, metadata)))
     }
@@ -200,17 +207,18 @@ impl Helper<'_> {
             self.list(&mut io::sink())?;
         }
         let refs = self.refs.clone().unwrap_or_default();
-        let mut wanted: Vec<(Vec<u8>, Node)> = Vec::new();
+        // git asks for a ref twice when HEAD names it.
+        let mut wanted: BTreeMap<Vec<u8>, Node> = BTreeMap::new();
         for name in names {
             let target = if name == b"HEAD" { refs.head.as_ref() } else { Some(name) };
             let node = target.and_then(|target| refs.refs.get(target));
             let unknown = || HelperError::UnknownRef(String::from_utf8_lossy(name).into_owned());
-            wanted.push((name.clone(), *node.ok_or_else(unknown)?));
+            wanted.insert(name.clone(), *node.ok_or_else(unknown)?);
         }
-        let nodes: BTreeSet<Node> = wanted.iter().map(|(_, node)| *node).collect();
+        let nodes: BTreeSet<Node> = wanted.values().copied().collect();
         let nodes: Vec<Node> = nodes.into_iter().collect();
         fetch(&directory, self.peer, &nodes, self.settings.threads, self.progress)?;
-        let mut repository = GitRepository::new(&directory);
+        let mut repository = GitDirectory::new(&directory);
         let mut metadata = Metadata::open(&mut repository)?;
         let mut changes = Vec::new();
         for (name, node) in wanted {
@@ -226,13 +234,13 @@ impl Helper<'_> {
 
 /// Fetches and converts the changes that lead to changesets, without those that were converted.
 pub fn fetch(
-    directory: &std::path::Path,
+    directory: &Path,
     peer: &mut dyn Peer,
     wanted: &[Node],
     threads: NonZeroUsize,
     progress: &mut dyn Progress,
-) -> Result<Converted, HelperError> {
-    let mut repository = GitRepository::new(directory);
+) -> Result<ConversionSummary, HelperError> {
+    let mut repository = GitDirectory::new(directory);
     let mut metadata = Metadata::open(&mut repository)?;
     let mut missing = Vec::new();
     for node in wanted {
@@ -241,7 +249,7 @@ pub fn fetch(
         }
     }
     if missing.is_empty() {
-        return Ok(Converted::default());
+        return Ok(ConversionSummary::default());
     }
     let common = common_changesets(&mut repository, &mut metadata, peer)?;
     drop((repository, metadata));
@@ -249,10 +257,70 @@ pub fn fetch(
     Ok(convert(directory, &mut *changes, threads, progress)?)
 }
 
-/// Returns changesets that both sides have: heads of this side, or ancestors of those that the other
-/// side does not know.
+/// Converts all changes of a bundle that were not converted yet.
+pub fn convert_bundle(
+    directory: &Path,
+    bundle: &Path,
+    threads: NonZeroUsize,
+    progress: &mut dyn Progress,
+) -> Result<ConversionSummary, HelperError> {
+    let mut peer = BundlePeer::from_path(bundle.to_path_buf());
+    let mut changes = peer.changes(&[], &[])?;
+    Ok(convert(directory, &mut *changes, threads, progress)?)
+}
+
+/// Converts a whole repository, and points branches and HEAD of the git repository at its refs.
+pub fn convert_all(
+    directory: &Path,
+    peer: &mut dyn Peer,
+    style: RefStyle,
+    threads: NonZeroUsize,
+    progress: &mut dyn Progress,
+) -> Result<ConversionSummary, HelperError> {
+    let peer_refs = peer.refs()?;
+    let nodes: BTreeSet<Node> =
+        remote_refs(&peer_refs, style, |_| false).refs.into_values().collect();
+    let nodes: Vec<Node> = nodes.into_iter().collect();
+    let converted = fetch(directory, peer, &nodes, threads, progress)?;
+    let mut repository = GitDirectory::new(directory);
+    let mut metadata = Metadata::open(&mut repository)?;
+    let closed = closed_heads(&peer_refs, &mut repository, &mut metadata)?;
+    let refs = remote_refs(&peer_refs, style, |head| closed.contains(head));
+    let mut changes = Vec::new();
+    for (name, node) in refs.refs {
+        let missing = || HelperError::UnknownRef(String::from_utf8_lossy(&name).into_owned());
+        let commit = metadata.commit_of(&mut repository, &node)?.ok_or_else(missing)?;
+        changes.push(RefChange { name, new: Some(commit), old: None });
+    }
+    repository.change_refs(&changes)?;
+    if let Some(head) = refs.head {
+        let head: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(head.as_slice());
+        repository.run("symbolic-ref", [OsStr::new("HEAD"), head], b"")?;
+    }
+    Ok(converted)
+}
+
+/// Returns the heads of branches that are converted, and close their branch.
+fn closed_heads(
+    peer_refs: &PeerRefs,
+    repository: &mut GitDirectory,
+    metadata: &mut Metadata,
+) -> Result<BTreeSet<Node>, HelperError> {
+    let mut closed = BTreeSet::new();
+    for head in peer_refs.branches.iter().flat_map(|(_, heads)| heads) {
+        let text = metadata.changeset_text(repository, head)?;
+        let text = text.as_deref().and_then(Changeset::parse);
+        if text.is_some_and(|changeset| changeset.closes_branch()) {
+            closed.insert(*head);
+        }
+    }
+    Ok(closed)
+}
+
+/// Returns changesets that both sides have: heads of this side, or ancestors of those that the
+/// other side does not know.
 fn common_changesets(
-    repository: &mut GitRepository,
+    repository: &mut GitDirectory,
     metadata: &mut Metadata,
     peer: &mut dyn Peer,
 ) -> Result<Vec<Node>, HelperError> {
@@ -278,7 +346,7 @@ fn common_changesets(
 
 /// Returns first parents of a changeset at growing distances.
 fn sample_ancestors(
-    repository: &mut GitRepository,
+    repository: &mut GitDirectory,
     metadata: &mut Metadata,
     node: &Node,
 ) -> Result<Vec<Node>, HelperError> {
@@ -297,7 +365,6 @@ fn sample_ancestors(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::PeerRefs;
     use crate::revision::ChangeSource;
 
     struct FixedPeer;
@@ -347,7 +414,8 @@ mod tests {
 
     #[test]
     fn refs_are_listed_outside_of_a_repository() {
-        let (output, result) = talk("capabilities\noption depth 3\noption progress true\nlist\n\n");
+        let (output, result) =
+            talk("capabilities\noption family ipv4\noption progress true\nlist\n\n");
         assert!(result.is_ok());
         let answers = output.split_once("\n\n").expect("capabilities").1;
         assert_eq!(
@@ -367,5 +435,6 @@ mod tests {
             output.ends_with("error refs/heads/b pushing to Mercurial is not supported yet\n\n")
         );
         assert!(matches!(talk("fetch x\n").1, Err(HelperError::UnknownCommand(_))));
+        assert!(matches!(talk("option depth 1\n").1, Err(HelperError::Shallow)));
     }
 }

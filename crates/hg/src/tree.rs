@@ -9,10 +9,10 @@
 //! of such a folder here keeps both parts apart, and only its object is merged.
 
 use crate::git::deflate::Deflater;
-use crate::git::delta::DeltaWriter;
+use crate::git::delta::GitDeltaWriter;
 use crate::git::object::{EMPTY_TREE, ObjectKind, object_id};
 use crate::git::pack_writer::{EncodedObject, PackWriter, is_delta_useful};
-use crate::git::repository::{GitError, GitRepository};
+use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::manifest::FileFlag;
 use crate::object_id::GitId;
 use memchr::memchr;
@@ -40,7 +40,7 @@ pub(crate) enum TreeError {
     #[error("writing a pack: {0}")]
     Pack(#[from] io::Error),
     #[error(transparent)]
-    Git(#[from] GitError),
+    Git(#[from] GitDirectoryError),
     #[error("tree {0} is damaged")]
     Damaged(GitId),
 }
@@ -48,7 +48,7 @@ pub(crate) enum TreeError {
 /// Writes trees into a pack.
 pub(crate) struct TreeWriter<'a> {
     pub(crate) pack: &'a Mutex<PackWriter>,
-    pub(crate) repository: &'a mut GitRepository,
+    pub(crate) repository: &'a mut GitDirectory,
     pub(crate) deflater: Deflater,
     git_delta: Vec<u8>,
 }
@@ -129,7 +129,7 @@ impl Tree {
 impl<'a> TreeWriter<'a> {
     pub(crate) fn new(
         pack: &'a Mutex<PackWriter>,
-        repository: &'a mut GitRepository,
+        repository: &'a mut GitDirectory,
     ) -> TreeWriter<'a> {
         TreeWriter { pack, repository, deflater: Deflater::new(), git_delta: Vec::new() }
     }
@@ -255,7 +255,7 @@ impl<'a> TreeWriter<'a> {
         }
         if let Some(place) = pack.find(&base.id).filter(|_| !base.listing.is_empty()) {
             let mut writer =
-                DeltaWriter::new(&mut self.git_delta, base.listing.len(), listing.len());
+                GitDeltaWriter::new(&mut self.git_delta, base.listing.len(), listing.len());
             for run in instructions {
                 match run {
                     ListingRun::Copy(start, len) => writer.copy(*start, *len),
@@ -266,7 +266,7 @@ impl<'a> TreeWriter<'a> {
             }
             if is_delta_useful(self.git_delta.len(), listing.len(), place) {
                 let delta = &self.git_delta;
-                pack.append(&EncodedObject::delta(
+                pack.append(&EncodedObject::encode_delta(
                     id,
                     ObjectKind::Tree,
                     place,
@@ -276,7 +276,12 @@ impl<'a> TreeWriter<'a> {
                 return Ok(id);
             }
         }
-        pack.append(&EncodedObject::whole(id, ObjectKind::Tree, listing, &mut self.deflater))?;
+        pack.append(&EncodedObject::encode_whole(
+            id,
+            ObjectKind::Tree,
+            listing,
+            &mut self.deflater,
+        ))?;
         Ok(id)
     }
 
@@ -337,8 +342,8 @@ enum ListingRun {
     Insert(usize, usize),
 }
 
-/// Makes a listing from another one and changes that are sorted as git sorts. An entry with an empty
-/// name is left out.
+/// Makes a listing from another one and changes that are sorted as git sorts. An entry with an
+/// empty name is left out.
 fn edit_listing(base: &[u8], changes: &[(&[u8], EntryChange)]) -> (Vec<u8>, Vec<ListingRun>) {
     let mut listing = Vec::with_capacity(base.len() + 64);
     let mut runs = Vec::new();

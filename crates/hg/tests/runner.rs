@@ -8,6 +8,7 @@
 )]
 
 mod bundles;
+mod golden_vectors;
 mod local_repositories;
 mod mercurial;
 mod received_changes;

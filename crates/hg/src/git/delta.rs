@@ -14,17 +14,17 @@ const MAX_COPY: usize = 0xff_ffff;
 pub(crate) const MIN_DELTA_BYTES: usize = 4;
 
 /// A delta being written: the lengths of base and result, then instructions.
-pub(crate) struct DeltaWriter<'a> {
+pub(crate) struct GitDeltaWriter<'a> {
     delta: &'a mut Vec<u8>,
 }
 
-impl<'a> DeltaWriter<'a> {
+impl<'a> GitDeltaWriter<'a> {
     /// Begins a delta over the given buffer.
-    pub(crate) fn new(delta: &'a mut Vec<u8>, base_len: usize, len: usize) -> DeltaWriter<'a> {
+    pub(crate) fn new(delta: &'a mut Vec<u8>, base_len: usize, len: usize) -> GitDeltaWriter<'a> {
         delta.clear();
         write_length(delta, base_len);
         write_length(delta, len);
-        DeltaWriter { delta }
+        GitDeltaWriter { delta }
     }
 
     /// Copies bytes of the base.
@@ -103,7 +103,7 @@ pub(crate) fn encode_hunks(
     new: HgText<'_>,
     delta: &mut Vec<u8>,
 ) -> Result<(), DeltaError> {
-    let writer = DeltaWriter::new(delta, base.content().len(), new.content().len());
+    let writer = GitDeltaWriter::new(delta, base.content().len(), new.content().len());
     let mut clipped = ClippedWriter { writer, base, skipped: new.metadata_len, copy: (0, 0) };
     let mut position = 0;
     for hunk in hunks(hg_delta, base.text.len()) {
@@ -125,7 +125,7 @@ pub(crate) fn encode_hunks(
 /// Writes what is left of copies and insertions of whole texts when the metadata of both is taken
 /// away. Copies that follow each other become one.
 struct ClippedWriter<'d, 't> {
-    writer: DeltaWriter<'d>,
+    writer: GitDeltaWriter<'d>,
     base: HgText<'t>,
     /// Bytes of the new text's metadata that are still to come.
     skipped: usize,
@@ -269,7 +269,7 @@ mod tests {
     fn long_copies_are_divided() {
         let base = vec![b'x'; MAX_COPY + 0x1_0000 + 5];
         let mut delta = Vec::new();
-        let mut writer = DeltaWriter::new(&mut delta, base.len(), base.len());
+        let mut writer = GitDeltaWriter::new(&mut delta, base.len(), base.len());
         writer.copy(0, base.len());
         assert_eq!(apply(&base, &delta).map(|text| text.len()), Some(base.len()));
     }

@@ -22,6 +22,9 @@ impl ObjectKind {
     }
 }
 
+/// The number in packs of a delta whose base is named by its offset.
+pub(super) const OFFSET_DELTA: u8 = 6;
+
 /// The tree without entries.
 pub(crate) const EMPTY_TREE: GitId = GitId([
     0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92, 0x88,

@@ -3,7 +3,7 @@
 //! Only for texts that had to be dropped from memory; objects of the repository are read by git.
 
 use super::delta;
-use super::pack_writer::OFFSET_DELTA;
+use super::object::OFFSET_DELTA;
 use flate2::bufread::ZlibDecoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -26,7 +26,7 @@ impl Read for FileFrom<'_> {
     }
 }
 
-fn damaged() -> io::Error {
+fn damage_error() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the pack being written is damaged")
 }
 
@@ -45,11 +45,12 @@ pub(super) fn read_object(file: &File, offset: u64) -> io::Result<Vec<u8>> {
         ZlibDecoder::new(reader).read_to_end(&mut content)?;
         let Some(distance) = distance else {
             return deltas.iter().rev().try_fold(content, |base, one: &Vec<u8>| {
-                delta::apply(&base, one).ok_or_else(damaged)
+                delta::apply(&base, one).ok_or_else(damage_error)
             });
         };
         deltas.push(content);
-        position = position.checked_sub(distance).filter(|_| distance > 0).ok_or_else(damaged)?;
+        position =
+            position.checked_sub(distance).filter(|_| distance > 0).ok_or_else(damage_error)?;
     }
 }
 
@@ -65,7 +66,7 @@ fn read_entry_header(reader: &mut impl Read) -> io::Result<(u8, usize)> {
     let (mut byte, mut shift) = (first, 4);
     while byte & 0x80 != 0 {
         byte = read_byte(reader)?;
-        len |= usize::from(byte & 0x7f).checked_shl(shift).ok_or_else(damaged)?;
+        len |= usize::from(byte & 0x7f).checked_shl(shift).ok_or_else(damage_error)?;
         shift += 7;
     }
     Ok((number, len))
@@ -76,7 +77,8 @@ fn read_base_distance(reader: &mut impl Read) -> io::Result<u64> {
     let mut distance = u64::from(byte & 0x7f);
     while byte & 0x80 != 0 {
         byte = read_byte(reader)?;
-        distance = (distance + 1).checked_mul(128).ok_or_else(damaged)? | u64::from(byte & 0x7f);
+        distance =
+            (distance + 1).checked_mul(128).ok_or_else(damage_error)? | u64::from(byte & 0x7f);
     }
     Ok(distance)
 }

@@ -7,7 +7,7 @@
 
 use super::deflate::{Deflater, store};
 use super::delta::MIN_DELTA_BYTES;
-use super::object::{ObjectKind, object_id};
+use super::object::{OFFSET_DELTA, ObjectKind, object_id};
 use super::pack_reader;
 use crate::object_id::{GitId, IdMap};
 use sha1::{Digest as _, Sha1};
@@ -16,8 +16,6 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// The number in packs of a delta whose base is named by its offset.
-pub(super) const OFFSET_DELTA: u8 = 6;
 /// The longest chain of deltas, as in git.
 pub(crate) const MAX_CHAIN: u8 = 50;
 /// Signature and version; the number of objects follows.
@@ -54,7 +52,7 @@ pub(crate) struct EncodedObject {
 
 impl EncodedObject {
     /// Compresses a whole object.
-    pub(crate) fn whole(
+    pub(crate) fn encode_whole(
         id: GitId,
         kind: ObjectKind,
         content: &[u8],
@@ -66,14 +64,14 @@ impl EncodedObject {
     }
 
     /// Takes an object whose bytes compression would not make smaller.
-    pub(crate) fn stored(id: GitId, kind: ObjectKind, content: &[u8]) -> EncodedObject {
+    pub(crate) fn encode_stored(id: GitId, kind: ObjectKind, content: &[u8]) -> EncodedObject {
         let mut compressed = Vec::with_capacity(content.len() + 64);
         store(content, &mut compressed);
         EncodedObject { id, kind, base: None, len: content.len(), compressed }
     }
 
     /// Compresses a delta against an object of the pack.
-    pub(crate) fn delta(
+    pub(crate) fn encode_delta(
         id: GitId,
         kind: ObjectKind,
         base: PackPlace,
@@ -175,7 +173,7 @@ impl PackWriter {
     ) -> io::Result<GitId> {
         let id = object_id(kind, content);
         if self.find(&id).is_none() {
-            self.append(&EncodedObject::whole(id, kind, content, deflater))?;
+            self.append(&EncodedObject::encode_whole(id, kind, content, deflater))?;
         }
         Ok(id)
     }
@@ -322,7 +320,7 @@ fn encode_index(entries: &IdMap<GitId, PackEntry>, pack_checksum: GitId) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::delta::DeltaWriter;
+    use crate::git::delta::GitDeltaWriter;
     use std::process::Command;
 
     fn git(folder: &Path, args: &[&str]) -> (bool, String) {
@@ -345,13 +343,13 @@ mod tests {
             let mut text = base_text.clone();
             text.truncate(base_text.len() - number);
             let mut delta = Vec::new();
-            DeltaWriter::new(&mut delta, newest.1.len(), text.len()).copy(0, text.len());
+            GitDeltaWriter::new(&mut delta, newest.1.len(), text.len()).copy(0, text.len());
             let id = object_id(ObjectKind::Blob, &text);
             let place = pack.find(&newest.0).unwrap();
             let object = if is_delta_useful(delta.len(), text.len(), place) {
-                EncodedObject::delta(id, ObjectKind::Blob, place, &delta, &mut deflater)
+                EncodedObject::encode_delta(id, ObjectKind::Blob, place, &delta, &mut deflater)
             } else {
-                EncodedObject::whole(id, ObjectKind::Blob, &text, &mut deflater)
+                EncodedObject::encode_whole(id, ObjectKind::Blob, &text, &mut deflater)
             };
             pack.append(&object).unwrap();
             newest = (id, text);

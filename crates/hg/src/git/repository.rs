@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Why git could not be used.
 #[derive(Debug, thiserror::Error)]
-pub enum GitError {
+pub enum GitDirectoryError {
     /// git could not be started, or its pipe broke.
     #[error("git {command}: {source}")]
     Pipe {
@@ -41,7 +41,7 @@ pub enum GitError {
 }
 
 /// A git repository.
-pub struct GitRepository {
+pub struct GitDirectory {
     directory: PathBuf,
     objects: Option<ObjectProcess>,
 }
@@ -69,10 +69,10 @@ pub(crate) struct RefChange {
     pub(crate) old: Option<GitId>,
 }
 
-impl GitRepository {
+impl GitDirectory {
     /// Takes the repository with this git directory (the folder with `objects`).
-    pub fn new(directory: &Path) -> GitRepository {
-        GitRepository { directory: directory.to_path_buf(), objects: None }
+    pub fn new(directory: &Path) -> GitDirectory {
+        GitDirectory { directory: directory.to_path_buf(), objects: None }
     }
 
     /// The git directory.
@@ -93,8 +93,8 @@ impl GitRepository {
         name: &'static str,
         args: impl IntoIterator<Item = A>,
         input: &[u8],
-    ) -> Result<Vec<u8>, GitError> {
-        let pipe_error = |source| GitError::Pipe { command: name, source };
+    ) -> Result<Vec<u8>, GitDirectoryError> {
+        let pipe_error = |source| GitDirectoryError::Pipe { command: name, source };
         let mut child = self
             .command(name)
             .args(args)
@@ -116,21 +116,62 @@ impl GitRepository {
             return Ok(output.stdout);
         }
         let message = String::from_utf8_lossy(&output.stderr).trim().to_string();
-        Err(GitError::Failed { command: name, message })
+        Err(GitDirectoryError::Failed { command: name, message })
+    }
+
+    /// Returns the value of a setting; `None` if it is not set.
+    pub fn config(&self, name: &str) -> Result<Option<String>, GitDirectoryError> {
+        match self.run("config", ["--get", name], b"") {
+            Ok(value) => Ok(Some(String::from_utf8_lossy(&value).trim_end().to_string())),
+            Err(GitDirectoryError::Failed { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the folder of packs.
-    pub(crate) fn pack_folder(&self) -> Result<PathBuf, GitError> {
+    pub(crate) fn pack_folder(&self) -> Result<PathBuf, GitDirectoryError> {
         let output = self.run("rev-parse", ["--git-path", "objects/pack"], b"")?;
         let path = output.strip_suffix(b"\n").unwrap_or(&output);
         Ok(PathBuf::from(std::os::unix::ffi::OsStrExt::from_bytes(path) as &OsStr))
     }
 
+    /// Finds the repository of a folder, as git does.
+    pub fn discover(folder: &Path) -> Result<GitDirectory, GitDirectoryError> {
+        let command = "rev-parse";
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args([command, "--absolute-git-dir"])
+            .output()
+            .map_err(|source| GitDirectoryError::Pipe { command, source })?;
+        if !output.status.success() {
+            let message = String::from_utf8_lossy(&output.stderr).trim().to_string();
+            return Err(GitDirectoryError::Failed { command, message });
+        }
+        let path = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
+        Ok(GitDirectory::new(Path::new(std::os::unix::ffi::OsStrExt::from_bytes(path) as &OsStr)))
+    }
+
+    /// Creates a repository without a working tree.
+    pub fn create(folder: &Path) -> Result<GitDirectory, GitDirectoryError> {
+        let command = "init";
+        let output = Command::new("git")
+            .args([command, "--quiet", "--bare", "--"])
+            .arg(folder)
+            .output()
+            .map_err(|source| GitDirectoryError::Pipe { command, source })?;
+        if !output.status.success() {
+            let message = String::from_utf8_lossy(&output.stderr).trim().to_string();
+            return Err(GitDirectoryError::Failed { command, message });
+        }
+        Ok(GitDirectory::new(folder))
+    }
+
     /// Returns the id that a revision of git names, such as a ref; `None` if there is none.
-    pub(crate) fn resolve(&self, name: &str) -> Result<Option<GitId>, GitError> {
+    pub fn resolve(&self, name: &str) -> Result<Option<GitId>, GitDirectoryError> {
         match self.run("rev-parse", ["--verify", "--quiet", name], b"") {
             Ok(output) => Ok(GitId::from_hex(output.trim_ascii())),
-            Err(GitError::Failed { .. }) => Ok(None),
+            Err(GitDirectoryError::Failed { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -139,7 +180,7 @@ impl GitRepository {
     pub(crate) fn read_object(
         &mut self,
         id: &GitId,
-    ) -> Result<Option<(String, Vec<u8>)>, GitError> {
+    ) -> Result<Option<(String, Vec<u8>)>, GitDirectoryError> {
         if self.objects.is_none() {
             self.objects = Some(self.start_object_process()?);
         }
@@ -148,16 +189,16 @@ impl GitRepository {
         if answer.is_err() {
             self.objects = None;
         }
-        answer.map_err(|source| GitError::Pipe { command: "cat-file", source })
+        answer.map_err(|source| GitDirectoryError::Pipe { command: "cat-file", source })
     }
 
     /// Reads an object that must be there.
-    pub(crate) fn read_content(&mut self, id: &GitId) -> Result<Vec<u8>, GitError> {
-        let object = self.read_object(id)?.ok_or(GitError::Missing { id: *id })?;
+    pub(crate) fn read_content(&mut self, id: &GitId) -> Result<Vec<u8>, GitDirectoryError> {
+        let object = self.read_object(id)?.ok_or(GitDirectoryError::Missing { id: *id })?;
         Ok(object.1)
     }
 
-    fn start_object_process(&self) -> Result<ObjectProcess, GitError> {
+    fn start_object_process(&self) -> Result<ObjectProcess, GitDirectoryError> {
         let command = "cat-file";
         let mut child = self
             .command(command)
@@ -165,18 +206,18 @@ impl GitRepository {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|source| GitError::Pipe { command, source })?;
+            .map_err(|source| GitDirectoryError::Pipe { command, source })?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         match stdout {
             Some(stdout) => {
                 Ok(ObjectProcess { child, requests: stdin, answers: BufReader::new(stdout) })
             }
-            None => Err(GitError::Output { command }),
+            None => Err(GitDirectoryError::Output { command }),
         }
     }
 
     /// Changes refs, all or none.
-    pub(crate) fn change_refs(&self, changes: &[RefChange]) -> Result<(), GitError> {
+    pub(crate) fn change_refs(&self, changes: &[RefChange]) -> Result<(), GitDirectoryError> {
         if changes.is_empty() {
             return Ok(());
         }

@@ -1,8 +1,8 @@
 //! The state of a repository at one time: its changelog, and which changesets are served.
 //!
 //! No lock is taken. The changelog is read first; what is written later belongs to changesets that
-//! it does not have, and is ignored. Only a removal of changesets (`hg strip`) can disturb a reader,
-//! and [`Snapshot::check_unchanged`] notices it.
+//! it does not have, and is ignored. Only a removal of changesets (`hg strip`) can disturb a
+//! reader, and [`Snapshot::check_unchanged`] notices it.
 
 use crate::local::layout::{StoreLayout, read_optional};
 use crate::local::local_error::LocalError;

@@ -14,12 +14,12 @@
 //! | `files` | the first node | node of a file revision, blob; sorted |
 //! | `copies` | the first node | compressed: node, length and metadata of a file revision; sorted |
 //!
-//! Numbers are of 32 bits, big-endian. Nodes and blobs are digests, which compression would not make
-//! smaller.
+//! Numbers are of 32 bits, big-endian. Nodes and blobs are digests, which compression would not
+//! make smaller.
 
 use super::StoredFile;
 use super::table::{Table, hex};
-use crate::git::repository::{GitError, GitRepository};
+use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::manifest::FileFlag;
 use crate::object_id::{GitId, Node};
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub(super) const INDEX_ROW_BYTES: usize = 8;
 
 /// Why metadata cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum SegmentError {
+pub enum MetadataError {
     /// git failed.
     #[error(transparent)]
-    Git(#[from] GitError),
+    Git(#[from] GitDirectoryError),
     /// An object is not one of metadata.
     #[error("the Mercurial metadata is damaged: object {0}")]
     Damaged(GitId),
@@ -68,7 +68,7 @@ pub(super) struct StoredManifest {
 }
 
 /// A segment that is open for lookups.
-pub(super) struct Segment {
+pub(super) struct MetadataSegment {
     id: GitId,
     changesets: Option<Table>,
     nodes: Option<Table>,
@@ -81,15 +81,18 @@ pub(super) struct Segment {
     copies: Option<Table>,
 }
 
-impl Segment {
+impl MetadataSegment {
     /// Opens the segment with a tree.
-    pub(super) fn open(repository: &mut GitRepository, id: GitId) -> Result<Segment, SegmentError> {
+    pub(super) fn open(
+        repository: &mut GitDirectory,
+        id: GitId,
+    ) -> Result<MetadataSegment, MetadataError> {
         let entries = super::read_tree(repository, id)?;
         let table = |name: &[u8], is_compressed| {
             let found = entries.iter().find(|(other, _)| other == name);
             found.map(|(_, tree)| Table::new(*tree, is_compressed))
         };
-        Ok(Segment {
+        Ok(MetadataSegment {
             id,
             changesets: table(b"changesets", false),
             nodes: table(b"nodes", false),
@@ -111,9 +114,9 @@ impl Segment {
     /// Returns the number and the commit of a changeset.
     pub(super) fn find_changeset(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<(u32, GitId)>, SegmentError> {
+    ) -> Result<Option<(u32, GitId)>, MetadataError> {
         for number in find_numbers(self.nodes.as_mut(), repository, &node.0)? {
             let (found, commit) = self.changeset(repository, number)?;
             if found == *node {
@@ -123,12 +126,32 @@ impl Segment {
         Ok(None)
     }
 
+    /// Returns the changesets whose nodes begin with hexadecimal digits; fewer than 8 find none.
+    pub(super) fn find_by_prefix(
+        &mut self,
+        repository: &mut GitDirectory,
+        digits: &str,
+    ) -> Result<Vec<Node>, MetadataError> {
+        let padded = format!("{digits:0<40}");
+        let Some(first) = Node::from_hex(padded.as_bytes()).filter(|_| digits.len() >= 8) else {
+            return Ok(Vec::new());
+        };
+        let mut nodes = Vec::new();
+        for number in find_numbers(self.nodes.as_mut(), repository, &first.0)? {
+            let (node, _) = self.changeset(repository, number)?;
+            if node.to_string().starts_with(digits) {
+                nodes.push(node);
+            }
+        }
+        Ok(nodes)
+    }
+
     /// Returns the changeset of a commit.
     pub(super) fn find_commit(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         commit: &GitId,
-    ) -> Result<Option<Node>, SegmentError> {
+    ) -> Result<Option<Node>, MetadataError> {
         for number in find_numbers(self.commits.as_mut(), repository, &commit.0)? {
             let (node, found) = self.changeset(repository, number)?;
             if found == *commit {
@@ -140,10 +163,10 @@ impl Segment {
 
     fn changeset(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         number: u32,
-    ) -> Result<(Node, GitId), SegmentError> {
-        let damaged = SegmentError::Damaged(self.id);
+    ) -> Result<(Node, GitId), MetadataError> {
+        let damaged = MetadataError::Damaged(self.id);
         let Some(table) = &mut self.changesets else { return Err(damaged) };
         let Some((offset, piece)) = numbered_piece(table, repository, number)? else {
             return Err(damaged);
@@ -156,11 +179,11 @@ impl Segment {
     /// Returns the text of the changeset with a number.
     pub(super) fn changeset_text(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         number: u32,
-    ) -> Result<Vec<u8>, SegmentError> {
-        let damaged = || SegmentError::Damaged(self.id);
-        let table = self.texts.as_mut().ok_or(SegmentError::Damaged(self.id))?;
+    ) -> Result<Vec<u8>, MetadataError> {
+        let damaged = || MetadataError::Damaged(self.id);
+        let table = self.texts.as_mut().ok_or(MetadataError::Damaged(self.id))?;
         let found = numbered_piece(table, repository, number)?;
         let (offset, piece) = found.ok_or_else(damaged)?;
         let mut reader = RecordReader { rest: &piece };
@@ -173,12 +196,12 @@ impl Segment {
     /// Returns a manifest.
     pub(super) fn find_manifest(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<StoredManifest>, SegmentError> {
+    ) -> Result<Option<StoredManifest>, MetadataError> {
         for number in find_numbers(self.manifests.as_mut(), repository, &node.0)? {
-            let damaged = || SegmentError::Damaged(self.id);
-            let table = self.lines.as_mut().ok_or(SegmentError::Damaged(self.id))?;
+            let damaged = || MetadataError::Damaged(self.id);
+            let table = self.lines.as_mut().ok_or(MetadataError::Damaged(self.id))?;
             let found = numbered_piece(table, repository, number)?;
             let (offset, piece) = found.ok_or_else(damaged)?;
             let mut reader = RecordReader { rest: &piece };
@@ -196,21 +219,21 @@ impl Segment {
     /// Returns all lines of a manifest that has a snapshot.
     pub(super) fn find_snapshot(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<Vec<StoredChange>>, SegmentError> {
+    ) -> Result<Option<Vec<StoredChange>>, MetadataError> {
         let Some(table) = &mut self.snapshots else { return Ok(None) };
         let Some(piece) = table.find_named(repository, &node.0)? else { return Ok(None) };
         let lines = RecordReader { rest: &piece }.changes();
-        lines.map(Some).ok_or(SegmentError::Damaged(self.id))
+        lines.map(Some).ok_or(MetadataError::Damaged(self.id))
     }
 
     /// Returns a file revision.
     pub(super) fn find_file(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<StoredFile>, SegmentError> {
+    ) -> Result<Option<StoredFile>, MetadataError> {
         let Some(table) = &mut self.files else { return Ok(None) };
         let Some((_, piece)) = table.find_piece(repository, &node.0)? else { return Ok(None) };
         let (rows, _) = piece.as_chunks::<PAIR_BYTES>();
@@ -226,16 +249,16 @@ impl Segment {
 
     fn copy_metadata(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Vec<u8>, SegmentError> {
+    ) -> Result<Vec<u8>, MetadataError> {
         let Some(table) = &mut self.copies else { return Ok(Vec::new()) };
         let Some((_, piece)) = table.find_piece(repository, &node.0)? else {
             return Ok(Vec::new());
         };
         let mut reader = RecordReader { rest: &piece };
         while let Some(found) = reader.id() {
-            let metadata = reader.bytes().ok_or(SegmentError::Damaged(self.id))?;
+            let metadata = reader.bytes().ok_or(MetadataError::Damaged(self.id))?;
             if found == node.0 {
                 return Ok(metadata.to_vec());
             }
@@ -247,9 +270,9 @@ impl Segment {
 /// Returns the numbers whose keys begin with the first bytes of an id.
 fn find_numbers(
     table: Option<&mut Table>,
-    repository: &mut GitRepository,
+    repository: &mut GitDirectory,
     id: &[u8; 20],
-) -> Result<Vec<u32>, SegmentError> {
+) -> Result<Vec<u32>, MetadataError> {
     let Some(table) = table else { return Ok(Vec::new()) };
     let prefix = &id[..4];
     // Rows with the same prefix are in one piece.
@@ -268,9 +291,9 @@ type PlaceInPiece = (usize, Arc<Vec<u8>>);
 /// Returns the piece of a table by numbers that has a number.
 fn numbered_piece(
     table: &mut Table,
-    repository: &mut GitRepository,
+    repository: &mut GitDirectory,
     number: u32,
-) -> Result<Option<PlaceInPiece>, SegmentError> {
+) -> Result<Option<PlaceInPiece>, MetadataError> {
     let Some((name, piece)) = table.find_piece(repository, &number.to_be_bytes())? else {
         return Ok(None);
     };

@@ -74,7 +74,7 @@ impl RecordPieces {
 }
 
 /// A segment being written.
-pub(crate) struct SegmentWriter {
+pub(crate) struct MetadataWriter {
     texts: RecordPieces,
     text_count: usize,
     lines: RecordPieces,
@@ -82,10 +82,10 @@ pub(crate) struct SegmentWriter {
     snapshots: Vec<(Vec<u8>, GitId)>,
 }
 
-impl SegmentWriter {
+impl MetadataWriter {
     /// Begins a segment.
-    pub(crate) fn new() -> SegmentWriter {
-        SegmentWriter {
+    pub(crate) fn new() -> MetadataWriter {
+        MetadataWriter {
             texts: RecordPieces::new(),
             text_count: 0,
             lines: RecordPieces::new(),
@@ -124,9 +124,9 @@ impl SegmentWriter {
     }
 
     /// Returns the texts that were added, from the first one on.
-    pub(crate) fn texts(&mut self) -> TextReader {
+    pub(crate) fn texts(&mut self) -> ChangesetTextReader {
         let pieces = self.texts.pieces.iter().map(|(_, id)| *id).collect();
-        TextReader {
+        ChangesetTextReader {
             pieces,
             next: 0,
             piece: Vec::new(),
@@ -212,7 +212,7 @@ impl SegmentWriter {
 }
 
 /// Reads the texts of a segment that is being written, one after the other.
-pub(crate) struct TextReader {
+pub(crate) struct ChangesetTextReader {
     pieces: Vec<GitId>,
     next: usize,
     piece: Vec<u8>,
@@ -221,7 +221,7 @@ pub(crate) struct TextReader {
     last: Vec<u8>,
 }
 
-impl TextReader {
+impl ChangesetTextReader {
     /// Returns the next text; `None` at the end.
     pub(crate) fn next(&mut self, pack: &mut PackWriter) -> io::Result<Option<&[u8]>> {
         if self.position == self.piece.len() {

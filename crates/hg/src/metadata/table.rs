@@ -4,7 +4,7 @@
 //! looked up together.
 
 use super::read_tree;
-use crate::git::repository::{GitError, GitRepository};
+use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::object_id::GitId;
 use std::sync::Arc;
 
@@ -31,7 +31,10 @@ impl Table {
         Table { tree, is_compressed, pieces: None, recent: Vec::new() }
     }
 
-    fn pieces(&mut self, repository: &mut GitRepository) -> Result<&[(Vec<u8>, GitId)], GitError> {
+    fn pieces(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<&[(Vec<u8>, GitId)], GitDirectoryError> {
         let pieces = match self.pieces.take() {
             Some(pieces) => pieces,
             None => read_tree(repository, self.tree)?,
@@ -42,9 +45,9 @@ impl Table {
     /// Returns the name of the piece that has a key if the table has it, and the piece.
     pub(super) fn find_piece(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         key: &[u8],
-    ) -> Result<Option<NamedPiece>, GitError> {
+    ) -> Result<Option<NamedPiece>, GitDirectoryError> {
         let name = hex(key);
         let pieces = self.pieces(repository)?;
         let after = pieces.partition_point(|(first, _)| *first <= name);
@@ -57,9 +60,9 @@ impl Table {
     /// Returns the piece whose name is exactly the key.
     pub(super) fn find_named(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         key: &[u8],
-    ) -> Result<Option<Arc<Vec<u8>>>, GitError> {
+    ) -> Result<Option<Arc<Vec<u8>>>, GitDirectoryError> {
         let name = hex(key);
         let pieces = self.pieces(repository)?;
         let Ok(at) = pieces.binary_search_by(|(first, _)| first.cmp(&name)) else {
@@ -73,9 +76,9 @@ impl Table {
 
     fn piece(
         &mut self,
-        repository: &mut GitRepository,
+        repository: &mut GitDirectory,
         id: GitId,
-    ) -> Result<Arc<Vec<u8>>, GitError> {
+    ) -> Result<Arc<Vec<u8>>, GitDirectoryError> {
         if let Some(at) = self.recent.iter().position(|(other, _)| *other == id) {
             let found = self.recent.remove(at);
             let piece = found.1.clone();
@@ -85,7 +88,7 @@ impl Table {
         let content = repository.read_content(&id)?;
         let piece = if self.is_compressed {
             let piece = zstd::bulk::decompress(&content, MAX_PIECE_BYTES);
-            piece.map_err(|_| GitError::Missing { id })?
+            piece.map_err(|_| GitDirectoryError::Missing { id })?
         } else {
             content
         };

@@ -1,0 +1,129 @@
+//! Where a repository is: the forms of `hg::` URLs (docs/hg.md), and the peer for each.
+
+use crate::bundle_peer::BundlePeer;
+use crate::local::LocalPeer;
+use crate::peer::Peer;
+use crate::revision::ChangeError;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The schemes of URLs that are read, with `://`.
+const SCHEMES: [&[u8]; 4] = [b"http://", b"https://", b"ssh://", b"file://"];
+/// The prefix of the second form, `hg://host[:[port.]scheme]/path`.
+const SHORT_SCHEME: &[u8] = b"hg://";
+
+/// Where a repository is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// A file or a folder on this machine.
+    Path(PathBuf),
+    /// A server, by a URL with the scheme http, https or ssh.
+    Url(Vec<u8>),
+}
+
+/// Reads a URL as git gives it to a remote helper: without `hg::`, or with `hg://`.
+pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
+    let url = url.as_bytes();
+    let url = url.strip_prefix(b"hg::").unwrap_or(url);
+    if let Some(rest) = url.strip_prefix(SHORT_SCHEME) {
+        return Ok(Location::Url(long_url(rest)?));
+    }
+    if let Some(path) = url.strip_prefix(b"file://") {
+        return Ok(Location::Path(PathBuf::from(OsStr::from_bytes(path))));
+    }
+    if SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
+        return Ok(Location::Url(url.to_vec()));
+    }
+    match memchr::memmem::find(url, b"://") {
+        Some(end) => {
+            let scheme = String::from_utf8_lossy(url.get(..end).unwrap_or_default()).into_owned();
+            Err(ChangeError::unsupported(format!("the URL scheme {scheme}")))
+        }
+        None => Ok(Location::Path(PathBuf::from(OsStr::from_bytes(url)))),
+    }
+}
+
+/// Writes `host[:[port.]scheme]/path` in the common form; the scheme is https unless it is given.
+fn long_url(rest: &[u8]) -> Result<Vec<u8>, ChangeError> {
+    let slash = memchr::memchr(b'/', rest).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(slash);
+    let (host, suffix) = match memchr::memrchr(b':', authority) {
+        Some(colon) => (&authority[..colon], &authority[colon + 1..]),
+        None => (authority, &b""[..]),
+    };
+    let (port, scheme) = match memchr::memchr(b'.', suffix) {
+        Some(dot) => (&suffix[..dot], &suffix[dot + 1..]),
+        None if suffix.iter().all(u8::is_ascii_digit) => (suffix, &b"https"[..]),
+        None => (&b""[..], suffix),
+    };
+    if !matches!(scheme, b"http" | b"https" | b"ssh") {
+        let scheme = String::from_utf8_lossy(scheme).into_owned();
+        return Err(ChangeError::unsupported(format!("the URL scheme {scheme}")));
+    }
+    let mut url = [scheme, b"://", host].concat();
+    if !port.is_empty() {
+        url.push(b':');
+        url.extend_from_slice(port);
+    }
+    url.extend_from_slice(path);
+    Ok(url)
+}
+
+/// Opens the repository that a URL names.
+pub fn open_peer(url: &OsStr) -> Result<Box<dyn Peer>, ChangeError> {
+    match parse_location(url)? {
+        Location::Path(path) => open_path(&path),
+        Location::Url(url) => {
+            let url = String::from_utf8_lossy(&url).into_owned();
+            Err(ChangeError::unsupported(format!("reading from a server ({url})")))
+        }
+    }
+}
+
+fn open_path(path: &Path) -> Result<Box<dyn Peer>, ChangeError> {
+    if path.is_dir() {
+        return Ok(Box::new(LocalPeer::open(path).map_err(ChangeError::from)?));
+    }
+    match std::fs::metadata(path) {
+        Ok(_) => Ok(Box::new(BundlePeer::from_path(path.to_path_buf()))),
+        Err(error) => {
+            let message = format!("{}: {error}", path.display());
+            Err(ChangeError::Read(io::Error::new(error.kind(), message)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url_of(text: &str) -> String {
+        match parse_location(OsStr::new(text)) {
+            Ok(Location::Url(url)) => String::from_utf8(url).expect("a text"),
+            Ok(Location::Path(path)) => format!("path {}", path.display()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn all_forms_are_read() {
+        for (text, expected) in [
+            ("https://host/repo", "https://host/repo"),
+            ("hg::http://host:8000/", "http://host:8000/"),
+            ("hg://host/repo", "https://host/repo"),
+            ("hg://host:http/repo", "http://host/repo"),
+            ("hg://host:8000.http/repo", "http://host:8000/repo"),
+            ("hg://host:8443/repo", "https://host:8443/repo"),
+            ("hg://user@host:ssh/a/b", "ssh://user@host/a/b"),
+            ("/srv/repo", "path /srv/repo"),
+            ("file:///srv/repo", "path /srv/repo"),
+            ("../repo.hg", "path ../repo.hg"),
+            ("ftp://host/repo", "not supported: the URL scheme ftp"),
+            ("hg://host:ftp/repo", "not supported: the URL scheme ftp"),
+        ] {
+            assert_eq!(url_of(text), expected, "{text}");
+        }
+    }
+}

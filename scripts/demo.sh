@@ -10,6 +10,7 @@ if [ $# -gt 0 ] && [ ! -e "$1" ]; then
 fi
 echo "building (the first time takes a few minutes) ..."
 cargo build --quiet --release --package larder
+ln -sf larder "${CARGO_TARGET_DIR:-$PWD/target}/release/git-remote-hg"
 PATH="${CARGO_TARGET_DIR:-$PWD/target}/release:$PATH"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/larder-demo.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT INT TERM

@@ -33,6 +33,7 @@
 //! | `source_names` | the names of sources in the indexes |
 //! | `program_output` | the output of another mail program |
 //! | `foreign_usage` | the names that other programs give to commands, options and values |
+//! | `git_remote_hg` | larder as git's remote helper for Mercurial |
 //! | `git_program` | git, as repositories are read through it |
 //! | `progress` | progress bars |
 //! | `query_log_file` | the file that the query log is written to |
@@ -47,6 +48,7 @@ mod context;
 mod failure;
 mod foreign_usage;
 mod git_program;
+mod git_remote_hg;
 mod interrupt;
 mod item_ids;
 mod label_dump_file;
@@ -71,6 +73,9 @@ mod usage_error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if is_named(git_remote_hg::PROGRAM_NAME) {
+        return git_remote_hg::run(std::env::args_os());
+    }
     let (command_name, args) = match commands::parse_command_line(std::env::args_os()) {
         Ok(args) => args,
         Err(usage) => {
@@ -89,4 +94,11 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code.exit_code()),
         Err(failure) => context.with_nearest_collection(failure).print_and_exit_code(quiet),
     }
+}
+
+/// Returns whether the program was started under another name.
+fn is_named(name: &str) -> bool {
+    let program = std::env::args_os().next();
+    program
+        .is_some_and(|path| std::path::Path::new(&path).file_name().is_some_and(|own| own == name))
 }

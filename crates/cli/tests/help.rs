@@ -47,6 +47,12 @@ const COMMANDS: &[&str] = &[
     "restore",
     "salvage",
     "serve",
+    "hg",
+    "hg hg2git",
+    "hg git2hg",
+    "hg unbundle",
+    "hg convert",
+    "hg rollback",
     "measure",
     "measure generate",
     "measure generate contacts",
@@ -96,6 +102,7 @@ fn the_help_lists_the_commands() {
       salvage      Save everything that can be read of a damaged store into a new file, and name what is
                    missing
       serve        Let GNOME programs use this store (address books over D-Bus)
+      hg           Look up changesets of Mercurial in git, import bundles, convert repositories
       measure      Generate test data, benchmark commands, analyse query logs
       completions  Print completions for a shell
       man          Print the manual page; with --out, write one for each subcommand

@@ -69,6 +69,7 @@ mod mail_watch;
 mod maintenance;
 mod measure_browse;
 mod measure_queries;
+mod mercurial;
 mod merge;
 mod message_files;
 mod module_graph;

@@ -12,6 +12,7 @@ mod edit;
 mod export;
 mod fields;
 mod find;
+mod hg;
 mod import;
 mod labels;
 mod log;
@@ -118,6 +119,7 @@ pub(crate) enum Command {
     Restore(restore::RestoreArgs),
     Salvage(salvage::SalvageArgs),
     Serve(serve::ServeArgs),
+    Hg(hg::HgArgs),
     Measure(measure::MeasureArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -184,6 +186,7 @@ impl Command {
             Command::Labels(args) => args.run(context),
             Command::Adopt(args) => args.run(context),
             Command::Fields(args) => args.run(context),
+            Command::Hg(args) => args.run(context),
             Command::Check(args) => args.run(context),
             Command::Backup(args) => args.run(context),
             Command::Restore(args) => args.run(context),

@@ -520,3 +520,76 @@ fn compare_tags(repository: &Mercurial) {
     assert_eq!(tags, expected, "{:?}", repository.path);
     assert!(repository.path.ends_with("raw") || !tags.is_empty());
 }
+
+/// Reads everything, whatever the texts are.
+fn read_all(path: &Path) -> Result<usize, ChangeError> {
+    let mut peer = LocalPeer::open(path)?;
+    let heads = peer.refs()?.heads;
+    let mut changes = peer.changes(&heads, &[])?;
+    let mut revision = Revision::empty();
+    let mut count = 0;
+    for _ in ["changelog", "manifest"] {
+        while changes.next_revision(&mut revision)? {
+            count += 1;
+        }
+    }
+    while changes.next_file()?.is_some() {
+        while changes.next_revision(&mut revision)? {
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+#[test]
+fn damaged_stores_are_errors() {
+    if !has_mercurial("damaged_stores_are_errors") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = make_amended(folder.path());
+    repository.write("large", "some lines\n".repeat(40_000).as_bytes());
+    repository.write("large", &(0..60_000_u32).flat_map(u32::to_be_bytes).collect::<Vec<_>>());
+    repository.commit("large", 5);
+    repository.run(&["bookmark", "mark"]);
+    let complete = read_all(folder.path()).unwrap();
+    let names = [
+        "00changelog.i",
+        "00manifest.i",
+        "data/a.i",
+        "data/large.i",
+        "data/large.d",
+        "phaseroots",
+        "obsstore",
+        "fncache",
+        "requires",
+        "../bookmarks",
+        "../dirstate",
+        "../requires",
+    ];
+    let (mut errors, mut number) = (0, 1_u64);
+    let mut next = |limit: usize| {
+        number =
+            number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (number >> 33) as usize % limit.max(1)
+    };
+    for name in names {
+        let path = folder.path().join(".hg/store").join(name);
+        let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        for round in 0..60 {
+            let mut damaged = bytes.clone();
+            if round % 4 == 0 {
+                damaged.truncate(next(bytes.len()));
+            } else {
+                // Most of the interesting numbers are at the beginning.
+                let place = next(if round % 2 == 0 { bytes.len() } else { bytes.len().min(150) });
+                damaged[place] = if round % 3 == 0 { 0xff } else { next(256) as u8 };
+            }
+            std::fs::write(&path, damaged).unwrap();
+            errors += usize::from(read_all(folder.path()).is_err());
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert_eq!(read_all(folder.path()).unwrap(), complete);
+    assert!(errors > 100, "{errors}");
+}

@@ -4,6 +4,7 @@
 //! nothing visible needs. The repository is not changed and not locked; see `snapshot` for what
 //! happens when another process writes meanwhile.
 
+mod branch_cache;
 mod branches;
 mod change_scope;
 mod changes;

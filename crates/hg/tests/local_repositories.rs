@@ -593,3 +593,22 @@ fn damaged_stores_are_errors() {
     assert_eq!(read_all(folder.path()).unwrap(), complete);
     assert!(errors > 100, "{errors}");
 }
+
+#[test]
+fn a_wrong_cache_of_branches_is_not_believed() {
+    if !has_mercurial("a_wrong_cache_of_branches_is_not_believed") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = make_format(folder.path(), &[]);
+    compare_repository(&repository.path);
+    let caches = repository.path.join(".hg/cache");
+    let refs = open(&repository.path).refs().unwrap();
+    let names = std::fs::read(caches.join("rbc-names-v1")).unwrap();
+    let mut other: Vec<&[u8]> = names.split(|byte| *byte == 0).collect();
+    other.reverse();
+    std::fs::write(caches.join("rbc-names-v1"), other.join(&0)).unwrap();
+    assert_eq!(open(&repository.path).refs().unwrap(), refs, "other numbers");
+    std::fs::remove_dir_all(&caches).unwrap();
+    assert_eq!(open(&repository.path).refs().unwrap(), refs, "no cache");
+}

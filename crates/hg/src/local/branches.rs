@@ -1,5 +1,6 @@
 //! The named branches of the visible changesets and their heads (mercurial/branchmap.py).
 
+use crate::local::branch_cache::BranchCache;
 use crate::local::changeset_fields::branch_of;
 use crate::local::local_error::LocalError;
 use crate::local::snapshot::Snapshot;
@@ -17,15 +18,50 @@ pub(crate) fn read_branch_heads(
     snapshot: &mut Snapshot,
     decoder: &mut ChunkDecoder,
 ) -> Result<BranchHeads, LocalError> {
+    let cache = BranchCache::read(&snapshot.layout.caches)?;
+    let heads = collect_heads(snapshot, decoder, &cache)?;
+    if cache.is_empty() || has_right_branches(snapshot, decoder, &heads)? {
+        return Ok(heads);
+    }
+    collect_heads(snapshot, decoder, &BranchCache::default())
+}
+
+/// Whether the texts of the heads name their branches. If they do not, the cache was read while it
+/// was written anew, with other numbers for the names.
+fn has_right_branches(
+    snapshot: &mut Snapshot,
+    decoder: &mut ChunkDecoder,
+    branches: &BranchHeads,
+) -> Result<bool, LocalError> {
+    for (name, heads) in branches {
+        for head in heads {
+            if branch_of(snapshot.changelog.read_text(*head, decoder)?).0 != *name {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn collect_heads(
+    snapshot: &mut Snapshot,
+    decoder: &mut ChunkDecoder,
+    cache: &BranchCache,
+) -> Result<BranchHeads, LocalError> {
     let mut numbers: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut branch_of_revision = vec![u32::MAX; snapshot.changelog.entries().len()];
     let mut candidates = RevisionSet::new(snapshot.changelog.len());
     let mut other_parents = RevisionSet::new(snapshot.changelog.len());
     let revisions: Vec<u32> = snapshot.served.iter().collect();
     for revision in revisions {
-        let (name, _) = branch_of(snapshot.changelog.read_text(revision, decoder)?);
-        let next = numbers.len() as u32;
-        let branch = *numbers.entry(name).or_insert(next);
+        let node = snapshot.changelog.node(Some(revision));
+        let branch = match cache.branch(revision, node) {
+            Some(name) => number_of(name, &mut numbers),
+            None => {
+                let (name, _) = branch_of(snapshot.changelog.read_text(revision, decoder)?);
+                number_of(&name, &mut numbers)
+            }
+        };
         if let Some(slot) = branch_of_revision.get_mut(revision as usize) {
             *slot = branch;
         }
@@ -55,6 +91,14 @@ pub(crate) fn read_branch_heads(
     }
     let branches = names.into_iter().map(|(name, _)| name).zip(heads);
     Ok(branches.filter(|(_, heads)| !heads.is_empty()).collect())
+}
+
+fn number_of(name: &[u8], numbers: &mut HashMap<Vec<u8>, u32>) -> u32 {
+    let next = numbers.len() as u32;
+    match numbers.get(name) {
+        Some(number) => *number,
+        None => *numbers.entry(name.to_vec()).or_insert(next),
+    }
 }
 
 fn parents_of(snapshot: &Snapshot, revision: u32) -> impl Iterator<Item = u32> + use<> {

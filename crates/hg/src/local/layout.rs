@@ -48,6 +48,8 @@ pub(crate) struct StoreLayout {
     pub(crate) store: PathBuf,
     /// The file of the bookmarks.
     pub(crate) bookmarks: PathBuf,
+    /// The folder of caches, which may be missing or out of date.
+    pub(crate) caches: PathBuf,
     /// Whether the store lists its files.
     pub(crate) has_file_list: bool,
     encoding: PathEncoding,
@@ -87,6 +89,7 @@ impl StoreLayout {
             working_folder,
             store,
             bookmarks,
+            caches: history_folder.join("cache"),
             has_file_list: has(&requirements, b"fncache"),
             encoding: path_encoding(&requirements),
         })
@@ -98,6 +101,7 @@ impl StoreLayout {
             working_folder: folder.to_owned(),
             store: folder.to_owned(),
             bookmarks: folder.join("bookmarks"),
+            caches: folder.join("cache"),
             has_file_list: true,
             encoding: PathEncoding::Names { has_dots: true },
         }

@@ -2,9 +2,9 @@
 //! either side, so that this is the cheapest clone for the server.
 //!
 //! The payload of the part `stream2` has for each file a byte for its folder (`s`: the store, `c`:
-//! caches), the length of its name, its size, the name without encoding, and the bytes. Lengths are
-//! numbers of seven bits a byte, the lowest first (mercurial/streamclone.py, `consumev2`). The files
-//! are written to a folder, which [`crate::LocalPeer::open_store`] reads.
+//! caches), the length of its name, its size, the name without encoding, and the bytes. Lengths
+//! are numbers of seven bits a byte, the lowest first (mercurial/streamclone.py, `consumev2`). The
+//! files are written to a folder, which [`crate::LocalPeer::open_store`] reads.
 
 use crate::bundle::StorePart;
 use crate::byte_reader::{end_of_stream, fill, read_array, read_bytes};
@@ -47,7 +47,8 @@ pub fn unpack_store(part: &mut StorePart<'_>, folder: &Path) -> Result<(), Chang
         return Err(ChangeError::Unsupported { what });
     }
     let count = parameter(b"filecount").and_then(|count| str::from_utf8(count).ok()?.parse().ok());
-    let count = count.ok_or_else(|| damaged("a store without the number of its files"))?;
+    let count =
+        count.ok_or_else(|| ChangeError::damaged("a store without the number of its files"))?;
     unpack_files(part, count, folder)?;
     part.finish()
 }
@@ -61,16 +62,24 @@ fn unpack_files(read: &mut dyn BufRead, count: u64, folder: &Path) -> Result<(),
         let name_len = read_number(read)?;
         let size = read_number(read)?;
         if name_len > MAX_NAME_BYTES {
-            return Err(damaged("the name of a file is too long"));
+            return Err(ChangeError::damaged("the name of a file is too long"));
         }
         read_bytes(read, name_len as usize, &mut name)?;
         match kind {
             b's' => files.write(&name, size, read)?,
             b'c' => copy(read, size, &mut io::sink())?,
-            other => return Err(damaged(format!("a file in an unknown folder {other:#04x}"))),
+            other => {
+                return Err(ChangeError::damaged(format!(
+                    "a file in an unknown folder {other:#04x}"
+                )));
+            }
         }
     }
-    if fill(read)?.is_empty() { Ok(()) } else { Err(damaged("more files than announced")) }
+    if fill(read)?.is_empty() {
+        Ok(())
+    } else {
+        Err(ChangeError::damaged("more files than announced"))
+    }
 }
 
 /// The files written so far.
@@ -90,7 +99,7 @@ impl StoreFiles {
         let is_filelog = is_filelog(name);
         if !is_filelog && !STORE_FILES.contains(&name) {
             return if name.starts_with(b"data/") {
-                Err(damaged(format!("a file with the name {}", name.escape_ascii())))
+                Err(ChangeError::damaged(format!("a file with the name {}", name.escape_ascii())))
             } else {
                 copy(read, size, &mut io::sink())
             };
@@ -131,17 +140,13 @@ fn read_number(read: &mut dyn BufRead) -> Result<u64, ChangeError> {
             return Ok(number);
         }
     }
-    Err(damaged("a number is too long"))
+    Err(ChangeError::damaged("a number is too long"))
 }
 
 /// Copies `size` bytes.
 fn copy(read: &mut dyn BufRead, size: u64, write: &mut dyn io::Write) -> Result<(), ChangeError> {
     let copied = io::copy(&mut read.take(size), write)?;
     if copied == size { Ok(()) } else { Err(end_of_stream().into()) }
-}
-
-fn damaged(what: impl Into<String>) -> ChangeError {
-    ChangeError::Damaged { what: what.into() }
 }
 
 fn name_file(error: &io::Error, path: &Path) -> ChangeError {

@@ -1,8 +1,8 @@
 //! Tags, which Mercurial keeps in the file `.hgtags` of the history itself.
 //!
 //! Each head has its own version of the file, and all of them count. A line is the node of a
-//! changeset and a name; later lines replace earlier ones, and the null node removes the tag. Of two
-//! heads that disagree, the one whose file has the other's changeset in its past wins
+//! changeset and a name; later lines replace earlier ones, and the null node removes the tag. Of
+//! two heads that disagree, the one whose file has the other's changeset in its past wins
 //! (mercurial/tags.py, `_updatetags`).
 
 use crate::object_id::Node;

@@ -1,7 +1,7 @@
 //! Repositories on disk, read by us and by `hg`.
 
 use crate::mercurial::{Mercurial, each_edge_repository, edge_repositories, has_mercurial};
-use crate::received_changes::{GroupName, Received, ReceivedChanges};
+use crate::received_changes::{GroupName, ReceivedChanges, RevisionIds};
 use larder_hg::{
     BundleContent, ChangeError, LocalPeer, Node, Peer as _, PeerRefs, Revision, TagMerge,
     open_bundle_content, unpack_store,
@@ -46,7 +46,7 @@ fn ask_changes(
     repository: &Mercurial,
     heads: &[Node],
     common: &[Node],
-) -> BTreeMap<GroupName, Vec<Received>> {
+) -> BTreeMap<GroupName, Vec<RevisionIds>> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bundle").into_os_string().into_string().unwrap();
     let path = repository.path.to_str().unwrap();
@@ -57,7 +57,7 @@ fn ask_changes(
     }
     repository.run(&arguments);
     let text = repository.run(&["debugbundle", "--all", &file]);
-    let mut groups: BTreeMap<GroupName, Vec<Received>> = BTreeMap::new();
+    let mut groups: BTreeMap<GroupName, Vec<RevisionIds>> = BTreeMap::new();
     let mut name = None;
     for line in text.split(|byte| *byte == b'\n') {
         let fields: Vec<_> = line.split(|byte| *byte == b' ').map(Node::from_hex).collect();
@@ -107,7 +107,7 @@ fn compare_repository(path: &Path) {
     }
     let mut received = ReceivedChanges::default();
     compare_changes(&mut peer, &mut received, &repository, &refs.heads, &[]);
-    let changesets: Vec<Received> = received.groups[0].1.clone();
+    let changesets: Vec<RevisionIds> = received.groups[0].1.clone();
     let mut asked = refs.heads.clone();
     asked.push(Node([7; 20]));
     let known = peer.known(&asked).unwrap();

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) type GroupName = Option<Vec<u8>>;
 
 /// The node, parents and link of a revision.
-pub(crate) type Received = [Node; 4];
+pub(crate) type RevisionIds = [Node; 4];
 
 /// All that a receiver has got so far.
 #[derive(Default)]
 pub(crate) struct ReceivedChanges {
     /// The groups of the last changes, in their order.
-    pub(crate) groups: Vec<(GroupName, Vec<Received>)>,
+    pub(crate) groups: Vec<(GroupName, Vec<RevisionIds>)>,
     /// The texts of all revisions, by group and node.
     pub(crate) texts: HashMap<(GroupName, Node), Vec<u8>>,
     /// The revisions with flags.
@@ -80,7 +80,7 @@ impl ReceivedChanges {
     }
 
     /// Returns the groups without empty ones, with their revisions sorted.
-    pub(crate) fn sorted_groups(&self) -> BTreeMap<GroupName, Vec<Received>> {
+    pub(crate) fn sorted_groups(&self) -> BTreeMap<GroupName, Vec<RevisionIds>> {
         let mut groups: BTreeMap<_, _> = self.groups.iter().cloned().collect();
         groups.retain(|_, received| !received.is_empty());
         groups.values_mut().for_each(|received| received.sort());

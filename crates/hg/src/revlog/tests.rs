@@ -1,3 +1,5 @@
+//! Revlogs written byte by byte, and damaged ones.
+
 use super::*;
 use proptest::prelude::*;
 use std::path::Path;

@@ -43,6 +43,7 @@
 //! | `revlog` | the files in which Mercurial keeps revisions |
 //! | `store_stream` | the files of a store, sent as they are |
 //! | `tags` | the tags of all heads, merged |
+//! | `wire` | the wire protocol over HTTP, ssh and pipes |
 
 mod bundle;
 mod bundle_peer;
@@ -71,6 +72,7 @@ mod revlog;
 mod store_stream;
 mod tags;
 mod tree;
+mod wire;
 
 pub use crate::bundle::{
     BundleContent, ByteStream, PartParameter, StorePart, open_bundle, open_bundle_content,
@@ -84,7 +86,7 @@ pub use crate::local::{LocalError, LocalPeer};
 pub use crate::location::open_peer;
 pub use crate::metadata::{HeadChangeset, METADATA_REF, Metadata, MetadataError, rollback};
 pub use crate::object_id::{GitId, IdMap, Node};
-pub use crate::peer::{Peer, PeerRefs};
+pub use crate::peer::{BranchHeads, Peer, PeerRefs, RecommendedBundle};
 pub use crate::refs::{RefStyle, RemoteRefs, remote_refs, tag_refs};
 pub use crate::remote_helper::{
     HelperError, HelperSettings, convert_all, convert_bundle, fetch, run_remote_helper,
@@ -93,3 +95,7 @@ pub use crate::revision::{ChangeError, ChangeSource, Revision};
 pub use crate::revlog::{ChunkDecoder, ChunkError, Revlog, RevlogEntry, RevlogError};
 pub use crate::store_stream::unpack_store;
 pub use crate::tags::TagMerge;
+pub use crate::wire::{
+    CredentialSource, HttpSettings, Login, PipeServer, ServerOutput, SshCommand, SshLocation,
+    WirePeer, connect_http, connect_pipe,
+};

@@ -8,11 +8,22 @@ use crate::revision::{ChangeError, ChangeSource};
 pub struct PeerRefs {
     /// The named branches in the order of the server, percent-encoded as in the protocol (`~` and
     /// `/` are not), each with its heads in the order of their revision numbers.
-    pub branches: Vec<(Vec<u8>, Vec<Node>)>,
+    pub branches: Vec<BranchHeads>,
     /// The heads of the whole history; empty for a repository without changesets.
     pub heads: Vec<Node>,
     /// The bookmarks, by names as they are.
     pub bookmarks: Vec<(Vec<u8>, Node)>,
+}
+
+/// A named branch, percent-encoded, and its heads.
+pub type BranchHeads = (Vec<u8>, Vec<Node>);
+
+/// A bundle that a repository recommends for a first clone.
+pub struct RecommendedBundle<'a> {
+    /// Where the bundle is.
+    pub url: String,
+    /// The changes of the bundle.
+    pub source: Box<dyn ChangeSource + 'a>,
 }
 
 /// A repository that changes are taken from: a server, a directory or a bundle.
@@ -33,4 +44,10 @@ pub trait Peer {
         heads: &[Node],
         common: &[Node],
     ) -> Result<Box<dyn ChangeSource + '_>, ChangeError>;
+
+    /// Returns the bundle that the repository recommends for a first clone; `None` if there is none
+    /// that can be read. Changes that are newer than the bundle are missing from it.
+    fn clone_bundle(&mut self) -> Result<Option<RecommendedBundle<'_>>, ChangeError> {
+        Ok(None)
+    }
 }

@@ -2,10 +2,23 @@
 
 /// Encodes a text as `urllib.parse.quote` does, which leaves letters, digits and `_.-~/`.
 pub(crate) fn encode(bytes: &[u8]) -> Vec<u8> {
+    encode_except(bytes, b"_.-~/")
+}
+
+/// Encodes an argument of a URL or a form as `urllib.parse.urlencode` does: `/` is encoded too, and
+/// a space is a plus sign.
+pub(crate) fn encode_argument(bytes: &[u8]) -> Vec<u8> {
+    let mut encoded = encode_except(bytes, b"_.-~ ");
+    encoded.iter_mut().filter(|byte| **byte == b' ').for_each(|byte| *byte = b'+');
+    encoded
+}
+
+/// Encodes bytes that are not letters, digits or one of the given ones.
+fn encode_except(bytes: &[u8], plain: &[u8]) -> Vec<u8> {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = Vec::with_capacity(bytes.len());
     for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"_.-~/".contains(byte) {
+        if byte.is_ascii_alphanumeric() || plain.contains(byte) {
             encoded.push(*byte);
         } else {
             let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or(b'0');
@@ -45,6 +58,7 @@ mod tests {
     #[test]
     fn texts_are_encoded_and_decoded() {
         assert_eq!(encode("a/b ~ü;=".as_bytes()), b"a/b%20~%C3%BC%3B%3D");
+        assert_eq!(encode_argument(b"a/b +"), b"a%2Fb+%2B");
         assert_eq!(decode(b"a/b%20~%C3%bc"), "a/b ~ü".as_bytes());
         assert_eq!(decode(b"100%, %4, %zz %41"), b"100%, %4, %zz A");
     }

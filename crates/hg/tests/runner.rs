@@ -12,6 +12,7 @@ mod golden_vectors;
 mod local_repositories;
 mod mercurial;
 mod received_changes;
+mod servers;
 mod test_repository;
 
 #[test]

@@ -52,6 +52,7 @@ const COMMANDS: &[&str] = &[
     "hg git2hg",
     "hg unbundle",
     "hg convert",
+    "hg tags",
     "hg rollback",
     "measure",
     "measure generate",

@@ -28,6 +28,7 @@
 //! | `manifest` | manifests as changes of lines |
 //! | `git` | git's objects, packs and repositories |
 //! | `location` | the forms of URLs, and the peer for each |
+//! | `fetch` | from refs to missing changes, and to commits, branches and tags |
 //! | `refs` | the refs of a Mercurial repository |
 //! | `remote_helper` | the dialogue with git |
 //! | `peer` | the interface of repositories |
@@ -54,6 +55,7 @@ mod changeset_scan;
 mod commit;
 mod conversion;
 mod delta;
+mod fetch;
 mod file_conversion;
 mod git;
 mod line_delta;
@@ -81,6 +83,7 @@ pub use crate::bundle_peer::BundlePeer;
 pub use crate::changegroup::{Changegroup, ChangegroupVersion};
 pub use crate::conversion::{ConversionError, ConversionSummary, Phase, Progress, convert};
 pub use crate::delta::{DeltaError, Hunk, apply_delta, hunks};
+pub use crate::fetch::{FetchError, convert_all, convert_bundle, fetch, update_tags};
 pub use crate::git::repository::{GitDirectory, GitDirectoryError};
 pub use crate::local::{LocalError, LocalPeer};
 pub use crate::location::open_peer;
@@ -88,9 +91,7 @@ pub use crate::metadata::{HeadChangeset, METADATA_REF, Metadata, MetadataError, 
 pub use crate::object_id::{GitId, IdMap, Node};
 pub use crate::peer::{BranchHeads, Peer, PeerRefs, RecommendedBundle};
 pub use crate::refs::{RefStyle, RemoteRefs, remote_refs, tag_refs};
-pub use crate::remote_helper::{
-    HelperError, HelperSettings, convert_all, convert_bundle, fetch, run_remote_helper,
-};
+pub use crate::remote_helper::{HelperError, HelperSettings, run_remote_helper};
 pub use crate::revision::{ChangeError, ChangeSource, Revision};
 pub use crate::revlog::{ChunkDecoder, ChunkError, Revlog, RevlogEntry, RevlogError};
 pub use crate::store_stream::unpack_store;

@@ -4,61 +4,60 @@
 //! import of some of them. The helper writes the objects itself, points refs of its own at the
 //! commits ([`REFSPEC`]), and tells git that the import is done.
 
-use crate::bundle_peer::BundlePeer;
-use crate::changeset::Changeset;
-use crate::conversion::{ConversionError, ConversionSummary, Progress, convert};
+use crate::conversion::Progress;
+use crate::fetch::{FetchError, closed_heads, fetch};
 use crate::git::repository::{GitDirectory, GitDirectoryError, RefChange};
 use crate::metadata::{Metadata, MetadataError};
-use crate::object_id::{GitId, Node};
-use crate::peer::{Peer, PeerRefs};
+use crate::object_id::Node;
+use crate::peer::Peer;
 use crate::refs::{RefStyle, RemoteRefs, remote_refs};
 use crate::revision::ChangeError;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::io::{self, BufRead, Write};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The refs of the helper, from which git takes the commits.
 const PRIVATE_PREFIX: &[u8] = b"refs/larder/hg/";
 /// What git may ask for. `push` is answered with a refusal, which is clearer than git's own.
 const CAPABILITIES: &[u8] = b"option\nimport\npush\n\
     refspec refs/heads/*:refs/larder/hg/refs/heads/*\nrefspec HEAD:refs/larder/hg/HEAD\n\n";
-/// The most nodes that one question about known changesets has.
-const KNOWN_SAMPLE: usize = 100;
-/// How many heads, and how many ancestors of each, are asked about.
-const MAX_UNKNOWN_HEADS: usize = 20;
-
 /// Why a remote helper ended.
 #[derive(Debug, thiserror::Error)]
 pub enum HelperError {
     /// git's pipe broke.
     #[error("the pipe to git: {0}")]
     Pipe(#[from] io::Error),
-    /// The repository of Mercurial failed.
+    /// The changes could not be fetched.
     #[error(transparent)]
-    Peer(#[from] ChangeError),
-    /// The conversion failed.
-    #[error(transparent)]
-    Conversion(#[from] ConversionError),
-    /// git failed.
-    #[error(transparent)]
-    Git(#[from] GitDirectoryError),
-    /// The metadata cannot be read.
-    #[error(transparent)]
-    Metadata(#[from] MetadataError),
+    Fetch(#[from] FetchError),
     /// git asked for something that this helper did not offer.
     #[error("git sent an unknown command: {0}")]
     UnknownCommand(String),
-    /// git asked for a ref that was not listed.
-    #[error("the remote repository has no ref {0}")]
-    UnknownRef(String),
     /// git asked for a part of the history.
     #[error("shallow clones of Mercurial repositories are not supported; leave out --depth")]
     Shallow,
     /// There is no git repository to import into.
     #[error("there is no git repository to import into")]
     NoRepository,
+}
+
+impl From<ChangeError> for HelperError {
+    fn from(error: ChangeError) -> HelperError {
+        FetchError::from(error).into()
+    }
+}
+
+impl From<MetadataError> for HelperError {
+    fn from(error: MetadataError) -> HelperError {
+        FetchError::from(error).into()
+    }
+}
+
+impl From<GitDirectoryError> for HelperError {
+    fn from(error: GitDirectoryError) -> HelperError {
+        FetchError::from(error).into()
+    }
 }
 
 /// How a remote helper works.
@@ -212,7 +211,7 @@ impl Dialogue<'_> {
         for name in names {
             let target = if name == b"HEAD" { refs.head.as_ref() } else { Some(name) };
             let node = target.and_then(|target| refs.refs.get(target));
-            let unknown = || HelperError::UnknownRef(String::from_utf8_lossy(name).into_owned());
+            let unknown = || FetchError::UnknownRef(String::from_utf8_lossy(name).into_owned());
             wanted.insert(name.clone(), *node.ok_or_else(unknown)?);
         }
         let nodes: BTreeSet<Node> = wanted.values().copied().collect();
@@ -222,7 +221,7 @@ impl Dialogue<'_> {
         let mut metadata = Metadata::open(&mut repository)?;
         let mut changes = Vec::new();
         for (name, node) in wanted {
-            let missing = || HelperError::UnknownRef(String::from_utf8_lossy(&name).into_owned());
+            let missing = || FetchError::UnknownRef(String::from_utf8_lossy(&name).into_owned());
             let commit = metadata.commit_of(&mut repository, &node)?.ok_or_else(missing)?;
             let name = [PRIVATE_PREFIX, name.as_slice()].concat();
             changes.push(RefChange { name, new: Some(commit), old: None });
@@ -232,139 +231,10 @@ impl Dialogue<'_> {
     }
 }
 
-/// Fetches and converts the changes that lead to changesets, without those that were converted.
-pub fn fetch(
-    directory: &Path,
-    peer: &mut dyn Peer,
-    wanted: &[Node],
-    threads: NonZeroUsize,
-    progress: &mut dyn Progress,
-) -> Result<ConversionSummary, HelperError> {
-    let mut repository = GitDirectory::new(directory);
-    let mut metadata = Metadata::open(&mut repository)?;
-    let mut missing = Vec::new();
-    for node in wanted {
-        if !node.is_null() && metadata.commit_of(&mut repository, node)?.is_none() {
-            missing.push(*node);
-        }
-    }
-    if missing.is_empty() {
-        return Ok(ConversionSummary::default());
-    }
-    let common = common_changesets(&mut repository, &mut metadata, peer)?;
-    drop((repository, metadata));
-    let mut changes = peer.changes(&missing, &common)?;
-    Ok(convert(directory, &mut *changes, threads, progress)?)
-}
-
-/// Converts all changes of a bundle that were not converted yet.
-pub fn convert_bundle(
-    directory: &Path,
-    bundle: &Path,
-    threads: NonZeroUsize,
-    progress: &mut dyn Progress,
-) -> Result<ConversionSummary, HelperError> {
-    let mut peer = BundlePeer::from_path(bundle.to_path_buf());
-    let mut changes = peer.changes(&[], &[])?;
-    Ok(convert(directory, &mut *changes, threads, progress)?)
-}
-
-/// Converts a whole repository, and points branches and HEAD of the git repository at its refs.
-pub fn convert_all(
-    directory: &Path,
-    peer: &mut dyn Peer,
-    style: RefStyle,
-    threads: NonZeroUsize,
-    progress: &mut dyn Progress,
-) -> Result<ConversionSummary, HelperError> {
-    let peer_refs = peer.refs()?;
-    let nodes: BTreeSet<Node> =
-        remote_refs(&peer_refs, style, |_| false).refs.into_values().collect();
-    let nodes: Vec<Node> = nodes.into_iter().collect();
-    let converted = fetch(directory, peer, &nodes, threads, progress)?;
-    let mut repository = GitDirectory::new(directory);
-    let mut metadata = Metadata::open(&mut repository)?;
-    let closed = closed_heads(&peer_refs, &mut repository, &mut metadata)?;
-    let refs = remote_refs(&peer_refs, style, |head| closed.contains(head));
-    let mut changes = Vec::new();
-    for (name, node) in refs.refs {
-        let missing = || HelperError::UnknownRef(String::from_utf8_lossy(&name).into_owned());
-        let commit = metadata.commit_of(&mut repository, &node)?.ok_or_else(missing)?;
-        changes.push(RefChange { name, new: Some(commit), old: None });
-    }
-    repository.change_refs(&changes)?;
-    if let Some(head) = refs.head {
-        let head: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(head.as_slice());
-        repository.run("symbolic-ref", [OsStr::new("HEAD"), head], b"")?;
-    }
-    Ok(converted)
-}
-
-/// Returns the heads of branches that are converted, and close their branch.
-fn closed_heads(
-    peer_refs: &PeerRefs,
-    repository: &mut GitDirectory,
-    metadata: &mut Metadata,
-) -> Result<BTreeSet<Node>, HelperError> {
-    let mut closed = BTreeSet::new();
-    for head in peer_refs.branches.iter().flat_map(|(_, heads)| heads) {
-        let text = metadata.changeset_text(repository, head)?;
-        let text = text.as_deref().and_then(Changeset::parse);
-        if text.is_some_and(|changeset| changeset.closes_branch()) {
-            closed.insert(*head);
-        }
-    }
-    Ok(closed)
-}
-
-/// Returns changesets that both sides have: heads of this side, or ancestors of those that the
-/// other side does not know.
-fn common_changesets(
-    repository: &mut GitDirectory,
-    metadata: &mut Metadata,
-    peer: &mut dyn Peer,
-) -> Result<Vec<Node>, HelperError> {
-    let heads: Vec<Node> = metadata.heads().iter().map(|head| head.node).collect();
-    let mut common = Vec::new();
-    let mut unknown = Vec::new();
-    for sample in heads.chunks(KNOWN_SAMPLE) {
-        for (node, is_known) in sample.iter().zip(peer.known(sample)?) {
-            if is_known { common.push(*node) } else { unknown.push(*node) }
-        }
-    }
-    // Heads of another remote repository, or ones that were removed from this one.
-    for node in unknown.iter().rev().take(MAX_UNKNOWN_HEADS) {
-        let ancestors = sample_ancestors(repository, metadata, node)?;
-        let known = peer.known(&ancestors)?;
-        let nearest = ancestors.iter().zip(known).find(|(_, is_known)| *is_known);
-        common.extend(nearest.map(|(node, _)| *node));
-    }
-    common.sort_unstable();
-    common.dedup();
-    Ok(common)
-}
-
-/// Returns first parents of a changeset at growing distances.
-fn sample_ancestors(
-    repository: &mut GitDirectory,
-    metadata: &mut Metadata,
-    node: &Node,
-) -> Result<Vec<Node>, HelperError> {
-    let mut ancestors = Vec::new();
-    let Some(commit) = metadata.commit_of(repository, node)? else { return Ok(ancestors) };
-    let mut distance = 1_u64;
-    while ancestors.len() < KNOWN_SAMPLE {
-        let Some(ancestor) = repository.resolve(&format!("{commit}~{distance}"))? else { break };
-        let ancestor: GitId = ancestor;
-        ancestors.extend(metadata.changeset_of(repository, &ancestor)?);
-        distance = distance.saturating_mul(2);
-    }
-    Ok(ancestors)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peer::PeerRefs;
     use crate::revision::ChangeSource;
 
     struct FixedPeer;

@@ -22,13 +22,14 @@ struct TagHistory {
 #[derive(Default)]
 pub struct TagMerge {
     tags: HashMap<Vec<u8>, TagHistory>,
-    files: HashSet<Node>,
+    files: HashSet<[u8; 20]>,
 }
 
 impl TagMerge {
-    /// Adds the file of a head: its node and its text, without the block of metadata that a copied
+    /// Adds the file of a head: the id of its blob or its
+    /// revision, and its text without the block of metadata that a copied
     /// file begins with. Heads are added from the oldest to the newest, by their revision numbers.
-    pub fn add_file(&mut self, file: Node, text: &[u8]) {
+    pub fn add_file(&mut self, file: [u8; 20], text: &[u8]) {
         // Heads that share a version count once.
         if !self.files.insert(file) {
             return;
@@ -39,6 +40,11 @@ impl TagMerge {
                 None => self.tags.insert(name, history),
             };
         }
+    }
+
+    /// Returns the changesets that tags name, also those that do not exist.
+    pub fn nodes(&self) -> impl Iterator<Item = Node> {
+        self.tags.values().filter_map(|history| history.node.as_slice().try_into().ok().map(Node))
     }
 
     /// Returns the tags, sorted by name: those that were not removed, and whose changesets exist.
@@ -121,7 +127,7 @@ mod tests {
     fn merged(files: &[String]) -> Vec<(String, u8)> {
         let mut merge = TagMerge::default();
         for (number, text) in (1..).zip(files) {
-            merge.add_file(Node([number; 20]), text.as_bytes());
+            merge.add_file([number; 20], text.as_bytes());
         }
         let tags = merge.into_tags(|node| node.0[0] != 0xee);
         tags.into_iter()
@@ -162,9 +168,9 @@ mod tests {
     #[test]
     fn a_shared_file_counts_once() {
         let mut merge = TagMerge::default();
-        merge.add_file(Node([1; 20]), line(1, "a").as_bytes());
-        merge.add_file(Node([2; 20]), line(2, "a").as_bytes());
-        merge.add_file(Node([1; 20]), line(1, "a").as_bytes());
+        merge.add_file([1; 20], line(1, "a").as_bytes());
+        merge.add_file([2; 20], line(2, "a").as_bytes());
+        merge.add_file([1; 20], line(1, "a").as_bytes());
         let tags = merge.into_tags(|_| true);
         assert_eq!(tags.get(b"a".as_slice()), Some(&Node([2; 20])));
     }

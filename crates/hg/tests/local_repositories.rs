@@ -507,7 +507,7 @@ fn compare_tags(repository: &Mercurial) {
         let mut lines = manifest.split(|byte| *byte == b'\n');
         let Some(line) = lines.find_map(|line| line.strip_prefix(b".hgtags\0")) else { continue };
         let file = Node::from_hex(&line[..40]).unwrap();
-        merge.add_file(file, &received.texts[&(Some(b".hgtags".to_vec()), file)]);
+        merge.add_file(file.0, &received.texts[&(Some(b".hgtags".to_vec()), file)]);
     }
     let tags = merge.into_tags(|node| received.texts.contains_key(&(None, *node)));
     let served = ["--hidden", "tags", "-T", "{node} {type} {tag}\n"];

@@ -6,8 +6,8 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::git_remote_hg::{GitProgress, conversion_threads};
 use crate::output::{format_bytes, format_count, sanitize_line};
 use larder_hg::{
-    ConversionSummary, GitDirectory, GitId, HelperError, Metadata, Node, RefStyle, convert_all,
-    convert_bundle, open_peer, rollback,
+    ConversionSummary, FetchError, GitDirectory, GitId, Metadata, Node, RefStyle, convert_all,
+    convert_bundle, open_peer, rollback, update_tags,
 };
 use serde_json::json;
 use std::ffi::OsString;
@@ -45,6 +45,8 @@ enum HgCommand {
         /// The git repository, which is created
         destination: PathBuf,
     },
+    /// Set the tags of git to those of Mercurial
+    Tags,
     /// Forget what the last fetch or import added (commits and branches of git stay)
     Rollback,
 }
@@ -77,6 +79,17 @@ impl HgArgs {
             HgCommand::Convert { source, destination } => {
                 convert_repository(context, &source, &destination)
             }
+            HgCommand::Tags => {
+                let repository = discover(&self.repository)?;
+                let count = update_tags(repository.directory());
+                let count = count.map_err(|error| hg_failure(&error))?;
+                if context.format == OutputFormat::Json {
+                    context.out.print_json(&json!({ "tags": count }))?;
+                } else if !context.quiet {
+                    context.out.print_line(format_count(count as u64, "tag"))?;
+                }
+                Ok(CommandStatus::Done)
+            }
             HgCommand::Rollback => {
                 let mut repository = discover(&self.repository)?;
                 let is_done = rollback(&mut repository).map_err(|error| store_failure(&error))?;
@@ -106,9 +119,9 @@ fn store_failure(error: &dyn std::error::Error) -> CommandFailure {
     CommandFailure::new(FailureKind::Store, sanitize_line(&error.to_string()))
 }
 
-fn hg_failure(error: &HelperError) -> CommandFailure {
+fn hg_failure(error: &FetchError) -> CommandFailure {
     let kind = match error {
-        HelperError::Peer(_) | HelperError::Conversion(_) => FailureKind::Source,
+        FetchError::Peer(_) | FetchError::Conversion(_) => FailureKind::Source,
         _ => FailureKind::Store,
     };
     CommandFailure::new(kind, sanitize_line(&error.to_string()))
@@ -187,7 +200,7 @@ fn convert_repository(
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("name a folder that does not exist yet"));
     }
-    let mut peer = open_peer(source).map_err(|error| hg_failure(&HelperError::Peer(error)))?;
+    let mut peer = open_peer(source).map_err(|error| hg_failure(&FetchError::Peer(error)))?;
     let repository = GitDirectory::create(destination).map_err(|error| store_failure(&error))?;
     let mut progress = progress(context);
     let converted = convert_all(

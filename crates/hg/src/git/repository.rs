@@ -61,6 +61,12 @@ impl Drop for ObjectProcess {
     }
 }
 
+/// An object as git reads it.
+pub(crate) struct GitObject {
+    pub(crate) id: GitId,
+    pub(crate) content: Vec<u8>,
+}
+
 /// A change of a ref: to an id, or its deletion.
 pub(crate) struct RefChange {
     pub(crate) name: Vec<u8>,
@@ -176,16 +182,17 @@ impl GitDirectory {
         }
     }
 
-    /// Reads an object, and returns its kind and content; `None` if it is missing.
+    /// Reads the object that a name of git names, such as an id or `COMMIT:PATH`; `None` if it is
+    /// missing.
     pub(crate) fn read_object(
         &mut self,
-        id: &GitId,
-    ) -> Result<Option<(String, Vec<u8>)>, GitDirectoryError> {
+        name: &str,
+    ) -> Result<Option<GitObject>, GitDirectoryError> {
         if self.objects.is_none() {
             self.objects = Some(self.start_object_process()?);
         }
         let Some(process) = &mut self.objects else { return Ok(None) };
-        let answer = process.read(id);
+        let answer = process.read(name);
         if answer.is_err() {
             self.objects = None;
         }
@@ -194,8 +201,8 @@ impl GitDirectory {
 
     /// Reads an object that must be there.
     pub(crate) fn read_content(&mut self, id: &GitId) -> Result<Vec<u8>, GitDirectoryError> {
-        let object = self.read_object(id)?.ok_or(GitDirectoryError::Missing { id: *id })?;
-        Ok(object.1)
+        let object = self.read_object(&id.to_string())?;
+        object.map(|object| object.content).ok_or(GitDirectoryError::Missing { id: *id })
     }
 
     fn start_object_process(&self) -> Result<ObjectProcess, GitDirectoryError> {
@@ -240,21 +247,20 @@ impl GitDirectory {
 }
 
 impl ObjectProcess {
-    fn read(&mut self, id: &GitId) -> io::Result<Option<(String, Vec<u8>)>> {
+    fn read(&mut self, name: &str) -> io::Result<Option<GitObject>> {
         let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        let mut request = id.to_hex().to_vec();
-        request.push(b'\n');
-        requests.write_all(&request)?;
+        requests.write_all(format!("{name}\n").as_bytes())?;
         requests.flush()?;
         let mut header = Vec::new();
         self.answers.read_until(b'\n', &mut header)?;
         let header = String::from_utf8_lossy(&header).into_owned();
         let mut words = header.split_ascii_whitespace();
-        let (_, kind, len) = (words.next(), words.next(), words.next());
+        let (id, kind, len) = (words.next(), words.next(), words.next());
         if kind == Some("missing") {
             return Ok(None);
         }
-        let (Some(kind), Some(len)) = (kind, len.and_then(|len| len.parse::<u64>().ok())) else {
+        let id = id.and_then(|id| GitId::from_hex(id.as_bytes()));
+        let (Some(id), Some(len)) = (id, len.and_then(|len| len.parse::<u64>().ok())) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected output"));
         };
         let mut content = Vec::new();
@@ -262,6 +268,6 @@ impl ObjectProcess {
         if content.pop() != Some(b'\n') || content.len() as u64 != len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(Some((kind.to_string(), content)))
+        Ok(Some(GitObject { id, content }))
     }
 }

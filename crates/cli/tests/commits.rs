@@ -163,8 +163,19 @@ fn wrong_sources_are_refused_and_missing_ones_named() {
         assert_eq!(run.code, 2, "{arguments:?} {}", run.masked_output());
     }
     assert_snapshot!(home.run(&["sources", "add", "second"]).masked_output(), @r"
-    ! error: commits of [HOME]/work/second belong to the source project, [HOME]/work/project
-    ! hint: larder sources remove project makes room for it
+    ! error: [HOME]/work/second is already registered: it is the source project, [HOME]/work/project
+    ! hint: larder sync indexes it
+    exit 2
+    ");
+    let run = home.run(&["sources", "add", "project/.git"]);
+    assert_snapshot!(run.masked_output(), @r"
+    ! error: [HOME]/work/project/.git is already registered: it is the source project, [HOME]/work/project
+    ! hint: larder sync indexes it
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["sources", "add", "project"]).masked_output(), @r"
+    ! error: [HOME]/work/project is already registered: it is the source project
+    ! hint: larder sync indexes it
     exit 2
     ");
     fs::rename(home.work("project"), home.work("away")).unwrap();

@@ -69,6 +69,33 @@ fn messages_are_found_by_the_new_name_of_their_source() {
 }
 
 #[test]
+fn a_maildir_that_is_registered_is_named() {
+    let home = home_with_mail();
+    std::os::unix::fs::symlink(home.work("mail"), home.work("link")).unwrap();
+    assert_snapshot!(home.run(&["sources", "add", "mail", "--into", "post"]).masked_output(), @"
+    ! error: [HOME]/work/mail is already registered: it is the source post
+    ! hint: larder sync indexes it
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["sources", "add", "link"]).masked_output(), @"
+    ! error: [HOME]/work/link is already registered: it is the source post, [HOME]/work/mail
+    ! hint: larder sync indexes it
+    exit 2
+    ");
+    std::fs::create_dir_all(home.work("other/cur")).unwrap();
+    assert_snapshot!(home.run(&["sources", "add", "other", "--into", "post"]).masked_output(), @"
+    ! error: the name post belongs to the source [HOME]/work/mail
+    ! hint: choose another name with --into
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["sources", "add", "mail/INBOX"]).masked_output(), @"
+    ! error: messages of [HOME]/work/mail/INBOX belong to the source post, [HOME]/work/mail
+    ! hint: larder sources remove post makes room for it
+    exit 2
+    ");
+}
+
+#[test]
 fn commits_are_found_by_the_new_name_of_their_repository() {
     let home = home_with_repository();
     home.ok(&["collections", "rename", "project", "work"]);

@@ -212,6 +212,12 @@ pub fn find_overlapping_source<'s>(
         .find(|source| is_within(maildir, &source.path) || is_within(&source.path, maildir))
 }
 
+/// Returns whether two paths name the same file or folder.
+#[must_use]
+pub fn is_same_place(one: &Path, other: &Path) -> bool {
+    is_within(one, other) && is_within(other, one)
+}
+
 /// Returns whether a folder is another one, or in it, by whatever path.
 fn is_within(inner: &Path, outer: &Path) -> bool {
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));

@@ -14,7 +14,7 @@ use crate::output::{format_count, format_grouped, sanitize_line};
 use crate::table::format_columns;
 use larder_sync::git_repository::is_repository_folder;
 use larder_sync::maildir::{DirectoryContents, MaildirScan, detect_mail_source};
-use larder_sync::{MailSourceFormat, SourceType};
+use larder_sync::{MailSourceFormat, RegisteredSource, SourceType};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -119,23 +119,18 @@ fn add_repository(
     let refs = repository.read_refs().map_err(larder_sync::Error::from)?;
     let name = name.map_or_else(|| repository_name(path), ToString::to_string);
     let shown = sanitize_line(&path.display().to_string());
-    for source in list_repositories(context)? {
+    let sources = list_repositories(context)?;
+    let is_same = |source: &&RegisteredSource| {
         let other = open_repository(&source.path).ok();
-        let is_same = source.path == path
-            || other.is_some_and(|one| one.common_directory() == repository.common_directory());
-        let is_named = source.name == name;
-        let known = sanitize_line(&source.path.display().to_string());
-        if is_same && !is_named {
-            let other = sanitize_line(&source.name);
-            let message = format!("commits of {shown} belong to the source {other}, {known}");
-            return Err(CommandFailure::new(FailureKind::Usage, message)
-                .with_hint(format!("larder sources remove {other} makes room for it")));
-        }
-        if is_named && !is_same {
-            let message = format!("the name {} belongs to {known}", sanitize_line(&name));
-            return Err(CommandFailure::new(FailureKind::Usage, message)
-                .with_hint("choose another name with --into"));
-        }
+        source.path == path
+            || other.is_some_and(|one| one.common_directory() == repository.common_directory())
+    };
+    // That the name is taken, too, is no reason to choose another one.
+    if let Some(known) = sources.iter().find(is_same) {
+        return Err(registered_failure(path, known));
+    }
+    if let Some(known) = sources.iter().find(|source| source.name == name) {
+        return Err(taken_name_failure(known));
     }
     let mut store = context.open_or_create_store()?;
     larder_sync::add_source(&mut store, SourceType::Repository, &name, path, now_milliseconds())?;
@@ -176,21 +171,18 @@ fn add_maildir(
     let shown = sanitize_line(&path.display().to_string());
     let Some((format, scan)) = found else { return Err(no_mail_failure(path)) };
     let sources = list_sources(context)?;
-    let known = sources.iter().find(|source| source.name == name);
-    if let Some(known) = known.filter(|known| known.path != path) {
-        let known = sanitize_line(&known.path.display().to_string());
-        let message = format!("the name {} belongs to the source {known}", sanitize_line(name));
-        return Err(CommandFailure::new(FailureKind::Usage, message)
-            .with_hint("choose another name with --into"));
-    }
-    if let Some(other) = larder_sync::find_overlapping_source(&sources, path)
-        && other.name != name
-    {
+    if let Some(known) = larder_sync::find_overlapping_source(&sources, path) {
+        if larder_sync::is_same_place(path, &known.path) {
+            return Err(registered_failure(path, known));
+        }
         let (other, known) =
-            (sanitize_line(&other.name), sanitize_line(&other.path.display().to_string()));
+            (sanitize_line(&known.name), sanitize_line(&known.path.display().to_string()));
         let message = format!("messages of {shown} belong to the source {other}, {known}");
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint(format!("larder sources remove {other} makes room for it")));
+    }
+    if let Some(known) = sources.iter().find(|source| source.name == name) {
+        return Err(taken_name_failure(known));
     }
     let mut store = context.open_or_create_store()?;
     larder_sync::add_mail_source(&mut store, name, path, format, now_milliseconds())?;
@@ -204,6 +196,23 @@ fn add_maildir(
             .print_line(format!("{name} is {shown} ({folders}); to index it: larder sync"))?;
     }
     Ok(CommandStatus::Done)
+}
+
+/// Returns the error for a source that is registered, perhaps under another path.
+fn registered_failure(path: &Path, known: &RegisteredSource) -> CommandFailure {
+    let (shown, name) = (sanitize_line(&path.display().to_string()), sanitize_line(&known.name));
+    let mut message = format!("{shown} is already registered: it is the source {name}");
+    if known.path != path {
+        message += &format!(", {}", sanitize_line(&known.path.display().to_string()));
+    }
+    CommandFailure::new(FailureKind::Usage, message).with_hint("larder sync indexes it")
+}
+
+/// Returns the error for a name that another source has.
+fn taken_name_failure(known: &RegisteredSource) -> CommandFailure {
+    let path = sanitize_line(&known.path.display().to_string());
+    let message = format!("the name {} belongs to the source {path}", sanitize_line(&known.name));
+    CommandFailure::new(FailureKind::Usage, message).with_hint("choose another name with --into")
 }
 
 /// Returns the name of a type in JSON.

@@ -19,7 +19,7 @@ mod revlog_group;
 mod snapshot;
 mod store_path;
 
-use crate::local::branches::{BranchHeads, read_branch_heads};
+use crate::local::branches::{BranchMap, read_branch_heads};
 use crate::local::changes::LocalChanges;
 use crate::local::changeset_fields::branch_of;
 use crate::local::snapshot::Snapshot;
@@ -37,7 +37,7 @@ pub use crate::local::local_error::LocalError;
 pub struct LocalPeer {
     snapshot: Snapshot,
     decoder: ChunkDecoder,
-    branches: Option<BranchHeads>,
+    branches: Option<BranchMap>,
 }
 
 impl LocalPeer {
@@ -60,7 +60,7 @@ impl LocalPeer {
         self.snapshot.changelog.node(Some(revision))
     }
 
-    fn branch_heads(&mut self) -> Result<&BranchHeads, LocalError> {
+    fn branch_heads(&mut self) -> Result<&BranchMap, LocalError> {
         let heads = match self.branches.take() {
             Some(heads) => heads,
             None => read_branch_heads(&mut self.snapshot, &mut self.decoder)?,

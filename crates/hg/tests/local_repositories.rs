@@ -112,8 +112,9 @@ fn compare_repository(path: &Path) {
     asked.push(Node([7; 20]));
     let known = peer.known(&asked).unwrap();
     assert_eq!(known.iter().filter(|is_known| **is_known).count(), refs.heads.len(), "{path:?}");
-    // Some states in the middle of the history.
-    for [known, ..] in changesets.iter().step_by(changesets.len() / 3 + 1) {
+    // Some states in the middle of the history: one of the small ones, three of the others.
+    let step = if changesets.len() < 20 { changesets.len() + 1 } else { changesets.len() / 3 + 1 };
+    for [known, ..] in changesets.iter().step_by(step) {
         compare_changes(&mut peer, &mut received, &repository, &refs.heads, &[*known]);
         compare_changes(&mut peer, &mut received, &repository, &[*known], &[]);
     }

@@ -1,22 +1,11 @@
 //! A repository made by Mercurial, and the check of what sources deliver from it.
 
+pub(crate) use crate::mercurial::has_mercurial;
 use larder_hg::{ChangeError, ChangeSource, Node, Revision, apply_delta};
 use sha1::{Digest as _, Sha1};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-/// Returns whether Mercurial is installed. The test is left out if not, unless all are required.
-#[track_caller]
-pub(crate) fn has_mercurial(test: &str) -> bool {
-    if Command::new("hg").arg("--version").output().is_ok() {
-        return true;
-    }
-    let is_required = std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1");
-    assert!(!is_required, "{test} is required here: no hg");
-    eprintln!("left out: {test}: no hg (apt-get install mercurial)");
-    false
-}
 
 /// A repository in a temporary directory.
 pub(crate) struct TestRepository {
@@ -89,23 +78,23 @@ impl TestRepository {
     }
 }
 
-/// What a source delivered: the nodes of the changelog, of the manifest and of each file.
+/// The nodes that a source delivers: those of the changelog, the manifest and of each file.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Delivered {
+pub(crate) struct SourceNodes {
     pub(crate) changesets: Vec<Node>,
     pub(crate) manifests: Vec<Node>,
     pub(crate) files: BTreeMap<Vec<u8>, Vec<Node>>,
 }
 
 /// Reads all changes; the text of each revision must have the digest that its node is.
-pub(crate) fn read_all(source: &mut dyn ChangeSource) -> Result<Delivered, ChangeError> {
+pub(crate) fn read_all(source: &mut dyn ChangeSource) -> Result<SourceNodes, ChangeError> {
     let changesets = read_group(source)?;
     let manifests = read_group(source)?;
     let mut files = BTreeMap::new();
     while let Some(path) = source.next_file()? {
         assert_eq!(files.insert(path, read_group(source)?), None, "a path comes twice");
     }
-    Ok(Delivered { changesets, manifests, files })
+    Ok(SourceNodes { changesets, manifests, files })
 }
 
 fn read_group(source: &mut dyn ChangeSource) -> Result<Vec<Node>, ChangeError> {

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::io::Write as _;
 
-fn sized(bytes: &[u8]) -> Vec<u8> {
+fn with_size(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u32).to_be_bytes(), bytes].concat()
 }
 
@@ -16,13 +16,13 @@ fn header(name: &str, parameters: &[(&str, &str)], mandatory_count: u8) -> Vec<u
     bytes.extend(
         parameters.iter().flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()].concat()),
     );
-    sized(&bytes)
+    with_size(&bytes)
 }
 
 /// A part whose payload is cut into chunks of three bytes.
 fn part(name: &str, parameters: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
     let mut bytes = header(name, parameters, parameters.len() as u8);
-    payload.chunks(3).for_each(|chunk| bytes.extend(sized(chunk)));
+    payload.chunks(3).for_each(|chunk| bytes.extend(with_size(chunk)));
     bytes.extend([0; 4]);
     bytes
 }
@@ -51,7 +51,7 @@ fn bzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn bundle2(parameters: &str, body: &[u8]) -> Vec<u8> {
-    [b"HG20".as_slice(), &sized(parameters.as_bytes()), body].concat()
+    [b"HG20".as_slice(), &with_size(parameters.as_bytes()), body].concat()
 }
 
 fn body(parts: &[Vec<u8>]) -> Vec<u8> {
@@ -140,10 +140,10 @@ fn a_server_ends_a_bundle_in_its_own_words() {
     let (begin, end) = changes.split_at(30);
     let interrupted = |between: Vec<u8>| {
         let mut bytes = header("CHANGEGROUP", &[("version", "01")], 1);
-        bytes.extend(sized(begin));
+        bytes.extend(with_size(begin));
         bytes.extend([0xff; 4]);
         bytes.extend(between);
-        bytes.extend(sized(end));
+        bytes.extend(with_size(end));
         bytes.extend([0; 8]);
         bundle2("", &bytes)
     };

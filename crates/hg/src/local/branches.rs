@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The heads of each branch, as revision numbers in ascending order. The branches are in the order
 /// of their names, as in the cache from which a server of Mercurial answers.
-pub(crate) type BranchHeads = BTreeMap<Vec<u8>, Vec<u32>>;
+pub(crate) type BranchMap = BTreeMap<Vec<u8>, Vec<u32>>;
 
 /// Reads the branches of all visible changesets. A head is a changeset without a descendant on its
 /// branch. Closed heads count, obsolete changesets do not.
 pub(crate) fn read_branch_heads(
     snapshot: &mut Snapshot,
     decoder: &mut ChunkDecoder,
-) -> Result<BranchHeads, LocalError> {
+) -> Result<BranchMap, LocalError> {
     let cache = BranchCache::read(&snapshot.layout.caches)?;
     let heads = collect_heads(snapshot, decoder, &cache)?;
     if cache.is_empty() || has_right_branches(snapshot, decoder, &heads)? {
@@ -31,7 +31,7 @@ pub(crate) fn read_branch_heads(
 fn has_right_branches(
     snapshot: &mut Snapshot,
     decoder: &mut ChunkDecoder,
-    branches: &BranchHeads,
+    branches: &BranchMap,
 ) -> Result<bool, LocalError> {
     for (name, heads) in branches {
         for head in heads {
@@ -47,7 +47,7 @@ fn collect_heads(
     snapshot: &mut Snapshot,
     decoder: &mut ChunkDecoder,
     cache: &BranchCache,
-) -> Result<BranchHeads, LocalError> {
+) -> Result<BranchMap, LocalError> {
     let mut numbers: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut branch_of_revision = vec![u32::MAX; snapshot.changelog.entries().len()];
     let mut candidates = RevisionSet::new(snapshot.changelog.len());

@@ -4,6 +4,7 @@
 //! output (`larder_hg::run_remote_helper`). Separate from the subcommands, because git decides the
 //! arguments, the exit codes and the form of messages.
 
+use crate::hg_servers::server_settings;
 use crate::output::sanitize_line;
 use larder_hg::{
     GitDirectory, HelperError, HelperSettings, Phase, Progress, RefStyle, run_remote_helper,
@@ -50,7 +51,9 @@ fn answer(remote: &OsString, url: &OsString) -> Result<(), String> {
     let git_dir = std::env::var_os("GIT_DIR").map(PathBuf::from);
     let style = ref_style(git_dir.as_deref(), remote)?;
     let settings = HelperSettings { git_dir, style, threads: conversion_threads() };
-    let mut peer = larder_hg::open_peer(url).map_err(|error| error.to_string())?;
+    let git_dir = settings.git_dir.as_deref();
+    let peer = larder_hg::open_peer(url, |url| server_settings(url, git_dir));
+    let mut peer = peer.map_err(|error| error.to_string())?;
     let mut progress = GitProgress::new(io::stderr().is_terminal());
     let ended = run_remote_helper(
         &settings,

@@ -34,6 +34,7 @@
 //! | `program_output` | the output of another mail program |
 //! | `foreign_usage` | the names that other programs give to commands, options and values |
 //! | `git_remote_hg` | larder as git's remote helper for Mercurial |
+//! | `hg_servers` | how servers of Mercurial are reached |
 //! | `git_program` | git, as repositories are read through it |
 //! | `progress` | progress bars |
 //! | `query_log_file` | the file that the query log is written to |
@@ -49,6 +50,7 @@ mod failure;
 mod foreign_usage;
 mod git_program;
 mod git_remote_hg;
+mod hg_servers;
 mod interrupt;
 mod item_ids;
 mod label_dump_file;

@@ -4,6 +4,7 @@
 //! costs more CPU time than the whole conversion. Everything else that git knows is asked of git:
 //! objects are read by `git cat-file`, and refs are changed by `git update-ref`.
 
+pub(crate) mod credentials;
 pub(crate) mod deflate;
 pub(crate) mod delta;
 pub(crate) mod object;

@@ -4,6 +4,9 @@ use crate::bundle_peer::BundlePeer;
 use crate::local::LocalPeer;
 use crate::peer::Peer;
 use crate::revision::ChangeError;
+use crate::wire::{
+    HttpSettings, PipeServer, ServerOutput, SshCommand, SshLocation, connect_http, connect_pipe,
+};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,6 +16,9 @@ use std::path::{Path, PathBuf};
 const SCHEMES: [&[u8]; 4] = [b"http://", b"https://", b"ssh://", b"file://"];
 /// The prefix of the second form, `hg://host[:[port.]scheme]/path`.
 const SHORT_SCHEME: &[u8] = b"hg://";
+
+/// The command of Mercurial on servers behind ssh.
+const REMOTE_PROGRAM: &str = "hg";
 
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,15 +77,37 @@ fn long_url(rest: &[u8]) -> Result<Vec<u8>, ChangeError> {
     Ok(url)
 }
 
-/// Opens the repository that a URL names.
-pub fn open_peer(url: &OsStr) -> Result<Box<dyn Peer>, ChangeError> {
+/// How servers are reached.
+pub struct ServerSettings {
+    /// For HTTP and HTTPS.
+    pub http: HttpSettings,
+    /// The program for ssh.
+    pub ssh: SshCommand,
+    /// Is called with what a server behind ssh writes to standard error.
+    pub output: ServerOutput,
+}
+
+/// Opens the repository that a URL names. `settings` is called for a server, with the URL in its
+/// common form.
+pub fn open_peer(
+    url: &OsStr,
+    settings: impl FnOnce(&str) -> ServerSettings,
+) -> Result<Box<dyn Peer>, ChangeError> {
     match parse_location(url)? {
         Location::Path(path) => open_path(&path),
         Location::Url(url) => {
             let url = String::from_utf8_lossy(&url).into_owned();
-            Err(ChangeError::unsupported(format!("reading from a server ({url})")))
+            open_server(&url, settings(&url))
         }
     }
+}
+
+fn open_server(url: &str, settings: ServerSettings) -> Result<Box<dyn Peer>, ChangeError> {
+    if !url.starts_with("ssh://") {
+        return connect_http(url, settings.http);
+    }
+    let server = PipeServer::ssh(&settings.ssh, REMOTE_PROGRAM, &SshLocation::parse(url)?);
+    Ok(Box::new(connect_pipe(server, settings.output)?))
 }
 
 fn open_path(path: &Path) -> Result<Box<dyn Peer>, ChangeError> {

@@ -4,6 +4,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::git_remote_hg::{GitProgress, conversion_threads};
+use crate::hg_servers::server_settings;
 use crate::output::{format_bytes, format_count, sanitize_line};
 use larder_hg::{
     ConversionSummary, FetchError, GitDirectory, GitId, Metadata, Node, RefStyle, convert_all,
@@ -200,7 +201,8 @@ fn convert_repository(
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("name a folder that does not exist yet"));
     }
-    let mut peer = open_peer(source).map_err(|error| hg_failure(&FetchError::Peer(error)))?;
+    let peer = open_peer(source, |url| server_settings(url, None));
+    let mut peer = peer.map_err(|error| hg_failure(&FetchError::Peer(error)))?;
     let repository = GitDirectory::create(destination).map_err(|error| store_failure(&error))?;
     let mut progress = progress(context);
     let converted = convert_all(

@@ -125,6 +125,26 @@ impl GitDirectory {
         Err(GitDirectoryError::Failed { command: name, message })
     }
 
+    /// Returns a setting for a URL, as git's own for servers (`http.<URL>.NAME` or `http.NAME`);
+    /// `None` if it is not set. Without a directory it is the user's.
+    pub fn config_for_url(
+        directory: Option<&Path>,
+        name: &str,
+        url: &str,
+    ) -> Result<Option<String>, GitDirectoryError> {
+        let command = "config";
+        let mut git = Command::new("git");
+        if let Some(directory) = directory {
+            git.arg("--git-dir").arg(directory);
+        }
+        let output = git
+            .args([command, "--get-urlmatch", name, url])
+            .output()
+            .map_err(|source| GitDirectoryError::Pipe { command, source })?;
+        let value = String::from_utf8_lossy(&output.stdout).trim_end().to_string();
+        Ok(output.status.success().then_some(value))
+    }
+
     /// Returns the value of a setting; `None` if it is not set.
     pub fn config(&self, name: &str) -> Result<Option<String>, GitDirectoryError> {
         match self.run("config", ["--get", name], b"") {

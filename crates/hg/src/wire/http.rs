@@ -41,6 +41,9 @@ const MAX_LOGINS: usize = 2;
 pub struct HttpSettings {
     /// The URL of a proxy; `None` for direct connections.
     pub proxy: Option<String>,
+    /// The machines that are reached without the proxy: names, with commas between, each of which
+    /// also stands for the machines below it; `*` stands for all.
+    pub no_proxy: String,
     /// Certificates of authorities in PEM, in place of those of the system.
     pub authorities: Option<Vec<u8>>,
     /// Whether certificates are accepted without a check.
@@ -52,8 +55,9 @@ pub struct HttpSettings {
 }
 
 impl HttpSettings {
-    fn agent(&self) -> Result<Agent, ChangeError> {
+    fn agent(&self, base: &str) -> Result<Agent, ChangeError> {
         let proxy = match &self.proxy {
+            Some(_) if is_in_list(base, &self.no_proxy) => None,
             Some(url) => Some(Proxy::new(url).map_err(|error| name_error(url, error))?),
             None => None,
         };
@@ -77,6 +81,17 @@ impl HttpSettings {
             .build();
         Ok(config.new_agent())
     }
+}
+
+/// Whether the machine of a URL, or one above it, is in a list of names.
+fn is_in_list(url: &str, names: &str) -> bool {
+    let uri: Option<ureq::http::Uri> = url.parse().ok();
+    let host = uri.as_ref().and_then(|uri| uri.host()).unwrap_or_default();
+    names.split(',').map(str::trim).any(|name| {
+        let name = name.trim_start_matches("*.").trim_start_matches('.');
+        let above = host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+        name == "*" || !name.is_empty() && (host == name || above)
+    })
 }
 
 fn parse_authorities(pem: &[u8]) -> Result<Vec<ureq::tls::Certificate<'static>>, ChangeError> {
@@ -141,8 +156,8 @@ struct HttpConnection {
 
 impl HttpConnection {
     fn new(url: &str, settings: HttpSettings) -> Result<HttpConnection, ChangeError> {
-        let agent = settings.agent()?;
         let (base, user, password) = split_url(url);
+        let agent = settings.agent(&base)?;
         let login = match (&user, password) {
             (Some(user), Some(password)) => Some(Login { user: user.clone(), password }),
             _ => None,
@@ -370,6 +385,16 @@ mod tests {
         check("https://u@h:8/r/@x", "https://h:8/r/@x", Some("u"), None);
         check("http://u%40d:p%3A@h", "http://h", Some("u@d"), Some("p:"));
         check("nothing", "nothing", None, None);
+    }
+
+    #[test]
+    fn machines_below_a_name_are_in_the_list() {
+        for names in ["h.org", "x, .h.org", "*.org", "*", "a.h.org,"] {
+            assert!(is_in_list("https://a.h.org:8/r", names), "{names}");
+        }
+        for names in ["", " , ", "b.h.org", "rg", "aa.h.org"] {
+            assert!(!is_in_list("https://a.h.org:8/r", names), "{names}");
+        }
     }
 
     #[test]

@@ -348,7 +348,7 @@ fn messages_whose_flags_are_unknown_are_not_exported() {
     +flagged +replied +tax -- id:m0@example.org
     +tax -- id:m1@example.org
     ! note: notmuch has no database here, so tags such as unread are made from the files
-    ! warning: 2 messages left out: no Message-ID, or one that notmuch cannot read
+    ! warning: 2 messages left out: no Message-ID
     ");
     for name in ["index.db", "index.db-wal", "index.db-shm"] {
         drop(std::fs::remove_file(home.data().join(name)));
@@ -359,6 +359,21 @@ fn messages_whose_flags_are_unknown_are_not_exported() {
     ! warning: 4 messages (id:m0@example.org, id:m1@example.org, id:2bfdba0f5ad06bea976292e0a2e9ebcf@larder, id:11c3ec078cfee83b@larder) left out: not in the index; run: larder sync
     exit 3
     ");
+}
+
+/// A label of mu has no spaces.
+#[test]
+fn the_reasons_why_messages_are_not_exported_are_counted() {
+    let home = home_with_mail();
+    home.write("Mail/new/6", "From: a@example.org\nSubject: statement\n\nno Message-ID\n");
+    home.ok(&["sync"]);
+    home.ok(&["edit", "--query", "statement", "--label", "+a/b c", "+a$", "+`", "+x y"]);
+    assert_snapshot!(home.run(&["labels", "export", "--for", "mu"]).masked_output(), @r#"
+    ;; version:0
+
+    ! warning: 1 message left out: no Message-ID
+    ! warning: 2 messages left out: no label that mu takes (no spaces, / $ ' " \ `), but "`", "a$", "a/b c", ...
+    "#);
 }
 
 #[test]

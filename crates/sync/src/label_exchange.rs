@@ -7,8 +7,8 @@ use crate::error::Error;
 use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels, unique_names};
 use larder_format::label::{LabelList, NOTMUCH_FLAG_TAGS};
 use larder_format::label_dump::{
-    LabelDump, LabelDumpFormat, dump_header, read_tags_without_labels, write_mu_entry,
-    write_notmuch_line,
+    LabelDump, LabelDumpFormat, can_be_in_mu, dump_header, read_tags_without_labels,
+    write_mu_entry, write_notmuch_line,
 };
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 use larder_store::{LabelledText, MailColumn, MailReader, Operation, Reader, Store, block_of};
@@ -109,9 +109,23 @@ pub struct LabelExportReport {
     pub not_indexed: u64,
     /// The Message-IDs of the first of these.
     pub not_indexed_ids: Vec<String>,
-    /// The number of messages that the other program could not read: those without a Message-ID,
-    /// and for mu those with none but labels that it does not take.
-    pub left_out: u64,
+    /// The number of messages that were left out, by the reason.
+    pub left_out: BTreeMap<LabelExportRefusal, u64>,
+    /// The labels that mu does not take, of the messages that have no other labels.
+    pub refused_labels: BTreeSet<String>,
+}
+
+/// A reason why another program could not read the labels of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LabelExportRefusal {
+    /// The message has no Message-ID.
+    NoMessageId,
+    /// The Message-ID or the path has characters that a line of the dump cannot have.
+    UnreadableName,
+    /// No file of the message is known, by which mu names it.
+    NoFile,
+    /// The message has none but labels that mu does not take.
+    NoLabel,
 }
 
 /// The tags that notmuch has beside labels, of the messages that have labels here.
@@ -178,7 +192,7 @@ pub fn export_labels(
             {
                 let mut tags = labels.clone();
                 tags.extend(kept.iter());
-                report.write(write_notmuch_line(uid, &tags), out)?;
+                report.write(notmuch_text(uid, &tags), out)?;
                 continue;
             }
             let rows = match &mail {
@@ -194,14 +208,13 @@ pub fn export_labels(
             };
             // A text that is found by another name than its Message-ID has one that Larder made.
             let text = match format {
-                _ if !mail.has_message_id(*first)? => None,
+                _ if !mail.has_message_id(*first)? => Err(LabelExportRefusal::NoMessageId),
                 LabelDumpFormat::Notmuch => {
                     let mut tags = labels.clone();
                     add_flag_tags(mail, &rows, &mut tags)?;
-                    write_notmuch_line(uid, &tags)
+                    notmuch_text(uid, &tags)
                 }
-                LabelDumpFormat::Mu => file_of_message(mail, roots, *first)?
-                    .and_then(|path| write_mu_entry(&path, uid, labels)),
+                LabelDumpFormat::Mu => report.mu_text(mail, roots, *first, uid, labels)?,
             };
             report.write(text, out)?;
         }
@@ -210,17 +223,45 @@ pub fn export_labels(
 }
 
 impl LabelExportReport {
-    /// Writes the lines of a message and counts it.
-    fn write(&mut self, text: Option<String>, out: &mut dyn io::Write) -> Result<(), Error> {
+    /// Writes the lines of a message, or counts why there are none.
+    fn write(
+        &mut self,
+        text: Result<String, LabelExportRefusal>,
+        out: &mut dyn io::Write,
+    ) -> Result<(), Error> {
         match text {
-            Some(text) => {
+            Ok(text) => {
                 out.write_all(text.as_bytes()).map_err(Error::Write)?;
                 self.messages += 1;
             }
-            None => self.left_out += 1,
+            Err(reason) => *self.left_out.entry(reason).or_default() += 1,
         }
         Ok(())
     }
+
+    /// Returns the lines of a message for mu.
+    fn mu_text(
+        &mut self,
+        mail: &MailReader<'_>,
+        roots: &BTreeMap<String, PathBuf>,
+        row: u32,
+        uid: &str,
+        labels: &LabelList,
+    ) -> Result<Result<String, LabelExportRefusal>, Error> {
+        if !labels.iter().any(can_be_in_mu) {
+            self.refused_labels.extend(labels.iter().map(ToString::to_string));
+            return Ok(Err(LabelExportRefusal::NoLabel));
+        }
+        let Some(path) = file_of_message(mail, roots, row)? else {
+            return Ok(Err(LabelExportRefusal::NoFile));
+        };
+        Ok(write_mu_entry(&path, uid, labels).ok_or(LabelExportRefusal::UnreadableName))
+    }
+}
+
+/// Returns the line of a message for notmuch.
+fn notmuch_text(uid: &str, tags: &LabelList) -> Result<String, LabelExportRefusal> {
+    write_notmuch_line(uid, tags).ok_or(LabelExportRefusal::UnreadableName)
 }
 
 /// Adds the tags that notmuch has for the flags of a message, in which it has all texts with the

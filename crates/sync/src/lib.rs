@@ -72,8 +72,8 @@ pub use crate::import::{
     ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS, import,
 };
 pub use crate::label_exchange::{
-    LabelExportReport, LabelImportReport, MAX_NAMED_UNINDEXED_MESSAGES, NotmuchTags, export_labels,
-    import_labels,
+    LabelExportRefusal, LabelExportReport, LabelImportReport, MAX_NAMED_UNINDEXED_MESSAGES,
+    NotmuchTags, export_labels, import_labels,
 };
 pub use crate::link_folder::{LinkReport, link_messages};
 pub use crate::mail_rules::{

@@ -18,12 +18,19 @@ use larder_format::label_dump::{LabelDump, LabelDumpFormat};
 use larder_store::{
     DataDirectory, FilePrivacy, Handle, LabelledText, Operation, OperationId, Reader,
 };
-use larder_sync::{LabelImportReport, MAX_NAMED_UNINDEXED_MESSAGES, NotmuchTags};
+use larder_sync::{
+    LabelExportRefusal, LabelExportReport, LabelImportReport, MAX_NAMED_UNINDEXED_MESSAGES,
+    NotmuchTags,
+};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+
+/// The number of labels that a warning names.
+const MAX_NAMED_LABELS: usize = 3;
 
 /// List the labels of messages, export and import them, rename and remove labels
 ///
@@ -216,22 +223,45 @@ fn export(
         context.print_warning(format!("{messages} left out: not in the index; run: larder sync"));
         status = CommandStatus::Rejected;
     }
-    if report.left_out > 0 {
-        let count = format_count(report.left_out, "message");
-        context.print_warning(match format {
-            LabelDumpFormat::Notmuch => {
-                format!("{count} left out: no Message-ID, or one that notmuch cannot read")
-            }
-            LabelDumpFormat::Mu => format!(
-                "{count} left out: no Message-ID, or no label that mu takes (no spaces, / $ ' \" \\ `)"
-            ),
-        });
-    }
+    print_left_out(context, format, &report);
     if file.is_some() {
         let count = format_count(report.messages, "message");
         context.print_note(format!("exported the labels of {count}"));
     }
     Ok(status)
+}
+
+/// Warns of the messages that the other program could not read, with each reason.
+fn print_left_out(context: &CommandContext, format: LabelDumpFormat, report: &LabelExportReport) {
+    let program = match format {
+        LabelDumpFormat::Notmuch => "notmuch",
+        LabelDumpFormat::Mu => "mu",
+    };
+    for (refusal, count) in &report.left_out {
+        let reason = match refusal {
+            LabelExportRefusal::NoMessageId => "no Message-ID".to_string(),
+            LabelExportRefusal::UnreadableName => {
+                format!("a Message-ID or a path that {program} cannot read")
+            }
+            LabelExportRefusal::NoFile => "no file in a source".to_string(),
+            LabelExportRefusal::NoLabel => format!(
+                "no label that {program} takes (no spaces, / $ ' \" \\ `), but {}",
+                name_refused_labels(&report.refused_labels)
+            ),
+        };
+        let messages = format_count(*count, "message");
+        context.print_warning(format!("{messages} left out: {reason}"));
+    }
+}
+
+/// Returns the first labels of a set.
+fn name_refused_labels(labels: &BTreeSet<String>) -> String {
+    let named = labels.iter().take(MAX_NAMED_LABELS).map(|name| sanitize_line(name));
+    let mut named: Vec<String> = named.map(|name| format!("{name:?}")).collect();
+    if labels.len() > named.len() {
+        named.push("...".to_string());
+    }
+    named.join(", ")
 }
 
 /// Returns the tags of notmuch that are no labels. Without notmuch, or a database of it, they are

@@ -185,7 +185,6 @@ impl CommandContext {
     }
 
     fn open_with_create(&self, create: bool) -> Result<Store, CommandFailure> {
-        self.warn_of_access_by_others();
         let store = Store::open(&self.dir, &self.store_options(create))?;
         if let Some(copy) = store.recovered_copy() {
             let copy = crate::output::sanitize_line(&copy.display().to_string());
@@ -197,7 +196,8 @@ impl CommandContext {
         Ok(store)
     }
 
-    /// Warns if other users have any access to the data directory.
+    /// Warns if other users have any access to the data directory. Only commands that are run
+    /// seldom, or for all of the data, say it: with each change it would be said for nothing.
     pub(crate) fn warn_of_access_by_others(&self) {
         if let Some(mode) = DataDirectory::new(&self.dir).permissions_of_others() {
             let dir = crate::output::sanitize_line(&self.dir.display().to_string());

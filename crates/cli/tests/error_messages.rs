@@ -313,7 +313,6 @@ fn missing_permissions_are_explained() {
     assert_snapshot!(run.masked_output(), @"
     1 contact added to contacts (1 file, 199 bytes)
     Undo: larder undo 1
-    ! warning: other users can access the data directory [HOME]/anybody (mode 0777); to end that: chmod 700 [HOME]/anybody
     ! note: created a new store in [HOME]/anybody
     ! error: secret.vcf: permission denied
     ! hint: check the name and the permissions; the other files were imported

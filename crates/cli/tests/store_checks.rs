@@ -2,8 +2,9 @@
 
 use crate::commits::home_with_repository;
 use crate::test_home::{ANNA, Home, left_out};
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 /// The stores of a data directory.
@@ -394,4 +395,31 @@ fn a_check_of_files_can_be_interrupted() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?} {error}");
     assert!(error.contains("interrupted: "), "{error}");
     assert!(error.contains("of 60 messages were compared"), "{error}");
+}
+
+/// A data directory that others can read is no fault of each change: few commands name it.
+#[test]
+fn access_by_others_is_a_warning_of_few_commands() {
+    let home = Home::new();
+    home.write("book.vcf", ANNA);
+    home.write("Mail/cur/1:2,S", "Message-ID: <a@example.org>\nSubject: a\n\ntext\n");
+    home.write("Other/cur/1:2,S", "Message-ID: <b@example.org>\nSubject: b\n\ntext\n");
+    home.ok(&["sources", "add", "Mail"]);
+    fs::set_permissions(home.data(), Permissions::from_mode(0o755)).unwrap();
+    let warnings = |arguments: &[&str]| {
+        let stderr = home.code(arguments, 0).stderr();
+        stderr.matches("other users can access the data directory").count()
+    };
+    for arguments in [&["sync"][..], &["check"], &["sources", "add", "Other", "--into", "other"]] {
+        assert_eq!(warnings(arguments), 1, "{arguments:?}");
+    }
+    for arguments in [
+        &["searches", "add", "one", "anna"][..],
+        &["import", "book.vcf"],
+        &["edit", "a@example.org", "--label", "+x"],
+        &["undo"],
+        &["find", "anna", "--kind", "contact"],
+    ] {
+        assert_eq!(warnings(arguments), 0, "{arguments:?}");
+    }
 }

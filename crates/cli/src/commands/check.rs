@@ -37,6 +37,7 @@ pub(crate) struct CheckArgs {
 
 impl CheckArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        context.warn_of_access_by_others();
         // The report has interrupted work.
         context.without_work_warnings();
         let reading =

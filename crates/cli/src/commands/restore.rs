@@ -20,7 +20,6 @@ pub(crate) struct RestoreArgs {
 impl RestoreArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         self.check_file()?;
-        context.warn_of_access_by_others();
         let stop = crate::interrupt::install_interrupt_flag();
         let restored = DataDirectory::new(&context.dir).restore_unless_stopped(
             &context.store_options(true),

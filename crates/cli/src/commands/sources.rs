@@ -100,6 +100,7 @@ fn add_source(
     source: &Path,
     name: Option<&str>,
 ) -> Result<CommandStatus, CommandFailure> {
+    context.warn_of_access_by_others();
     let path = std::path::absolute(source)
         .map_err(|error| CommandFailure::from_file_error(source, &error))?;
     // A maildir in a work tree is a maildir, and a work tree may have maildirs among its files.

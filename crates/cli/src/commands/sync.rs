@@ -112,6 +112,7 @@ impl Default for SyncArgs {
 
 impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        context.warn_of_access_by_others();
         let (sources, repositories) = (list_sources(context)?, list_repositories(context)?);
         for name in &self.names {
             let is_named = |source: &RegisteredSource| source.name == *name;

@@ -26,6 +26,7 @@
 //! | `metadata` | what a conversion leaves for later ones |
 //! | `conversion` | the phases of a conversion |
 //! | `manifest` | manifests as changes of lines |
+//! | `id_index` | finding ids in a list |
 //! | `git` | git's objects, packs and repositories |
 //! | `location` | the forms of URLs, and the peer for each |
 //! | `fetch` | from refs to missing changes, and to commits, branches and tags |
@@ -58,6 +59,7 @@ mod delta;
 mod fetch;
 mod file_conversion;
 mod git;
+mod id_index;
 mod line_delta;
 mod local;
 mod location;

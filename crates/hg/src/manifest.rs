@@ -7,6 +7,7 @@
 //! them when a later delta needs it.
 
 use crate::delta::{DeltaError, hunks};
+use crate::id_index::IdIndex;
 use crate::object_id::{IdMap, Node};
 use memchr::memchr;
 use std::collections::{BTreeMap, HashMap};
@@ -242,24 +243,25 @@ impl PathTable {
 /// The revisions of files that manifests name, by number.
 #[derive(Default)]
 pub(crate) struct FileTable {
-    numbers: IdMap<Node, u32>,
+    index: IdIndex,
     nodes: Vec<Node>,
 }
 
 impl FileTable {
     /// Returns the number of a node, which it gets now if it is new.
     pub(crate) fn number(&mut self, node: Node) -> u32 {
-        let next = self.nodes.len() as u32;
-        let number = *self.numbers.entry(node).or_insert(next);
-        if number == next {
-            self.nodes.push(node);
+        if let Some(number) = self.find(&node) {
+            return number;
         }
-        number
+        self.nodes.push(node);
+        self.index.push(|place| self.nodes.get(place).map(|node| &node.0));
+        self.nodes.len() as u32 - 1
     }
 
     /// Returns the number of a node, if it has one.
     pub(crate) fn find(&self, node: &Node) -> Option<u32> {
-        self.numbers.get(node).copied()
+        let found = self.index.find(&node.0, |place| self.nodes.get(place).map(|node| &node.0));
+        found.map(|place| place as u32)
     }
 
     /// Returns the node with a number.

@@ -9,7 +9,8 @@ use super::deflate::{Deflater, store};
 use super::delta::MIN_DELTA_BYTES;
 use super::object::{OFFSET_DELTA, ObjectKind, object_id};
 use super::pack_reader;
-use crate::object_id::{GitId, IdMap};
+use crate::id_index::IdIndex;
+use crate::object_id::GitId;
 use sha1::{Digest as _, Sha1};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -21,6 +22,10 @@ pub(crate) const MAX_CHAIN: u8 = 50;
 /// Signature and version; the number of objects follows.
 const PACK_HEADER: [u8; 8] = *b"PACK\0\0\0\x02";
 const INDEX_HEADER: [u8; 8] = *b"\xfftOc\0\0\0\x02";
+/// Objects of which the entries are in one block.
+const ENTRIES_PER_BLOCK: usize = 1 << 12;
+/// The bytes of a pack that can be indexed.
+const MAX_PACK_BYTES: u64 = 1 << 40;
 /// Bytes that are written in one call.
 const BUFFER_BYTES: usize = 1 << 20;
 /// From here on, an offset needs the table of 64 bits.
@@ -34,9 +39,69 @@ pub(crate) struct PackPlace {
     pub(crate) chain: u8,
 }
 
+/// An object of the pack, in 30 bytes: there are millions of them.
 struct PackEntry {
-    place: PackPlace,
-    crc: u32,
+    id: [u8; 20],
+    offset: [u8; 5],
+    crc: [u8; 4],
+    chain: u8,
+}
+
+impl PackEntry {
+    fn new(id: GitId, place: PackPlace, crc: u32) -> PackEntry {
+        let [_, _, _, offset @ ..] = place.offset.to_be_bytes();
+        PackEntry { id: id.0, offset, crc: crc.to_be_bytes(), chain: place.chain }
+    }
+
+    fn place(&self) -> PackPlace {
+        let [a, b, c, d, e] = self.offset;
+        PackPlace { offset: u64::from_be_bytes([0, 0, 0, a, b, c, d, e]), chain: self.chain }
+    }
+}
+
+/// The objects of a pack, in blocks, so that adding one moves none.
+#[derive(Default)]
+struct PackEntries {
+    blocks: Vec<Vec<PackEntry>>,
+    index: IdIndex,
+}
+
+impl PackEntries {
+    fn get(&self, number: usize) -> Option<&PackEntry> {
+        self.blocks.get(number / ENTRIES_PER_BLOCK)?.get(number % ENTRIES_PER_BLOCK)
+    }
+
+    fn find(&self, id: &GitId) -> Option<PackPlace> {
+        let found = self.index.find(&id.0, |number| self.get(number).map(|entry| &entry.id));
+        found.and_then(|number| self.get(number)).map(PackEntry::place)
+    }
+
+    fn push(&mut self, entry: PackEntry) {
+        match self.blocks.last_mut().filter(|block| block.len() < ENTRIES_PER_BLOCK) {
+            Some(block) => block.push(entry),
+            None => {
+                let mut block = Vec::with_capacity(ENTRIES_PER_BLOCK);
+                block.push(entry);
+                self.blocks.push(block);
+            }
+        }
+        let blocks = &self.blocks;
+        self.index.push(|number| {
+            let block = blocks.get(number / ENTRIES_PER_BLOCK)?;
+            block.get(number % ENTRIES_PER_BLOCK).map(|entry| &entry.id)
+        });
+    }
+
+    fn len(&self) -> usize {
+        self.blocks.iter().map(Vec::len).sum()
+    }
+
+    /// Returns the entries sorted by id.
+    fn sorted(&self) -> Vec<&PackEntry> {
+        let mut sorted: Vec<&PackEntry> = self.blocks.iter().flatten().collect();
+        sorted.sort_unstable_by_key(|entry| entry.id);
+        sorted
+    }
 }
 
 /// An object that is ready to be appended.
@@ -98,7 +163,7 @@ pub(crate) struct PackWriter {
     pending: Vec<u8>,
     /// The bytes of the pack so far, with the pending ones.
     end: u64,
-    entries: IdMap<GitId, PackEntry>,
+    entries: PackEntries,
     is_finished: bool,
 }
 
@@ -131,13 +196,13 @@ impl PackWriter {
         pending.extend_from_slice(&[0; 4]);
         let end = pending.len() as u64;
         let folder = folder.to_path_buf();
-        let entries = IdMap::default();
+        let entries = PackEntries::default();
         Ok(PackWriter { file, path, folder, pending, end, entries, is_finished: false })
     }
 
     /// Returns where an object is.
     pub(crate) fn find(&self, id: &GitId) -> Option<PackPlace> {
-        self.entries.get(id).map(|entry| entry.place)
+        self.entries.find(id)
     }
 
     /// Appends an object, unless the pack has it.
@@ -155,9 +220,12 @@ impl PackWriter {
         let bytes = self.pending.get(start..).unwrap_or_default();
         let chain = object.base.map_or(0, |base| base.chain.saturating_add(1));
         let place = PackPlace { offset: self.end, chain };
-        let entry = PackEntry { place, crc: crc32fast::hash(bytes) };
+        let crc = crc32fast::hash(bytes);
         self.end += bytes.len() as u64;
-        self.entries.insert(object.id, entry);
+        if self.end > MAX_PACK_BYTES {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        self.entries.push(PackEntry::new(object.id, place, crc));
         if self.pending.len() >= BUFFER_BYTES {
             self.flush()?;
         }
@@ -193,7 +261,7 @@ impl PackWriter {
 
     /// Completes the pack and writes its index. A pack without objects leaves nothing.
     pub(crate) fn finish(mut self) -> io::Result<FinishedPack> {
-        if self.entries.is_empty() {
+        if self.entries.len() == 0 {
             return Ok(FinishedPack { objects: 0, bytes: 0 });
         }
         self.flush()?;
@@ -285,23 +353,22 @@ fn hash_file(file: &File, len: u64) -> io::Result<GitId> {
     Ok(GitId(hasher.finalize().into()))
 }
 
-fn encode_index(entries: &IdMap<GitId, PackEntry>, pack_checksum: GitId) -> Vec<u8> {
-    let mut sorted: Vec<(&GitId, &PackEntry)> = entries.iter().collect();
-    sorted.sort_unstable_by_key(|(id, _)| **id);
+fn encode_index(entries: &PackEntries, pack_checksum: GitId) -> Vec<u8> {
+    let sorted = entries.sorted();
     let mut index = Vec::with_capacity(1024 + 8 + 40 + sorted.len() * 28);
     index.extend_from_slice(&INDEX_HEADER);
     let mut place = 0;
     for first in 0..=u8::MAX {
-        while sorted.get(place).is_some_and(|(id, _)| id.0[0] <= first) {
+        while sorted.get(place).is_some_and(|entry| entry.id[0] <= first) {
             place += 1;
         }
         index.extend((place as u32).to_be_bytes());
     }
-    sorted.iter().for_each(|(id, _)| index.extend_from_slice(&id.0));
-    sorted.iter().for_each(|(_, entry)| index.extend(entry.crc.to_be_bytes()));
+    sorted.iter().for_each(|entry| index.extend_from_slice(&entry.id));
+    sorted.iter().for_each(|entry| index.extend_from_slice(&entry.crc));
     let mut long_offsets: Vec<u64> = Vec::new();
-    for (_, entry) in &sorted {
-        let offset = entry.place.offset;
+    for entry in &sorted {
+        let offset = entry.place().offset;
         let short = if offset < MAX_SHORT_OFFSET {
             offset as u32
         } else {
@@ -381,10 +448,10 @@ mod tests {
 
     #[test]
     fn far_offsets_are_in_the_long_table() {
-        let mut entries = IdMap::default();
+        let mut entries = PackEntries::default();
         for (byte, offset) in [(1_u8, 12), (2, 1 << 31), (3, 5 << 32)] {
             let place = PackPlace { offset, chain: 0 };
-            entries.insert(GitId([byte; 20]), PackEntry { place, crc: 7 });
+            entries.push(PackEntry::new(GitId([byte; 20]), place, 7));
         }
         let index = encode_index(&entries, GitId::NULL);
         let offsets = &index[8 + 1024 + 3 * 24..];

@@ -500,8 +500,9 @@ impl Conversion<'_> {
         let mut pack = lock(self.pack);
         let segment =
             self.segment.finish(&mut pack, &written.commits, &mut rows, &mut results.copies)?;
-        let state = lock(&self.stored.0);
-        let metadata = &state.1;
+        let mut state = lock(&self.stored.0);
+        let (repository, metadata) = &mut *state;
+        metadata.merge_segments(repository, &mut pack)?;
         let new =
             metadata.write_commit(&mut pack, &mut Deflater::new(), &written.heads, segment)?;
         Ok(MetadataChange { old: metadata.commit(), new })

@@ -13,6 +13,7 @@
 //! * `segments/NNNNNNNN`: what one conversion added, or several after a merge ([`segment`]).
 
 mod segment;
+mod segment_merge;
 mod segment_writer;
 mod table;
 
@@ -26,6 +27,7 @@ use crate::git::{deflate::Deflater, object::object_id};
 use crate::manifest::{FileFlag, ManifestLine, ManifestText};
 use crate::object_id::{GitId, Node};
 use segment::{MetadataSegment, StoredBase};
+use segment_merge::{choose_merge, merge_segments};
 use std::collections::BTreeMap;
 
 /// The ref of the metadata.
@@ -51,6 +53,8 @@ pub struct Metadata {
     commit: Option<GitId>,
     heads: Vec<HeadChangeset>,
     segments: Vec<MetadataSegment>,
+    /// The segment that took the place of the newest ones, in a pack that is being written.
+    merged: Option<GitId>,
 }
 
 /// A file revision of an earlier conversion.
@@ -63,7 +67,8 @@ pub(crate) struct StoredFile {
 impl Metadata {
     /// Reads the metadata of a repository; a repository without any has empty ones.
     pub fn open(repository: &mut GitDirectory) -> Result<Metadata, MetadataError> {
-        let mut metadata = Metadata { commit: None, heads: Vec::new(), segments: Vec::new() };
+        let mut metadata =
+            Metadata { commit: None, heads: Vec::new(), segments: Vec::new(), merged: None };
         let Some(commit) = repository.resolve(METADATA_REF)? else { return Ok(metadata) };
         metadata.commit = Some(commit);
         let content = repository.read_content(&commit)?;
@@ -258,6 +263,22 @@ impl Metadata {
         Ok(None)
     }
 
+    /// Merges the newest segments if they are many.
+    pub(crate) fn merge_segments(
+        &mut self,
+        repository: &mut GitDirectory,
+        pack: &mut PackWriter,
+    ) -> Result<(), MetadataError> {
+        let sizes: Result<Vec<usize>, MetadataError> =
+            self.segments.iter_mut().map(|one| one.count_changesets(repository)).collect();
+        let Some(first) = choose_merge(&sizes?) else { return Ok(()) };
+        let merged = self.segments.get_mut(first..).unwrap_or_default();
+        let tree = merge_segments(repository, pack, merged)?;
+        self.segments.truncate(first);
+        self.merged = Some(tree);
+        Ok(())
+    }
+
     /// Writes the next state: the segments so far and a new one. Returns the commit.
     pub(crate) fn write_commit(
         &self,
@@ -270,6 +291,7 @@ impl Metadata {
         let format = blob(FORMAT)?;
         let heads = blob(&format_heads(heads))?;
         let mut segments: Vec<GitId> = self.segments.iter().map(MetadataSegment::id).collect();
+        segments.extend(self.merged);
         segments.push(new_segment);
         let named = segments.iter().enumerate();
         let named = named.map(|(number, id)| (format!("{number:08}").into_bytes(), *id));

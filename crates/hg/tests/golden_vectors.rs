@@ -180,12 +180,29 @@ fn fetches_give_what_one_conversion_gives() {
         }
         let nodes: BTreeSet<String> = nodes.into_iter().collect();
         let commits = read_repository(folder.path(), &nodes).commits;
+        check_texts(folder.path(), &nodes);
         assert_eq!(commits, read_repository(&at_once, &nodes).commits, "{name}");
         assert_eq!(commits.len(), nodes.len(), "{name}");
         let Some(newest) = commits.values().next() else { continue };
+        let segments = git(folder.path(), &["ls-tree", "refs/larder/hg/metadata:segments"]);
+        assert!(segments.lines().count() <= 8, "{segments}");
         git(folder.path(), &["update-ref", "refs/heads/one", newest]);
         git(folder.path(), &["fsck", "--full", "--no-progress"]);
     }
+}
+
+/// Checks that the metadata has the text of each changeset, by its first line: the manifest.
+fn check_texts(directory: &Path, nodes: &BTreeSet<String>) {
+    let mut repository = GitDirectory::new(directory);
+    let mut metadata = Metadata::open(&mut repository).unwrap();
+    let mut texts = BTreeSet::new();
+    for node in nodes {
+        let id = Node::from_hex(node.as_bytes()).unwrap();
+        let text = metadata.changeset_text(&mut repository, &id).unwrap().unwrap();
+        assert!(Node::from_hex(text.get(..40).unwrap()).is_some(), "{node}");
+        texts.insert(text);
+    }
+    assert_eq!(texts.len(), nodes.len());
 }
 
 /// Returns the changesets that a server would show, in the order of their numbers.

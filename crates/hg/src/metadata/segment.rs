@@ -41,6 +41,9 @@ pub enum MetadataError {
     /// A manifest that another one was made from is missing.
     #[error("the Mercurial metadata is damaged: manifest {0} is missing")]
     MissingManifest(Node),
+    /// The pack cannot be written.
+    #[error("writing a pack: {0}")]
+    Pack(#[from] std::io::Error),
     /// A newer program wrote the metadata.
     #[error("the Mercurial metadata has a format that this version does not know")]
     OtherFormat,
@@ -104,6 +107,82 @@ impl MetadataSegment {
             files: table(b"files", false),
             copies: table(b"copies", true),
         })
+    }
+
+    /// Returns the number of changesets.
+    pub(super) fn count_changesets(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<usize, MetadataError> {
+        let Some(table) = &mut self.changesets else { return Ok(0) };
+        let found = numbered_piece(table, repository, u32::MAX)?;
+        let Some((offset, piece)) = found else { return Ok(0) };
+        Ok(u32::MAX as usize - offset + piece.len() / PAIR_BYTES)
+    }
+
+    /// Returns all changesets with their commits, in the order of the conversion.
+    pub(super) fn read_changesets(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<(Node, GitId)>, MetadataError> {
+        let rows = read_rows(self.changesets.as_mut(), repository)?;
+        Ok(rows.into_iter().map(|(node, commit)| (Node(node), GitId(commit))).collect())
+    }
+
+    /// Returns all file revisions with their blobs.
+    pub(super) fn read_files(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<(Node, GitId)>, MetadataError> {
+        let rows = read_rows(self.files.as_mut(), repository)?;
+        Ok(rows.into_iter().map(|(node, blob)| (Node(node), GitId(blob))).collect())
+    }
+
+    /// Returns the metadata of all file revisions that have any.
+    pub(super) fn read_copies(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<(Node, Vec<u8>)>, MetadataError> {
+        let Some(table) = &mut self.copies else { return Ok(Vec::new()) };
+        let content = table.read_all(repository)?;
+        let mut reader = RecordReader { rest: &content };
+        let mut copies = Vec::new();
+        while let Some(node) = reader.id() {
+            let metadata = reader.bytes().ok_or(MetadataError::Damaged(self.id))?;
+            copies.push((Node(node), metadata.to_vec()));
+        }
+        Ok(copies)
+    }
+
+    /// Returns the texts of all changesets, in the order of the conversion.
+    pub(super) fn read_texts(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<Vec<u8>>, MetadataError> {
+        let records = read_records(self.texts.as_mut(), repository)?;
+        records.ok_or(MetadataError::Damaged(self.id))
+    }
+
+    /// Returns all manifests, in the order of the conversion.
+    pub(super) fn read_manifests(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<StoredManifest>, MetadataError> {
+        let records = read_records(self.lines.as_mut(), repository)?.unwrap_or_default();
+        let manifests: Option<Vec<StoredManifest>> =
+            records.iter().map(|record| RecordReader { rest: record }.manifest()).collect();
+        manifests.ok_or(MetadataError::Damaged(self.id))
+    }
+
+    /// Returns the names and objects of all snapshots.
+    pub(super) fn read_snapshots(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<(Vec<u8>, GitId)>, MetadataError> {
+        match &mut self.snapshots {
+            Some(table) => Ok(table.names(repository)?),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The tree of the segment.
@@ -267,6 +346,38 @@ impl MetadataSegment {
     }
 }
 
+/// A row of a table of pairs.
+type IdPair = ([u8; 20], [u8; 20]);
+
+/// Returns all rows of a table of pairs.
+fn read_rows(
+    table: Option<&mut Table>,
+    repository: &mut GitDirectory,
+) -> Result<Vec<IdPair>, MetadataError> {
+    let Some(table) = table else { return Ok(Vec::new()) };
+    let content = table.read_all(repository)?;
+    let (rows, _) = content.as_chunks::<PAIR_BYTES>();
+    Ok(rows.iter().filter_map(|row| split_pair(row)).collect())
+}
+
+/// Returns all records of a table; `None` if one is cut off.
+fn read_records(
+    table: Option<&mut Table>,
+    repository: &mut GitDirectory,
+) -> Result<Option<Vec<Vec<u8>>>, MetadataError> {
+    let Some(table) = table else { return Ok(Some(Vec::new())) };
+    let content = table.read_all(repository)?;
+    let mut reader = RecordReader { rest: &content };
+    let mut records = Vec::new();
+    while !reader.rest.is_empty() {
+        match reader.bytes() {
+            Some(record) => records.push(record.to_vec()),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(records))
+}
+
 /// Returns the numbers whose keys begin with the first bytes of an id.
 fn find_numbers(
     table: Option<&mut Table>,
@@ -302,7 +413,7 @@ fn numbered_piece(
     Ok(first.and_then(|first| Some((number.checked_sub(first)? as usize, piece))))
 }
 
-fn split_pair(row: &[u8]) -> Option<([u8; 20], [u8; 20])> {
+fn split_pair(row: &[u8]) -> Option<IdPair> {
     let (first, second) = row.split_at_checked(20)?;
     Some((first.try_into().ok()?, second.try_into().ok()?))
 }

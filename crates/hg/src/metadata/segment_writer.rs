@@ -147,6 +147,11 @@ impl MetadataWriter {
         Ok(())
     }
 
+    /// Adds a snapshot that is in the repository, by its name and object.
+    pub(super) fn keep_snapshot(&mut self, name: Vec<u8>, piece: GitId) {
+        self.snapshots.push((name, piece));
+    }
+
     /// Adds the next manifest.
     pub(crate) fn add_manifest(
         &mut self,

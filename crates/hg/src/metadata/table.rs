@@ -57,6 +57,26 @@ impl Table {
         Ok(Some((first, self.piece(repository, id)?)))
     }
 
+    /// Returns the names and objects of all pieces.
+    pub(super) fn names(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<(Vec<u8>, GitId)>, GitDirectoryError> {
+        self.pieces(repository).map(<[_]>::to_vec)
+    }
+
+    /// Returns the content of all pieces, one after the other.
+    pub(super) fn read_all(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<u8>, GitDirectoryError> {
+        let mut content = Vec::new();
+        for (_, id) in self.names(repository)? {
+            content.extend_from_slice(&self.piece(repository, id)?);
+        }
+        Ok(content)
+    }
+
     /// Returns the piece whose name is exactly the key.
     pub(super) fn find_named(
         &mut self,

@@ -245,14 +245,14 @@ impl PipeTransport {
         self.send(&bytes)
     }
 
-    fn stdout(&mut self) -> Result<&mut BufReader<ChildStdout>, ChangeError> {
+    fn server_output(&mut self) -> Result<&mut BufReader<ChildStdout>, ChangeError> {
         self.output.as_mut().ok_or_else(|| self.messages.early_end())
     }
 
     /// Reads a line, without the end.
     fn read_line(&mut self) -> Result<Vec<u8>, ChangeError> {
         let mut line = Vec::new();
-        self.stdout()?.by_ref().take(LINE_LIMIT_BYTES).read_until(b'\n', &mut line)?;
+        self.server_output()?.by_ref().take(LINE_LIMIT_BYTES).read_until(b'\n', &mut line)?;
         if line.pop() != Some(b'\n') {
             return Err(self.messages.early_end());
         }
@@ -282,18 +282,18 @@ impl Transport for PipeTransport {
             ChangeError::damaged(format!("an answer of length \"{shown}\" to {}", command.name))
         })?;
         let mut answer = Vec::new();
-        read_bytes(self.stdout()?, len, &mut answer)?;
+        read_bytes(self.server_output()?, len, &mut answer)?;
         Ok(answer)
     }
 
     fn stream(&mut self, command: &WireCommand) -> Result<ByteStream<'_>, ChangeError> {
         self.send_command(command)?;
-        if fill(self.stdout()?)?.first() == Some(&b'\n') {
-            self.stdout()?.consume(1);
+        if fill(self.server_output()?)?.first() == Some(&b'\n') {
+            self.server_output()?.consume(1);
             return Err(self.messages.refusal());
         }
         let messages = self.messages.clone();
-        Ok(Box::new(PipeStream { read: self.stdout()?, messages }))
+        Ok(Box::new(PipeStream { read: self.server_output()?, messages }))
     }
 
     fn open_url(&mut self, _url: &str) -> Option<Result<ByteStream<'static>, ChangeError>> {

@@ -80,7 +80,7 @@ pub fn open_bundle<'a>(read: ByteStream<'a>) -> Result<Box<dyn ChangeSource + 'a
     match open_bundle_content(read)? {
         BundleContent::Changes { source, .. } => Ok(source),
         BundleContent::Store(part) => {
-            Err(ChangeError::unsupported(format!("a stream clone bundle (part {})", part.name)))
+            Err(ChangeError::new_unsupported(format!("a stream clone bundle (part {})", part.name)))
         }
     }
 }
@@ -98,17 +98,20 @@ pub fn open_bundle_content<'a>(mut read: ByteStream<'a>) -> Result<BundleContent
                 b"BZ" => decompress("BZ", Box::new(Cursor::new(b"BZ").chain(read)))?,
                 other => {
                     let name = other.escape_ascii();
-                    return Err(ChangeError::unsupported(format!("bundle compression {name}")));
+                    return Err(ChangeError::new_unsupported(format!("bundle compression {name}")));
                 }
             };
             Ok(changegroup_content(read, true))
         }
         [0, ..] => Ok(changegroup_content(Box::new(Cursor::new(magic).chain(read)), false)),
-        b"HGS1" => Err(ChangeError::unsupported("a stream clone bundle (packed1)")),
+        b"HGS1" => Err(ChangeError::new_unsupported("a stream clone bundle (packed1)")),
         [b'H', b'G', ..] => {
-            Err(ChangeError::unsupported(format!("bundle version {}", magic.escape_ascii())))
+            Err(ChangeError::new_unsupported(format!("bundle version {}", magic.escape_ascii())))
         }
-        _ => Err(ChangeError::damaged(format!("not a bundle: it begins with {:?}", Begin(&magic)))),
+        _ => Err(ChangeError::new_damaged(format!(
+            "not a bundle: it begins with {:?}",
+            Begin(&magic)
+        ))),
     }
 }
 
@@ -134,7 +137,7 @@ fn open_bundle2<'a>(mut read: ByteStream<'a>) -> Result<BundleContent<'a>, Chang
             b"Compression" => compression = Some(value),
             [b'A'..=b'Z', ..] => {
                 let name = name.escape_ascii();
-                return Err(ChangeError::unsupported(format!("bundle parameter {name}")));
+                return Err(ChangeError::new_unsupported(format!("bundle parameter {name}")));
             }
             _ => {}
         }
@@ -156,7 +159,7 @@ pub(crate) fn decompress<'a>(
         "GZ" => Box::new(flate2::bufread::ZlibDecoder::new(read)),
         "BZ" => Box::new(bzip2::bufread::BzDecoder::new(read)),
         "ZS" => Box::new(zstd::stream::read::Decoder::with_buffer(read)?),
-        _ => return Err(ChangeError::unsupported(format!("bundle compression {name}"))),
+        _ => return Err(ChangeError::new_unsupported(format!("bundle compression {name}"))),
     };
     Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)))
 }
@@ -200,7 +203,7 @@ fn finish(parts: &mut Parts<'_>) -> Result<(), ChangeError> {
         match part.lower_name().as_str() {
             "changegroup" | "stream2" | "stream3-exp" => {
                 let what = format!("a second part with revisions ({})", part.lower_name());
-                return Err(ChangeError::unsupported(what));
+                return Err(ChangeError::new_unsupported(what));
             }
             "bookmarks" | "listkeys" => {}
             _ => skip_part(&part)?,
@@ -223,7 +226,7 @@ const SKIPPED_PARTS: [&str; 7] = [
 fn skip_part(part: &Part) -> Result<(), ChangeError> {
     let name = part.lower_name();
     if part.is_mandatory() && !SKIPPED_PARTS.contains(&name.as_str()) {
-        return Err(ChangeError::unsupported(format!("bundle part {name}")));
+        return Err(ChangeError::new_unsupported(format!("bundle part {name}")));
     }
     Ok(())
 }
@@ -241,7 +244,7 @@ fn read_bookmarks(parts: &mut Parts<'_>) -> Result<Vec<(Vec<u8>, Node)>, ChangeE
             Some(((name.to_vec(), Node(*node)), rest))
         })();
         let Some((bookmark, after)) = parsed else {
-            return Err(ChangeError::damaged("a part of bookmarks is cut off"));
+            return Err(ChangeError::new_damaged("a part of bookmarks is cut off"));
         };
         bookmarks.push(bookmark);
         rest = after;

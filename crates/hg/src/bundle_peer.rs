@@ -63,9 +63,10 @@ impl BundlePeer {
                 let scan = ChangesetScan::read(source.as_mut(), self.base_texts.as_mut())?;
                 Ok(BundleIndex { scan, bookmarks })
             }
-            BundleContent::Store(part) => {
-                Err(ChangeError::unsupported(format!("a stream clone bundle (part {})", part.name)))
-            }
+            BundleContent::Store(part) => Err(ChangeError::new_unsupported(format!(
+                "a stream clone bundle (part {})",
+                part.name
+            ))),
         }
     }
 }
@@ -79,7 +80,7 @@ impl Peer for BundlePeer {
         Ok(refs)
     }
 
-    fn known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
+    fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
         let index = self.index()?;
         Ok(nodes.iter().map(|node| index.scan.has(*node)).collect())
     }

@@ -34,7 +34,7 @@ impl ChangegroupVersion {
             b"03" => Ok(ChangegroupVersion::V3),
             _ => {
                 let name = name.escape_ascii();
-                Err(ChangeError::unsupported(format!("changegroup version {name}")))
+                Err(ChangeError::new_unsupported(format!("changegroup version {name}")))
             }
         }
     }
@@ -88,9 +88,9 @@ impl<R: BufRead> Changegroup<R> {
         match i32::from_be_bytes(read_array(&mut self.read)?) {
             0 => Ok(None),
             length @ 5.. => Ok(Some(length as usize - 4)),
-            length => {
-                Err(ChangeError::damaged(format!("a chunk of a changegroup has length {length}")))
-            }
+            length => Err(ChangeError::new_damaged(format!(
+                "a chunk of a changegroup has length {length}"
+            ))),
         }
     }
 
@@ -130,7 +130,7 @@ impl<R: BufRead> Changegroup<R> {
             return Ok(None);
         };
         if len > PATH_LIMIT_BYTES {
-            return Err(ChangeError::damaged(format!("the path of a {what} has {len} bytes")));
+            return Err(ChangeError::new_damaged(format!("the path of a {what} has {len} bytes")));
         }
         let mut path = Vec::new();
         read_bytes(&mut self.read, len, &mut path)?;
@@ -142,7 +142,7 @@ impl<R: BufRead> Changegroup<R> {
     fn read_directories(&mut self) -> Result<(), ChangeError> {
         if let Some(path) = self.read_path("directory")? {
             let path = path.escape_ascii();
-            return Err(ChangeError::unsupported(format!("treemanifest (directory {path})")));
+            return Err(ChangeError::new_unsupported(format!("treemanifest (directory {path})")));
         }
         self.group = Group::BetweenFiles;
         Ok(())
@@ -159,7 +159,7 @@ impl<R: BufRead + Send> ChangeSource for Changegroup<R> {
             return Ok(false);
         };
         let Some(delta_len) = len.checked_sub(self.version.header_len()) else {
-            return Err(ChangeError::damaged(format!(
+            return Err(ChangeError::new_damaged(format!(
                 "a revision of a changegroup has {len} bytes"
             )));
         };

@@ -51,7 +51,7 @@ impl ChangesetScan {
         while source.next_revision(&mut revision)? {
             scan.find_base(&revision, &mut texts, base_texts, &mut base)?;
             apply_delta(&base, &revision.delta, &mut text).map_err(|error| {
-                ChangeError::damaged(format!("changeset {}: {error}", revision.node))
+                ChangeError::new_damaged(format!("changeset {}: {error}", revision.node))
             })?;
             if scan.add(&revision, &text) {
                 texts.push(&text)?;
@@ -76,7 +76,7 @@ impl ChangesetScan {
         }
         *base = base_texts(revision.base).ok_or_else(|| {
             let (node, base) = (revision.node, revision.base);
-            ChangeError::unsupported(format!(
+            ChangeError::new_unsupported(format!(
                 "changeset {node} builds on {base}, which is not here"
             ))
         })?;
@@ -236,7 +236,7 @@ struct Texts {
 
 impl Texts {
     fn push(&mut self, text: &[u8]) -> Result<(), ChangeError> {
-        let too_large = || ChangeError::damaged("the texts of changesets are too large");
+        let too_large = || ChangeError::new_damaged("the texts of changesets are too large");
         if self.open.len() >= BLOCK_BYTES {
             self.blocks.push(zstd::bulk::compress(&self.open, 1)?);
             self.read = Some((self.blocks.len() as u32 - 1, std::mem::take(&mut self.open)));
@@ -250,7 +250,7 @@ impl Texts {
 
     /// Reads a text over `text`.
     fn read(&mut self, position: usize, text: &mut Vec<u8>) -> Result<(), ChangeError> {
-        let missing = || ChangeError::damaged("the text of a changeset is missing");
+        let missing = || ChangeError::new_damaged("the text of a changeset is missing");
         let (block, begin, end) = *self.places.get(position).ok_or_else(missing)?;
         let content = if block as usize == self.blocks.len() {
             &self.open

@@ -142,14 +142,14 @@ fn common_changesets(
     let mut common = Vec::new();
     let mut unknown = Vec::new();
     for sample in heads.chunks(KNOWN_SAMPLE) {
-        for (node, is_known) in sample.iter().zip(peer.known(sample)?) {
+        for (node, is_known) in sample.iter().zip(peer.find_known(sample)?) {
             if is_known { common.push(*node) } else { unknown.push(*node) }
         }
     }
     // Heads of another remote repository, or ones that were removed from this one.
     for node in unknown.iter().rev().take(MAX_UNKNOWN_HEADS) {
         let ancestors = sample_ancestors(repository, metadata, node)?;
-        let known = peer.known(&ancestors)?;
+        let known = peer.find_known(&ancestors)?;
         let nearest = ancestors.iter().zip(known).find(|(_, is_known)| *is_known);
         common.extend(nearest.map(|(node, _)| *node));
     }

@@ -156,7 +156,7 @@ impl Peer for LocalPeer {
         Ok(PeerRefs { branches, heads, bookmarks: self.visible_bookmarks() })
     }
 
-    fn known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
+    fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
         let found = self.snapshot.find_served(nodes);
         Ok(nodes.iter().map(|node| found.contains_key(node)).collect())
     }

@@ -45,7 +45,7 @@ pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
     match memchr::memmem::find(url, b"://") {
         Some(end) => {
             let scheme = String::from_utf8_lossy(url.get(..end).unwrap_or_default()).into_owned();
-            Err(ChangeError::unsupported(format!("the URL scheme {scheme}")))
+            Err(ChangeError::new_unsupported(format!("the URL scheme {scheme}")))
         }
         None => Ok(Location::Path(PathBuf::from(OsStr::from_bytes(url)))),
     }
@@ -66,7 +66,7 @@ fn long_url(rest: &[u8]) -> Result<Vec<u8>, ChangeError> {
     };
     if !matches!(scheme, b"http" | b"https" | b"ssh") {
         let scheme = String::from_utf8_lossy(scheme).into_owned();
-        return Err(ChangeError::unsupported(format!("the URL scheme {scheme}")));
+        return Err(ChangeError::new_unsupported(format!("the URL scheme {scheme}")));
     }
     let mut url = [scheme, b"://", host].concat();
     if !port.is_empty() {

@@ -32,7 +32,7 @@ pub trait Peer {
     fn refs(&mut self) -> Result<PeerRefs, ChangeError>;
 
     /// Returns for each node whether the repository has it.
-    fn known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError>;
+    fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError>;
 
     /// Returns the node of a revision named by a user: a name, or the beginning of a node.
     fn lookup(&mut self, name: &[u8]) -> Result<Node, ChangeError>;

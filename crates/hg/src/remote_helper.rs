@@ -245,7 +245,7 @@ mod tests {
             Ok(PeerRefs { branches, ..PeerRefs::default() })
         }
 
-        fn known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
+        fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
             Ok(vec![false; nodes.len()])
         }
 

@@ -103,12 +103,12 @@ impl From<ChangeError> for io::Error {
 
 impl ChangeError {
     /// Creates the error of bytes that the format does not allow.
-    pub(crate) fn damaged(what: impl Into<String>) -> ChangeError {
+    pub(crate) fn new_damaged(what: impl Into<String>) -> ChangeError {
         ChangeError::Damaged { what: what.into() }
     }
 
     /// Creates the error of a feature that is not supported.
-    pub(crate) fn unsupported(what: impl Into<String>) -> ChangeError {
+    pub(crate) fn new_unsupported(what: impl Into<String>) -> ChangeError {
         ChangeError::Unsupported { what: what.into() }
     }
 }

@@ -48,7 +48,7 @@ pub fn unpack_store(part: &mut StorePart<'_>, folder: &Path) -> Result<(), Chang
     }
     let count = parameter(b"filecount").and_then(|count| str::from_utf8(count).ok()?.parse().ok());
     let count =
-        count.ok_or_else(|| ChangeError::damaged("a store without the number of its files"))?;
+        count.ok_or_else(|| ChangeError::new_damaged("a store without the number of its files"))?;
     unpack_files(part, count, folder)?;
     part.finish()
 }
@@ -62,14 +62,14 @@ fn unpack_files(read: &mut dyn BufRead, count: u64, folder: &Path) -> Result<(),
         let name_len = read_number(read)?;
         let size = read_number(read)?;
         if name_len > MAX_NAME_BYTES {
-            return Err(ChangeError::damaged("the name of a file is too long"));
+            return Err(ChangeError::new_damaged("the name of a file is too long"));
         }
         read_bytes(read, name_len as usize, &mut name)?;
         match kind {
             b's' => files.write(&name, size, read)?,
             b'c' => copy(read, size, &mut io::sink())?,
             other => {
-                return Err(ChangeError::damaged(format!(
+                return Err(ChangeError::new_damaged(format!(
                     "a file in an unknown folder {other:#04x}"
                 )));
             }
@@ -78,7 +78,7 @@ fn unpack_files(read: &mut dyn BufRead, count: u64, folder: &Path) -> Result<(),
     if fill(read)?.is_empty() {
         Ok(())
     } else {
-        Err(ChangeError::damaged("more files than announced"))
+        Err(ChangeError::new_damaged("more files than announced"))
     }
 }
 
@@ -99,7 +99,10 @@ impl StoreFiles {
         let is_filelog = is_filelog(name);
         if !is_filelog && !STORE_FILES.contains(&name) {
             return if name.starts_with(b"data/") {
-                Err(ChangeError::damaged(format!("a file with the name {}", name.escape_ascii())))
+                Err(ChangeError::new_damaged(format!(
+                    "a file with the name {}",
+                    name.escape_ascii()
+                )))
             } else {
                 copy(read, size, &mut io::sink())
             };
@@ -140,7 +143,7 @@ fn read_number(read: &mut dyn BufRead) -> Result<u64, ChangeError> {
             return Ok(number);
         }
     }
-    Err(ChangeError::damaged("a number is too long"))
+    Err(ChangeError::new_damaged("a number is too long"))
 }
 
 /// Copies `size` bytes.

@@ -58,8 +58,8 @@ fn a_bundle_names_branches_and_heads(repository: &TestRepository) {
     assert_eq!(refs.branches, expected);
     assert_eq!(refs.heads, repository.nodes("head() and not 3"));
     let nodes = repository.nodes("all()");
-    assert_eq!(peer.known(&nodes).unwrap(), [true; 6]);
-    assert_eq!(peer.known(&[larder_hg::Node([7; 20])]).unwrap(), [false]);
+    assert_eq!(peer.find_known(&nodes).unwrap(), [true; 6]);
+    assert_eq!(peer.find_known(&[larder_hg::Node([7; 20])]).unwrap(), [false]);
     let check = |peer: &mut BundlePeer, name: &str, number: usize| {
         assert_eq!(peer.lookup(name.as_bytes()).unwrap(), nodes[number], "{name}");
     };

@@ -110,7 +110,7 @@ fn compare_repository(path: &Path) {
     let changesets: Vec<RevisionIds> = received.groups[0].1.clone();
     let mut asked = refs.heads.clone();
     asked.push(Node([7; 20]));
-    let known = peer.known(&asked).unwrap();
+    let known = peer.find_known(&asked).unwrap();
     assert_eq!(known.iter().filter(|is_known| **is_known).count(), refs.heads.len(), "{path:?}");
     // Some states in the middle of the history: one of the small ones, three of the others.
     let step = if changesets.len() < 20 { changesets.len() + 1 } else { changesets.len() / 3 + 1 };
@@ -259,7 +259,7 @@ fn obsolete_changesets_stay_visible_while_something_needs_them() {
     let repository = make_amended(folder.path());
     let all = ["log", "--hidden", "-T", "{node}\n", "-r", "1"];
     let replaced = repository.lines(&all).remove(0);
-    assert!(!open(folder.path()).known(&[node(&replaced)]).unwrap()[0]);
+    assert!(!open(folder.path()).find_known(&[node(&replaced)]).unwrap()[0]);
     for pin in [
         ["bookmark", "--hidden", "-r", &replaced, "mark"],
         ["tag", "--hidden", "--local", "mark", &format!("-r{replaced}")],
@@ -267,7 +267,7 @@ fn obsolete_changesets_stay_visible_while_something_needs_them() {
     ] {
         repository.run(&pin);
         compare_repository(folder.path());
-        assert!(open(folder.path()).known(&[node(&replaced)]).unwrap()[0], "{pin:?}");
+        assert!(open(folder.path()).find_known(&[node(&replaced)]).unwrap()[0], "{pin:?}");
         if pin[0] == "bookmark" {
             repository.run(&["bookmark", "-d", "mark"]);
         } else if pin[0] == "tag" {
@@ -278,7 +278,7 @@ fn obsolete_changesets_stay_visible_while_something_needs_them() {
     repository.run(&["commit", "-A", "-m", "orphan", "-d", "4 0"]);
     repository.run(&["update", "-q", "-r", "0"]);
     compare_repository(folder.path());
-    assert!(open(folder.path()).known(&[node(&replaced)]).unwrap()[0]);
+    assert!(open(folder.path()).find_known(&[node(&replaced)]).unwrap()[0]);
 }
 
 #[test]

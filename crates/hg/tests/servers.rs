@@ -61,7 +61,7 @@ fn check_peer(repository: &TestRepository, peer: &mut dyn Peer, name: &str) {
     let nodes = repository.nodes("all()");
     // More than one sample.
     let many: Vec<Node> = (0..150_u8).map(|byte| Node([byte; 20])).chain(nodes.clone()).collect();
-    let known = peer.known(&many).unwrap();
+    let known = peer.find_known(&many).unwrap();
     assert_eq!(known[..150], [[true].as_slice(), &[false; 149]].concat(), "{name}");
     assert_eq!(known[150..], [true; 6], "{name}");
     assert_eq!(peer.lookup(b"book mark").unwrap(), nodes[1], "{name}");
@@ -228,7 +228,7 @@ fn a_server_that_asks_for_a_login_gets_one() {
     };
     let count = Arc::default();
     let mut peer = connect("secret", &count).unwrap();
-    assert_eq!(peer.known(&[Node([1; 20])]).unwrap(), [false]);
+    assert_eq!(peer.find_known(&[Node([1; 20])]).unwrap(), [false]);
     assert_eq!(*count.lock().unwrap(), 1, "the login is kept");
     let error = connect("wrong", &Arc::default()).map(|_| ()).unwrap_err().to_string();
     assert!(error.starts_with("the server says: 401 Unauthorized (http://127.0.0.1:"), "{error}");
@@ -250,7 +250,7 @@ fn later_commands_go_where_the_first_one_was_led_to() {
         answer("302 Found", &format!("Location: {url}r/?cmd=capabilities\r\n"), b"")
     });
     let mut peer = connect_http(&server.url, HttpSettings::default()).unwrap();
-    let error = peer.known(&[Node([1; 20])]).unwrap_err();
+    let error = peer.find_known(&[Node([1; 20])]).unwrap_err();
     assert!(matches!(error, ChangeError::Damaged { .. }), "{error}");
 }
 

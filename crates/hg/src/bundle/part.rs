@@ -49,7 +49,9 @@ impl Part {
         for (name, _) in self.parameters.iter().take(self.mandatory_count) {
             if !known.iter().any(|known| known.as_bytes() == name) {
                 let (part, name) = (self.lower_name(), name.escape_ascii());
-                return Err(ChangeError::unsupported(format!("parameter {name} of part {part}")));
+                return Err(ChangeError::new_unsupported(format!(
+                    "parameter {name} of part {part}"
+                )));
             }
         }
         Ok(())
@@ -156,7 +158,7 @@ impl<'a> Parts<'a> {
         let limit = PAYLOAD_LIMIT_BYTES.saturating_sub(self.kept_bytes);
         self.by_ref().take(limit as u64 + 1).read_to_end(&mut payload)?;
         if payload.len() > limit {
-            return Err(ChangeError::damaged("parts before the changes are too large"));
+            return Err(ChangeError::new_damaged("parts before the changes are too large"));
         }
         self.kept_bytes += payload.len();
         Ok(payload)
@@ -169,11 +171,12 @@ impl<'a> Parts<'a> {
             return Ok(None);
         }
         let len = usize::try_from(len).ok().filter(|len| *len <= HEADER_LIMIT_BYTES);
-        let len = len.ok_or_else(|| ChangeError::damaged("a part has a header of a wrong size"))?;
+        let len =
+            len.ok_or_else(|| ChangeError::new_damaged("a part has a header of a wrong size"))?;
         let mut header = Vec::new();
         read_bytes(&mut self.read, len, &mut header)?;
         let part = Part::parse(&header);
-        part.map(Some).ok_or_else(|| ChangeError::damaged("the header of a part is cut off"))
+        part.map(Some).ok_or_else(|| ChangeError::new_damaged("the header of a part is cut off"))
     }
 
     /// Reads lengths of chunks up to the next byte of payload. Returns false at the end of the
@@ -185,7 +188,7 @@ impl<'a> Parts<'a> {
                 INTERRUPT => self.read_interrupt()?,
                 len @ 1.. => self.position = Position::Payload(len as usize),
                 len => {
-                    return Err(ChangeError::damaged(format!(
+                    return Err(ChangeError::new_damaged(format!(
                         "a chunk of a part has length {len}"
                     )));
                 }
@@ -207,7 +210,7 @@ impl<'a> Parts<'a> {
             match i32::from_be_bytes(read_array(&mut self.read)?) {
                 0 => return Ok(()),
                 len @ 1.. => skip_bytes(&mut self.read, len as usize)?,
-                _ => return Err(ChangeError::damaged("a part between two chunks is damaged")),
+                _ => return Err(ChangeError::new_damaged("a part between two chunks is damaged")),
             }
         }
     }
@@ -272,7 +275,8 @@ pub(super) fn read_stream_parameters(
 ) -> Result<Vec<PartParameter>, ChangeError> {
     let len = i32::from_be_bytes(read_array(read)?);
     let len = usize::try_from(len).ok().filter(|len| *len <= HEADER_LIMIT_BYTES);
-    let len = len.ok_or_else(|| ChangeError::damaged("the parameters of a bundle are too long"))?;
+    let len =
+        len.ok_or_else(|| ChangeError::new_damaged("the parameters of a bundle are too long"))?;
     let mut text = Vec::new();
     read_bytes(read, len, &mut text)?;
     let parse = |word: &[u8]| {

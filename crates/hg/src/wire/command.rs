@@ -55,7 +55,7 @@ pub(super) fn parse_nodes(text: &[u8]) -> Result<Vec<Node>, ChangeError> {
     let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let parse = |word: &[u8]| {
         let shown = word.escape_ascii();
-        Node::from_hex(word).ok_or_else(|| ChangeError::damaged(format!("not a node: {shown}")))
+        Node::from_hex(word).ok_or_else(|| ChangeError::new_damaged(format!("not a node: {shown}")))
     };
     words.map(parse).collect()
 }

@@ -137,7 +137,9 @@ fn connect_bundle(
     let mut read: ByteStream<'static> = body(response);
     let is_bundle = read.read_exact(&mut begin).is_ok() && begin.starts_with(b"HG");
     if !is_bundle {
-        return Err(ChangeError::unsupported(format!("{url} is not a repository of Mercurial")));
+        return Err(ChangeError::new_unsupported(format!(
+            "{url} is not a repository of Mercurial"
+        )));
     }
     drop(read);
     Ok(Box::new(BundlePeer::new(Box::new(move || Ok(body(connection.get(&url)?))))))
@@ -206,7 +208,7 @@ impl HttpConnection {
                 return check_status(&request.url, response);
             }
         }
-        Err(ChangeError::unsupported("a server that asks for a login again and again"))
+        Err(ChangeError::new_unsupported("a server that asks for a login again and again"))
     }
 
     /// Takes the URL that a request was led to for that of the repository. Returns false if that
@@ -272,7 +274,7 @@ fn check_scheme(response: &Response<Body>) -> Result<(), ChangeError> {
         return Ok(());
     }
     let scheme = schemes.join(", ");
-    Err(ChangeError::unsupported(format!("the login that the server asks for ({scheme})")))
+    Err(ChangeError::new_unsupported(format!("the login that the server asks for ({scheme})")))
 }
 
 /// Turns an answer that reports a failure into its message.
@@ -307,7 +309,7 @@ fn body(response: Response<Body>) -> ByteStream<'static> {
 fn read_answer(url: &str, response: Response<Body>) -> Result<Vec<u8>, ChangeError> {
     let found = content_type(&response).to_owned();
     if !found.starts_with("application/mercurial-0.1") && !found.starts_with("application/hg-") {
-        return Err(ChangeError::damaged(format!("{url} answers with {found}")));
+        return Err(ChangeError::new_damaged(format!("{url} answers with {found}")));
     }
     let mut answer = Vec::new();
     body(response).take(ANSWER_LIMIT_BYTES as u64).read_to_end(&mut answer)?;
@@ -330,7 +332,7 @@ fn decode_stream(url: &str, response: Response<Body>) -> Result<ByteStream<'stat
             b"none" => "UN",
             other => {
                 let other = other.escape_ascii();
-                return Err(ChangeError::unsupported(format!("compression {other}")));
+                return Err(ChangeError::new_unsupported(format!("compression {other}")));
             }
         };
         return decompress(name, read);
@@ -338,7 +340,7 @@ fn decode_stream(url: &str, response: Response<Body>) -> Result<ByteStream<'stat
     if found.starts_with("application/mercurial-0.1") || found.starts_with("application/hg-") {
         return decompress("GZ", read);
     }
-    Err(ChangeError::damaged(format!("{url} answers with {found}")))
+    Err(ChangeError::new_damaged(format!("{url} answers with {found}")))
 }
 
 /// A server of repositories.

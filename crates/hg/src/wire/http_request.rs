@@ -88,7 +88,9 @@ impl HttpRequest {
         let room = limit.saturating_sub(HEADER_OVERHEAD_BYTES).max(1);
         if arguments.len().div_ceil(room) > MAX_ARGUMENT_HEADERS {
             let len = arguments.len();
-            return Err(ChangeError::unsupported(format!("arguments of {len} bytes in headers")));
+            return Err(ChangeError::new_unsupported(format!(
+                "arguments of {len} bytes in headers"
+            )));
         }
         let mut names = Vec::new();
         // The encoded arguments are ASCII.

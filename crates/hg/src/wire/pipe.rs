@@ -213,7 +213,7 @@ impl PipeTransport {
                 self.capabilities = Capabilities::parse(words);
             }
         }
-        Err(ChangeError::damaged("the program at the other end is not Mercurial"))
+        Err(ChangeError::new_damaged("the program at the other end is not Mercurial"))
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), ChangeError> {
@@ -279,7 +279,7 @@ impl Transport for PipeTransport {
         let len = len.filter(|len| *len <= ANSWER_LIMIT_BYTES);
         let len = len.ok_or_else(|| {
             let shown = line.escape_ascii();
-            ChangeError::damaged(format!("an answer of length \"{shown}\" to {}", command.name))
+            ChangeError::new_damaged(format!("an answer of length \"{shown}\" to {}", command.name))
         })?;
         let mut answer = Vec::new();
         read_bytes(self.server_output()?, len, &mut answer)?;

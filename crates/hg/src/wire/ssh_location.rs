@@ -27,7 +27,7 @@ impl SshLocation {
 
     /// Parses a URL: `ssh://[USER@]HOST[:PORT]/PATH`.
     pub fn parse(url: &str) -> Result<SshLocation, ChangeError> {
-        let wrong = |what: &str| ChangeError::unsupported(format!("{what} in {url}"));
+        let wrong = |what: &str| ChangeError::new_unsupported(format!("{what} in {url}"));
         let rest = url.strip_prefix("ssh://").ok_or_else(|| wrong("the scheme"))?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, "."));
         let (user, host) = match host.rsplit_once('@') {

@@ -38,7 +38,7 @@ impl WirePeer {
         if self.has(capability) {
             return Ok(());
         }
-        Err(ChangeError::unsupported(format!("a server without the capability {capability}")))
+        Err(ChangeError::new_unsupported(format!("a server without the capability {capability}")))
     }
 
     /// Sends commands together if the server allows that, and returns their answers.
@@ -51,7 +51,9 @@ impl WirePeer {
         let answers = decode_batch(&self.transport.call(&batch)?);
         if answers.len() != commands.len() {
             let (found, expected) = (answers.len(), commands.len());
-            return Err(ChangeError::damaged(format!("{found} answers to {expected} commands")));
+            return Err(ChangeError::new_damaged(format!(
+                "{found} answers to {expected} commands"
+            )));
         }
         Ok(answers)
     }
@@ -138,7 +140,7 @@ impl Peer for WirePeer {
         Ok(PeerRefs { branches, heads, bookmarks })
     }
 
-    fn known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
+    fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
         self.require("known")?;
         let mut known = Vec::with_capacity(nodes.len());
         let sample_len = KNOWN_SAMPLE.min(self.transport.node_limit()).max(1);
@@ -148,7 +150,7 @@ impl Peer for WirePeer {
             let answer = self.transport.call(&command)?;
             let answer = answer.trim_ascii();
             if answer.len() != sample.len() || answer.iter().any(|flag| !b"01".contains(flag)) {
-                return Err(ChangeError::damaged("an answer about known changesets"));
+                return Err(ChangeError::new_damaged("an answer about known changesets"));
             }
             known.extend(answer.iter().map(|flag| *flag == b'1'));
         }

@@ -157,9 +157,13 @@ fn long_addresses_keep_the_columns_in_a_pipe() {
     2fcxswsc  2020-01-02 10:00  Bruno                             u  Re: Walrus audit
     4ffqdjt5  2020-01-01 10:00  Anna Berg                            Walrus audit
     ");
-    assert_snapshot!(home.run(&["find", "subject:audit", "--summary"]).masked_output(), @"
-    0000000000000006  2020-02-02 10:00  [1/1]  somebody.with.a.long.name@mail.walrus-audits.ex…     Walrus audit
-    0000000000000001  2020-01-02 10:00  [2/2]  Anna Berg, Bruno                                  u  Walrus audit
+    // The number of a thread is that of a row, and depends on which reader is the first.
+    let summary = home.ok(&["find", "subject:audit", "--summary"]);
+    let summary =
+        summary.lines().map(|line| line.get("0000000000000006  ".len()..).unwrap_or(line));
+    assert_snapshot!(summary.collect::<Vec<&str>>().join("\n"), @"
+    2020-02-02 10:00  [1/1]  somebody.with.a.long.name@mail.walrus-audits.ex…     Walrus audit
+    2020-01-02 10:00  [2/2]  Anna Berg, Bruno                                  u  Walrus audit
     ");
 }
 

@@ -232,3 +232,39 @@ fn a_thread_is_named_by_the_beginning_of_the_id_of_a_message() {
     let whole = whole.as_str().unwrap();
     assert_eq!(ids(&home, &["--kind", "message", &format!("thread:{whole}")]), audit);
 }
+
+#[test]
+fn names_that_no_message_has_are_named() {
+    let home = home_with_mail();
+    home.ok(&["edit", "a1", "--label", "+travel"]);
+    let hints = |query: &str| {
+        let run = home.code(&["find", "--kind", "message", query], 1);
+        let hints = run.stderr();
+        let hints = hints.lines().filter_map(|line| line.strip_prefix("hint: "));
+        hints.map(ToString::to_string).collect::<Vec<String>>().join("; ")
+    };
+    for (query, expected) in [
+        ("list:sea.x", "list: compares whole names; list:sea.x* finds 1 message"),
+        ("list:x.example", "list: compares whole names; list:*x.example* finds 1 message"),
+        ("list:penguin", "no message is of the list \"penguin\""),
+        ("label:travle", "no label is \"travle\"; did you mean label:travel?"),
+        ("tag:nolabel", "no label is \"nolabel\"; labels: travel"),
+        ("maildir:/sea", "no folder is \"/sea\"; did you mean maildir:/Lists/sea?"),
+        ("maildir:/INBX walrus", "no folder is \"/INBX\"; did you mean maildir:/INBOX?"),
+        ("maildir:/sea/**", "no folder is \"/sea\"; did you mean maildir:/Lists/sea/**?"),
+        ("maildir:/nope", "no folder is \"/nope\"; folders: /Archive, /INBOX, /Lists/sea"),
+        (
+            "path:/nope",
+            "no message is in the file \"/nope\"; all files below a directory: path:/DIRECTORY/**",
+        ),
+        ("path:/nope/**", "no source has messages in the directory \"/nope\""),
+        // What exists, or must not exist, is no reason.
+        ("label:travel penguin", ""),
+        ("not label:nolabel penguin", ""),
+        ("maildir:/Lists/sea list:sea.x.example penguin", ""),
+    ] {
+        assert_eq!(hints(query), expected, "{query}");
+    }
+    let quiet = home.code(&["find", "--kind", "message", "label:travle", "--quiet"], 1);
+    assert_eq!(quiet.stderr(), "");
+}

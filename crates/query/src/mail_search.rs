@@ -21,6 +21,7 @@
 //! | `header_test` | tests of header fields |
 //! | `list_order` | [`MailSort`]: the orders of lists |
 //! | `message_list` | lists of messages |
+//! | `missing_names` | hints for a search that found nothing |
 //! | `name_check` | the names in a query that no message has |
 //! | `pattern_parts` | the parts of words that a pattern requires |
 //! | `row_origin` | where known rows come from |
@@ -38,6 +39,7 @@ mod explanation;
 mod header_test;
 mod list_order;
 mod message_list;
+mod missing_names;
 mod name_check;
 mod pattern_parts;
 mod row_origin;

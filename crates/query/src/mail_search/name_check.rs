@@ -57,11 +57,7 @@ impl MailSearch<'_> {
     }
 
     fn check_folder(&self, path: &str) -> Result<(), Error> {
-        let folders = self.mail.folders()?.into_iter();
-        let paths = folders.map(|(_, path, _)| format!("/{}", String::from_utf8_lossy(&path)));
-        let mut paths: Vec<String> = paths.collect();
-        paths.sort_unstable();
-        paths.dedup();
+        let paths = self.folder_paths()?;
         let folded = fold(path);
         if paths.iter().any(|known| fold(known) == folded) {
             return Ok(());
@@ -79,9 +75,20 @@ impl MailSearch<'_> {
         };
         Err(unknown_name("folder", name, hint))
     }
+
+    /// Returns the paths of all folders, from the roots of their maildirs on.
+    pub(super) fn folder_paths(&self) -> Result<Vec<String>, Error> {
+        let folders = self.mail.folders()?.into_iter();
+        let paths = folders.map(|(_, path, _)| format!("/{}", String::from_utf8_lossy(&path)));
+        let mut paths: Vec<String> = paths.collect();
+        paths.sort_unstable();
+        paths.dedup();
+        Ok(paths)
+    }
 }
 
-fn join_names(names: &[&str]) -> String {
+/// Returns the first names of a list.
+pub(super) fn join_names(names: &[&str]) -> String {
     let listed = names.get(..MAX_LISTED_NAMES).unwrap_or(names).join(", ");
     if names.len() > MAX_LISTED_NAMES { format!("{listed}, ...") } else { listed }
 }

@@ -19,7 +19,7 @@ use crate::mail_store::{
     parse_mail_query, parse_query_among_kinds, print_outdated_note, query_roots,
     require_mail_reader,
 };
-use crate::output::{format_count, sanitize_line};
+use crate::output::{format_count, print_message, sanitize_line};
 use crate::output_path::OutputFolder;
 use crate::source_names::print_unindexed_sources;
 use crate::table::aligned_groups;
@@ -174,6 +174,7 @@ pub(super) fn print_messages(
     if count == 0 {
         if context.format == OutputFormat::Text {
             context.print_note("no results");
+            print_missing_names(context, &reader, &roots, &query)?;
         }
         return Ok(CommandStatus::NothingFound);
     }
@@ -182,6 +183,20 @@ pub(super) fn print_messages(
         context.print_note(format!("the first {DEFAULT_LIMIT} {things}; -n N lists more"));
     }
     Ok(CommandStatus::Done)
+}
+
+/// Names what a query that found nothing requires and no message has.
+fn print_missing_names(
+    context: &CommandContext,
+    reader: &Reader,
+    roots: &MailRoots,
+    query: &MailQuery,
+) -> Result<(), CommandFailure> {
+    let hints = with_search(reader, roots, query, |search| search.missing_name_hints(query))?;
+    for hint in hints.iter().filter(|_| !context.quiet) {
+        print_message("hint", sanitize_line(hint));
+    }
+    Ok(())
 }
 
 /// Searches in one read transaction, which ends before anything is printed.

@@ -1,0 +1,130 @@
+//! Hints for a search that found nothing: the names in its query that no message has.
+//!
+//! Separate from `name_check`, which refuses names that are certainly mistakes: these may come
+//! later, or are true of no message today, and a search for them is right to find nothing.
+
+use super::MailSearch;
+use super::name_check::join_names;
+use crate::error::Error;
+use crate::mail_query::{FolderTest, MailQuery, MailTextFields, TextMatch, TextTest};
+use crate::misspelling::nearest_name;
+use larder_format::fold::fold;
+
+/// The number of names that are told apart in one query.
+const MAX_HINTS: usize = 3;
+
+impl MailSearch<'_> {
+    /// Returns a hint for each list, label, folder and path that the query requires and that no
+    /// message has, with what exists instead. A query that finds something has none.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn missing_name_hints(&self, query: &MailQuery) -> Result<Vec<String>, Error> {
+        let mut hints = Vec::new();
+        match self.add_hints(query, &mut hints) {
+            // The search ended; that its hints take too long is no news.
+            Err(Error::MailWorkLimit { .. }) | Ok(()) => Ok(hints),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn add_hints(&self, query: &MailQuery, hints: &mut Vec<String>) -> Result<(), Error> {
+        match query {
+            _ if hints.len() >= MAX_HINTS => return Ok(()),
+            MailQuery::And(all) => {
+                return all.iter().try_for_each(|query| self.add_hints(query, hints));
+            }
+            MailQuery::Or(any) if self.count(query)? == 0 => {
+                return any.iter().try_for_each(|query| self.add_hints(query, hints));
+            }
+            MailQuery::Text(_)
+            | MailQuery::Label(_)
+            | MailQuery::Folder(_)
+            | MailQuery::Path(_) => {}
+            _ => return Ok(()),
+        }
+        if self.count(query)? == 0 {
+            hints.extend(self.missing_name_hint(query)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the hint for a name that no message has.
+    fn missing_name_hint(&self, query: &MailQuery) -> Result<Option<String>, Error> {
+        Ok(match query {
+            MailQuery::Text(TextTest { fields, text: TextMatch::Words(name) })
+                if *fields == MailTextFields::LIST =>
+            {
+                Some(self.list_hint(name)?)
+            }
+            MailQuery::Label(TextMatch::Words(name)) => Some(self.label_hint(name)?),
+            MailQuery::Folder(FolderTest::Is(path)) => Some(self.folder_hint(path, "")?),
+            MailQuery::Folder(FolderTest::Within(path)) => Some(self.folder_hint(path, "/**")?),
+            MailQuery::Folder(FolderTest::Directory(path)) => {
+                Some(format!("no source has messages in the directory {path:?}"))
+            }
+            MailQuery::Path(path) => Some(format!(
+                "no message is in the file {path:?}; all files below a directory: path:/DIRECTORY/**"
+            )),
+            _ => None,
+        })
+    }
+
+    fn list_hint(&self, name: &str) -> Result<String, Error> {
+        let parts = [
+            (format!("{name}*"), TextMatch::Prefix(name.to_string())),
+            (format!("*{name}*"), TextMatch::Infix(name.to_string())),
+        ];
+        for (typed, text) in parts {
+            let query = MailQuery::Text(TextTest { fields: MailTextFields::LIST, text });
+            let messages = match self.count(&query)? {
+                0 => continue,
+                1 => "1 message".to_string(),
+                count => format!("{count} messages"),
+            };
+            let typed = quote(&typed);
+            return Ok(format!("list: compares whole names; list:{typed} finds {messages}"));
+        }
+        Ok(format!("no message is of the list {name:?}"))
+    }
+
+    fn label_hint(&self, name: &str) -> Result<String, Error> {
+        let labels: Vec<String> = self.mail.labels()?.into_iter().map(|(label, _)| label).collect();
+        let names: Vec<&str> = labels.iter().map(String::as_str).collect();
+        Ok(match nearest_name(name, &names) {
+            // Labels that a person removed from all messages, too.
+            _ if names.contains(&name) => format!("no message has the label {name:?}"),
+            Some(near) => format!("no label is {name:?}; did you mean label:{}?", quote(near)),
+            None if names.is_empty() => format!("no label is {name:?}; there are no labels"),
+            None => format!("no label is {name:?}; labels: {}", join_names(&names)),
+        })
+    }
+
+    /// Returns the hint for a folder, or for those below it; `end` is what is typed behind it.
+    fn folder_hint(&self, path: &str, end: &str) -> Result<String, Error> {
+        let paths = self.folder_paths()?;
+        let names: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let wanted = fold(path).into_owned();
+        if names.iter().any(|name| fold(name) == wanted) {
+            return Ok(format!("no message is in the folder {path:?}"));
+        }
+        // Without the folders above it, as in a program whose root is one of them.
+        let is_end = |name: &&&str| fold(name).ends_with(&wanted);
+        let near = names.iter().find(is_end).copied().or_else(|| nearest_name(path, &names));
+        Ok(match near {
+            Some(near) => {
+                let near = quote(&format!("{near}{end}"));
+                format!("no folder is {path:?}; did you mean maildir:{near}?")
+            }
+            None => format!("no folder is {path:?}; folders: {}", join_names(&names)),
+        })
+    }
+}
+
+/// Returns a text as it is typed behind the name of a field.
+fn quote(text: &str) -> String {
+    match text.contains(char::is_whitespace) {
+        true => format!("\"{text}\""),
+        false => text.to_string(),
+    }
+}

@@ -268,3 +268,16 @@ fn names_that_no_message_has_are_named() {
     let quiet = home.code(&["find", "--kind", "message", "label:travle", "--quiet"], 1);
     assert_eq!(quiet.stderr(), "");
 }
+
+#[test]
+fn terms_of_different_kinds_have_a_note() {
+    let home = home_with_mail();
+    let note = "no item matches terms of messages and of contacts joined by `and`";
+    let has_note = |query: &str| home.code(&["find", query], 1).stderr().contains(note);
+    assert!(has_note("from:anna has:email"));
+    assert!(!has_note("from:nobody walrus"));
+    // A date is one of messages, too.
+    assert!(!has_note("from:anna date:2031"));
+    assert!(!has_note("from:nobody or phone:12345"));
+    assert!(home.code(&["find", "from:anna or has:email"], 0).stderr().is_empty());
+}

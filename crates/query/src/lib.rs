@@ -22,6 +22,7 @@
 //! | `expansion` | the occurrences of a result in a time range |
 //! | `item` | the values of an item that a predicate tests |
 //! | `item_terms` | the names that search lines have for contacts and calendars |
+//! | `kind_conflict` | search lines whose terms are of different kinds |
 //! | `kind_fields` | [`KindGroup`]: the fields and orders of a search over all kinds |
 //! | [`local_time`] | times of items in the user's time zone |
 //! | `mail_query` | [`MailQuery`]: a query for messages, and its parser |
@@ -76,6 +77,7 @@ mod execution;
 mod expansion;
 mod item;
 mod item_terms;
+mod kind_conflict;
 mod kind_fields;
 pub mod local_time;
 mod mail_query;
@@ -124,6 +126,7 @@ pub use crate::error::{Error, MAX_QUERY_BYTES, SyntaxError};
 pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
+pub use crate::kind_conflict::find_kind_conflict;
 pub use crate::kind_fields::{KindColumns, KindGroup, UnknownColumn, field_of_order};
 pub use crate::local_time::date_range_to_time_range;
 pub use crate::mail_query::{

@@ -446,6 +446,15 @@ impl FindArgs {
     fn print_advice(&self, context: &CommandContext) {
         context.print_note("no results");
         let words = self.query_args.query_text();
+        if self.is_about_all_kinds()
+            && let Some(kinds) = larder_query::find_kind_conflict(&words, &context.settings)
+        {
+            let kinds: Vec<&str> = kinds.into_iter().map(Kind::plural).collect();
+            context.print_note(format!(
+                "no item matches terms of {} joined by `and`; with `or`, the items of each are found",
+                kinds.join(" and of ")
+            ));
+        }
         let digits = words.chars().filter(char::is_ascii_digit).count();
         let may_be_number = digits >= 3 && !words.contains(char::is_alphabetic);
         if self.query_args.sexp || words.is_empty() || words.contains(':') {

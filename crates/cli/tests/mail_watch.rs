@@ -1,6 +1,6 @@
-//! `larder sync --watch` in a pipe, while mail is delivered.
+//! `larder sync --watch` in a pipe, while mail is delivered, and fields of mail in `larder watch`.
 
-use crate::test_home::Home;
+use crate::test_home::{ANNA, Home};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 
@@ -39,4 +39,16 @@ fn lines_come_at_once_and_a_watch_without_a_reader_ends() {
     assert!(child.wait().unwrap().success());
     home.ok(&["sync"]);
     assert!(home.ok(&["find", "--kind", "message", "--count", "seal"]).contains('3'));
+}
+
+#[test]
+fn fields_of_messages_are_no_empty_columns() {
+    let home = Home::new();
+    home.write("book.vcf", ANNA);
+    home.ok(&["import", "book.vcf"]);
+    for fields in ["from", "file_as,from", "hash"] {
+        let run = home.code(&["watch", "anna", "--fields", fields, "--changes", "0"], 2);
+        assert!(run.stderr().contains("no item that is watched has the field"), "{fields}");
+    }
+    home.ok(&["watch", "anna", "--fields", "file_as,email,start", "--changes", "0"]);
 }

@@ -131,6 +131,15 @@ impl KindGroup {
         })
     }
 
+    /// Returns whether a field is one of messages or commits, and of no item of the store.
+    #[must_use]
+    pub fn is_field_of_indexes(name: &str) -> bool {
+        let indexes = [KindGroup::Messages, KindGroup::Commits];
+        !FIELDS_OF_ALL.contains(&name)
+            && KindGroup::StoredItems.find_field(name).is_none()
+            && indexes.iter().any(|group| group.find_field(name).is_some())
+    }
+
     /// Returns whether the group can be sorted by a field, which may have a minus.
     #[must_use]
     pub fn has_order(self, sort: &str) -> bool {

@@ -15,13 +15,13 @@ use crate::commit_store::list_repositories;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::list_sources;
-use crate::output::OutputStream;
+use crate::output::{OutputStream, sanitize_line};
 use crate::terminal_echo::{SilentTerminal, TerminalModes};
 use larder_query::views::{
     View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
 };
 use larder_query::{
-    Kind, MailQuery, Query, QueryContext, SavedSearchFollower, SearchRequest, SortSpec,
+    Kind, KindGroup, MailQuery, Query, QueryContext, SavedSearchFollower, SearchRequest, SortSpec,
     required_time_range,
 };
 use larder_sync::RegisteredSource;
@@ -213,6 +213,14 @@ impl WatchArgs {
             columns: parse_columns(&self.fields)?,
             expand: false,
         };
+        // The columns would be empty in each line.
+        if let Some(name) = self.fields.iter().find(|name| KindGroup::is_field_of_indexes(name)) {
+            let message =
+                format!("no item that is watched has the field {:?}", sanitize_line(name));
+            return Err(CommandFailure::new(FailureKind::Usage, message).with_hint(
+                "messages are watched without --fields: larder watch --kind message QUERY",
+            ));
+        }
         let has_window =
             required_time_range(&watch_options.to_search_request(&context.settings)?.query)
                 .is_some();

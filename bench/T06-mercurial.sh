@@ -54,7 +54,8 @@ for repository in "${repositories[@]}"; do
 	prepare "$name" "$repository"
 	git init -q --bare "$work/larder.git"
 	git init -q --bare "$work/cinnabar.git"
-	floor=$(measure sh -c "zstd -dc --long=31 '$keep/$name.zstd' 2>/dev/null | sha1sum; true")
+	# The frame follows "HG20", the length of the parameters, and "Compression=ZS".
+	floor=$(measure sh -c "tail -c +23 '$keep/$name.zstd' | zstd -dc --long=31 | sha1sum")
 	ours=$(measure "$larder" --quiet hg --repository "$work/larder.git" unbundle "$keep/$name.zstd")
 	theirs=$(GIT_DIR=$work/cinnabar.git measure git-cinnabar unbundle "$keep/$name.zstd")
 	"$larder" hg --repository "$work/larder.git" hg2git --batch <"$keep/$name.nodes" >"$work/ours"

@@ -96,6 +96,27 @@ fn a_repository_is_cloned_and_fetched() {
     assert_eq!(found.stdout(), format!("{head}\n{}\n", "0".repeat(40)));
 }
 
+/// A command stands in for ssh: it leaves out the host, and runs the rest here.
+#[test]
+fn a_server_behind_ssh_is_cloned() {
+    if !has_mercurial("a_server_behind_ssh_is_cloned") {
+        return;
+    }
+    let home = home_with_mercurial();
+    home.write("ssh", "#!/bin/sh\nshift\nexec sh -c \"$*\"\n");
+    let program = home.work("ssh");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let (code, text) = git(&home, &["clone", "-q", &url(&home, "project"), "at-path"]);
+    assert_eq!(code, 0, "{text}");
+    let url = format!("hg::ssh://example.org/{}", home.work("project").display());
+    let setting = format!("core.sshCommand={}", program.display());
+    let (code, text) = git(&home, &["-c", &setting, "clone", "-q", &url, "at-server"]);
+    assert_eq!(code, 0, "{text}");
+    let refs = |clone: &str| git(&home, &["-C", clone, "for-each-ref", "refs/remotes"]);
+    assert_eq!(refs("at-server"), refs("at-path"));
+}
+
 #[test]
 fn an_import_is_forgotten_and_repeated() {
     if !has_mercurial("an_import_is_forgotten_and_repeated") {

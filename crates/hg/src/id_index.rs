@@ -1,8 +1,8 @@
 //! Finding ids in a list: a hash table of the numbers of their places.
 //!
-//! A map of ids to values has room for twice as many as it holds, and keeps three times as much while
-//! it grows. Here the list holds ids and values, without gaps, and the table only has four bytes for
-//! each place.
+//! A map of ids to values has room for twice as many as it holds, and keeps three times as much
+//! while it grows. Here the list holds ids and values, without gaps, and the table only has four
+//! bytes for each place.
 
 /// A hash table of places in a list. The list is passed to each call as a function from a place to
 /// the id there.

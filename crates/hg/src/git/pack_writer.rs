@@ -97,7 +97,7 @@ impl PackEntries {
     }
 
     /// Returns the entries sorted by id.
-    fn sorted(&self) -> Vec<&PackEntry> {
+    fn sort_by_id(&self) -> Vec<&PackEntry> {
         let mut sorted: Vec<&PackEntry> = self.blocks.iter().flatten().collect();
         sorted.sort_unstable_by_key(|entry| entry.id);
         sorted
@@ -354,7 +354,7 @@ fn hash_file(file: &File, len: u64) -> io::Result<GitId> {
 }
 
 fn encode_index(entries: &PackEntries, pack_checksum: GitId) -> Vec<u8> {
-    let sorted = entries.sorted();
+    let sorted = entries.sort_by_id();
     let mut index = Vec::with_capacity(1024 + 8 + 40 + sorted.len() * 28);
     index.extend_from_slice(&INDEX_HEADER);
     let mut place = 0;

@@ -1,8 +1,8 @@
 //! Merging segments, so that lookups read few of them.
 //!
-//! Each fetch adds a segment. When there are [`MAX_SEGMENTS`], the newest ones become one, with those
-//! before them that are not much larger; so a changeset is rewritten a few times in a long history
-//! of fetches, and the large segment of the first clone hardly ever.
+//! Each fetch adds a segment. When there are [`MAX_SEGMENTS`], the newest ones become one, with
+//! those before them that are not much larger; so a changeset is rewritten a few times in a long
+//! history of fetches, and the large segment of the first clone hardly ever.
 
 use super::segment::{MetadataError, MetadataSegment, StoredBase};
 use super::segment_writer::{ChangedLine, ManifestRecord, MetadataWriter};

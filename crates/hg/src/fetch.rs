@@ -63,10 +63,41 @@ pub fn fetch(
     if missing.is_empty() {
         return Ok(ConversionSummary::default());
     }
-    let common = common_changesets(&mut repository, &mut metadata, peer)?;
+    if !metadata.is_empty() {
+        let common = common_changesets(&mut repository, &mut metadata, peer)?;
+        drop((repository, metadata));
+        let mut changes = peer.changes(&missing, &common)?;
+        return Ok(convert(directory, &mut *changes, threads, progress)?);
+    }
     drop((repository, metadata));
-    let mut changes = peer.changes(&missing, &common)?;
+    if let Some(converted) = convert_clone_bundle(directory, peer, threads, progress)? {
+        // What is newer than the bundle.
+        let newer = fetch(directory, peer, &missing, threads, progress)?;
+        return Ok(ConversionSummary {
+            changesets: converted.changesets + newer.changesets,
+            objects: converted.objects + newer.objects,
+            bytes: converted.bytes + newer.bytes,
+        });
+    }
+    let mut changes = peer.changes(&missing, &[])?;
     Ok(convert(directory, &mut *changes, threads, progress)?)
+}
+
+/// Converts the bundle that a repository recommends for a first clone. `None`: there is none, or it
+/// cannot be read to its end; then all changes come from the repository itself.
+fn convert_clone_bundle(
+    directory: &Path,
+    peer: &mut dyn Peer,
+    threads: NonZeroUsize,
+    progress: &mut dyn Progress,
+) -> Result<Option<ConversionSummary>, FetchError> {
+    let Ok(Some(mut bundle)) = peer.clone_bundle() else { return Ok(None) };
+    match convert(directory, &mut *bundle.source, threads, progress) {
+        Ok(converted) => Ok((converted.changesets > 0).then_some(converted)),
+        // A failed conversion leaves nothing.
+        Err(ConversionError::Source(_) | ConversionError::Damaged(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Converts all changes of a bundle that were not converted yet.

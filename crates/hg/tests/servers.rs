@@ -1,9 +1,10 @@
 //! Repositories behind `hg serve`, over HTTP and pipes.
 
+use crate::golden_vectors::NoProgress;
 use crate::test_repository::{TestRepository, has_mercurial, read_all};
 use larder_hg::{
-    ChangeError, HttpSettings, Node, Peer, PipeServer, SshCommand, SshLocation, connect_http,
-    connect_pipe,
+    ChangeError, GitDirectory, HttpSettings, Node, Peer, PipeServer, SshCommand, SshLocation,
+    connect_http, connect_pipe, fetch,
 };
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -159,6 +160,27 @@ fn check_bundles_of_servers(repository: &TestRepository) {
     let mut bundle = peer.clone_bundle().unwrap().unwrap();
     assert_eq!(bundle.url, files.url);
     assert_eq!(read_all(bundle.source.as_mut()).unwrap().changesets.len(), 6);
+    drop(bundle);
+
+    // A first fetch takes the bundle, and the rest from the server: one pack of each. Without its
+    // end, the bundle is of no use, and all comes from the server.
+    repository.hg(&["commit", "-q", "--config", "ui.allowemptycommit=1", "-m", "newer"]);
+    let heads = server.connect().refs().unwrap().heads;
+    let bytes = std::fs::read(repository.path().join("bundle.hg")).unwrap();
+    let cut_off = FileServer::start(bytes[..bytes.len() * 2 / 3].to_vec());
+    for (url, packs) in [(&files.url, 2), (&cut_off.url, 1)] {
+        let manifest = format!("{url} BUNDLESPEC=zstd-v2\n");
+        std::fs::write(repository.path().join(".hg/clonebundles.manifest"), manifest).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        GitDirectory::create(folder.path()).unwrap();
+        let mut peer = server.connect();
+        let threads = std::num::NonZeroUsize::MIN;
+        let converted = fetch(folder.path(), &mut *peer, &heads, threads, &mut NoProgress).unwrap();
+        assert_eq!(converted.changesets, 7, "{url}");
+        let files = std::fs::read_dir(folder.path().join("objects/pack")).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        assert_eq!(names.filter(|name| name.ends_with(".pack")).count(), packs, "{url}");
+    }
 }
 
 /// A server that sends the same bytes to every request, to one client after the other.

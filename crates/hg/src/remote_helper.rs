@@ -2,7 +2,7 @@
 //!
 //! git asks for refs, whose commits are not known before they are converted, and then for the
 //! import of some of them. The helper writes the objects itself, points refs of its own at the
-//! commits ([`REFSPEC`]), and tells git that the import is done.
+//! commits ([`PRIVATE_PREFIX`]), and tells git that the import is done.
 
 use crate::conversion::Progress;
 use crate::fetch::{FetchError, closed_heads, fetch};

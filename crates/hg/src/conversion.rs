@@ -25,7 +25,8 @@ use crate::git::pack_writer::{EncodedObject, FinishedPack, PackWriter};
 use crate::git::repository::{GitDirectory, RefChange};
 use crate::manifest::{FileTable, ManifestBase, ManifestText, Manifests};
 use crate::metadata::{
-    HeadChangeset, METADATA_REF, ManifestRecord, Metadata, MetadataWriter, encode_snapshot,
+    HeadChangeset, METADATA_REF, ManifestRecord, Metadata, MetadataWriter, NewHeads,
+    encode_snapshot,
 };
 use crate::object_id::{GitId, IdMap, Node};
 use crate::revision::{ChangeSource, Revision};
@@ -64,6 +65,8 @@ pub struct ConversionSummary {
 struct WrittenCommits {
     commits: Vec<(Node, GitId)>,
     heads: Vec<HeadChangeset>,
+    /// The commits of the new ones among them.
+    head_commits: Vec<GitId>,
 }
 
 /// Converts changes into the objects of a git repository, and adds them to its metadata.
@@ -453,7 +456,10 @@ impl Conversion<'_> {
                 Some(changesets.len() as u64),
             );
         }
-        Ok(WrittenCommits { commits, heads: heads.finish() })
+        let heads = heads.finish();
+        let new = heads.iter().filter_map(|head| by_node.get(&head.node).copied());
+        let head_commits = new.collect();
+        Ok(WrittenCommits { commits, heads, head_commits })
     }
 
     /// Returns the tree of a manifest.
@@ -503,8 +509,12 @@ impl Conversion<'_> {
         let mut state = lock(&self.stored.0);
         let (repository, metadata) = &mut *state;
         metadata.merge_segments(repository, &mut pack)?;
-        let new =
-            metadata.write_commit(&mut pack, &mut Deflater::new(), &written.heads, segment)?;
+        let heads = NewHeads {
+            heads: &written.heads,
+            commits: &written.head_commits,
+            history: metadata.history_commit(repository)?,
+        };
+        let new = metadata.write_commit(&mut pack, &mut Deflater::new(), &heads, segment)?;
         Ok(MetadataChange { old: metadata.commit(), new })
     }
 }

@@ -3,7 +3,10 @@
 //! A later fetch needs the commit of each changeset, the text of each manifest, and the blob and
 //! the metadata of each file revision; a push needs the texts of changesets, too. All of it is in
 //! git objects under the ref [`METADATA_REF`], so that `git gc` keeps it and `git fetch` can share
-//! it. The ref names a commit whose parent is the state before, to which a rollback goes back.
+//! it. The ref names a commit with two parents. The first one is the *history commit*, which keeps
+//! the commits of changesets when no branch leads to them any more, so that `git gc` does not
+//! delete what the metadata names: its parents are the commits without children, and the history
+//! commit before. The second one is the metadata before, to which a rollback goes back.
 //!
 //! The tree of the commit has
 //!
@@ -94,6 +97,17 @@ impl Metadata {
     /// The commit that the ref names.
     pub fn commit(&self) -> Option<GitId> {
         self.commit
+    }
+
+    /// The history commit of this state.
+    pub(crate) fn history_commit(
+        &self,
+        repository: &GitDirectory,
+    ) -> Result<Option<GitId>, MetadataError> {
+        match self.commit {
+            Some(commit) => Ok(repository.resolve(&format!("{commit}^1"))?),
+            None => Ok(None),
+        }
     }
 
     /// The changesets without children.
@@ -284,12 +298,13 @@ impl Metadata {
         &self,
         pack: &mut PackWriter,
         deflater: &mut Deflater,
-        heads: &[HeadChangeset],
+        heads: &NewHeads<'_>,
         new_segment: GitId,
     ) -> std::io::Result<GitId> {
+        let history = write_history_commit(pack, heads)?;
         let mut blob = |content: &[u8]| pack.append_whole(ObjectKind::Blob, content, deflater);
         let format = blob(FORMAT)?;
-        let heads = blob(&format_heads(heads))?;
+        let heads = blob(&format_heads(heads.heads))?;
         let mut segments: Vec<GitId> = self.segments.iter().map(MetadataSegment::id).collect();
         segments.extend(self.merged);
         segments.push(new_segment);
@@ -302,14 +317,41 @@ impl Metadata {
             (b"segments".to_vec(), true, segments),
         ]);
         let tree = append(pack, ObjectKind::Tree, &tree)?;
-        let mut commit = format!("tree {tree}\n");
-        if let Some(parent) = self.commit {
-            commit.push_str(&format!("parent {parent}\n"));
-        }
-        commit.push_str("author larder <larder-hg> 0 +0000\n");
-        commit.push_str("committer larder <larder-hg> 0 +0000\n\nMercurial metadata\n");
-        append(pack, ObjectKind::Commit, commit.as_bytes())
+        let parents = [Some(history), self.commit].into_iter().flatten();
+        write_own_commit(pack, tree, parents, "Mercurial metadata")
     }
+}
+
+/// The changesets that are without children after a conversion.
+pub(crate) struct NewHeads<'h> {
+    pub(crate) heads: &'h [HeadChangeset],
+    /// The commits of those that are new.
+    pub(crate) commits: &'h [GitId],
+    /// The history commit before.
+    pub(crate) history: Option<GitId>,
+}
+
+/// Writes the commit that keeps the history reachable.
+fn write_history_commit(pack: &mut PackWriter, heads: &NewHeads<'_>) -> std::io::Result<GitId> {
+    let tree = append(pack, ObjectKind::Tree, b"")?;
+    let parents = heads.history.into_iter().chain(heads.commits.iter().copied());
+    write_own_commit(pack, tree, parents, "Mercurial history")
+}
+
+/// Writes a commit of the metadata: the same bytes for the same content, at any time.
+fn write_own_commit(
+    pack: &mut PackWriter,
+    tree: GitId,
+    parents: impl Iterator<Item = GitId>,
+    message: &str,
+) -> std::io::Result<GitId> {
+    let mut commit = format!("tree {tree}\n");
+    for parent in parents {
+        commit.push_str(&format!("parent {parent}\n"));
+    }
+    commit.push_str("author larder <larder-hg> 0 +0000\n");
+    commit.push_str(&format!("committer larder <larder-hg> 0 +0000\n\n{message}\n"));
+    append(pack, ObjectKind::Commit, commit.as_bytes())
 }
 
 /// Goes back to the state before the last conversion. Returns false if there is none. Commits and
@@ -317,7 +359,7 @@ impl Metadata {
 /// the same ids.
 pub fn rollback(repository: &mut GitDirectory) -> Result<bool, MetadataError> {
     let Some(commit) = repository.resolve(METADATA_REF)? else { return Ok(false) };
-    let parent = repository.resolve(&format!("{commit}^"))?;
+    let parent = repository.resolve(&format!("{commit}^2"))?;
     let name = METADATA_REF.as_bytes().to_vec();
     repository.change_refs(&[RefChange { name, new: parent, old: Some(commit) }])?;
     Ok(true)

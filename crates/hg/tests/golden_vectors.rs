@@ -4,7 +4,7 @@
 use crate::mercurial::{Mercurial, each_edge_repository, has_mercurial};
 use larder_hg::{
     ConversionSummary, GitDirectory, LocalPeer, Metadata, Node, Peer as _, Phase, Progress,
-    RefStyle, convert_all, tag_refs,
+    RefStyle, convert_all, fetch, tag_refs,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -176,7 +176,7 @@ fn fetches_give_what_one_conversion_gives() {
         let threads = NonZeroUsize::MIN;
         for node in &nodes {
             let node = Node::from_hex(node.as_bytes()).unwrap();
-            larder_hg::fetch(folder.path(), &mut peer, &[node], threads, &mut NoProgress).unwrap();
+            fetch(folder.path(), &mut peer, &[node], threads, &mut NoProgress).unwrap();
         }
         let nodes: BTreeSet<String> = nodes.into_iter().collect();
         let commits = read_repository(folder.path(), &nodes).commits;
@@ -189,6 +189,36 @@ fn fetches_give_what_one_conversion_gives() {
         git(folder.path(), &["update-ref", "refs/heads/one", newest]);
         git(folder.path(), &["fsck", "--full", "--no-progress"]);
     }
+}
+
+/// Branches that are gone, and `git gc`: the metadata keeps all that the next fetch builds on.
+#[test]
+fn later_fetches_work_after_a_garbage_collection() {
+    if !has_mercurial("later_fetches_work_after_a_garbage_collection") {
+        return;
+    }
+    let source = each_edge_repository().into_iter().find(|path| path.ends_with("cli")).unwrap();
+    let mut peer = LocalPeer::open(&source).unwrap();
+    let nodes = changesets_in_order(&source);
+    let folder = tempfile::tempdir().unwrap();
+    GitDirectory::create(folder.path()).unwrap();
+    let threads = NonZeroUsize::MIN;
+    for part in nodes.chunks(12) {
+        let wanted: Vec<Node> =
+            part.iter().map(|node| Node::from_hex(node.as_bytes()).unwrap()).collect();
+        fetch(folder.path(), &mut peer, &wanted, threads, &mut NoProgress).unwrap();
+        let refs = git(folder.path(), &["for-each-ref", "--format=%(refname)"]);
+        assert_eq!(refs.trim(), larder_hg::METADATA_REF);
+        git(folder.path(), &["gc", "-q", "--prune=now"]);
+    }
+    let (_folder, at_once, _) = convert_repository(&source);
+    let nodes: BTreeSet<String> = nodes.into_iter().collect();
+    let commits = read_repository(folder.path(), &nodes).commits;
+    assert_eq!(commits, read_repository(&at_once, &nodes).commits);
+    for commit in commits.values() {
+        git(folder.path(), &["cat-file", "-e", commit]);
+    }
+    git(folder.path(), &["fsck", "--full", "--no-progress"]);
 }
 
 /// Checks that the metadata has the text of each changeset, by its first line: the manifest.

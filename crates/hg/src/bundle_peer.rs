@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The size of the buffer before a file.
 const BUFFER_BYTES: usize = 1 << 17;
 
-/// What a bundle says about its changesets.
+/// The branches, heads and bookmarks of a bundle.
 struct BundleIndex {
     scan: ChangesetScan,
     bookmarks: Vec<(Vec<u8>, Node)>,

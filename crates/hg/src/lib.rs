@@ -27,6 +27,7 @@
 //! | `conversion` | the phases of a conversion |
 //! | `manifest` | manifests as changes of lines |
 //! | `id_index` | finding ids in a list |
+//! | `varint` | numbers with seven bits in each byte |
 //! | `git` | git's objects, packs and repositories |
 //! | `location` | the forms of URLs, and the peer for each |
 //! | `fetch` | from refs to missing changes, and to commits, branches and tags |
@@ -76,6 +77,7 @@ mod revlog;
 mod store_stream;
 mod tags;
 mod tree;
+mod varint;
 mod wire;
 
 pub use crate::bundle::{

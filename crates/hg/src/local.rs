@@ -1,8 +1,8 @@
 //! Repositories of Mercurial on this machine, read without Mercurial.
 //!
-//! What is visible is what a server would show: no secret changesets, and no obsolete ones that
-//! nothing visible needs. The repository is not changed and not locked; see `snapshot` for what
-//! happens when another process writes meanwhile.
+//! The visible changesets are those that a server would show: no secret changesets, and no obsolete
+//! ones that nothing visible needs. The repository is not changed and not locked; see `snapshot`
+//! for what happens when another process writes meanwhile.
 
 mod branch_cache;
 mod branches;

@@ -83,7 +83,7 @@ pub struct ServerSettings {
     pub http: HttpSettings,
     /// The program for ssh.
     pub ssh: SshCommand,
-    /// Is called with what a server behind ssh writes to standard error.
+    /// Receives the lines that a server behind ssh writes to standard error.
     pub output: ServerOutput,
 }
 

@@ -1,4 +1,4 @@
-//! What a conversion leaves for later ones: the metadata.
+//! The metadata: the results of conversions that later ones look up.
 //!
 //! A later fetch needs the commit of each changeset, the text of each manifest, and the blob and
 //! the metadata of each file revision; a push needs the texts of changesets, too. All of it is in

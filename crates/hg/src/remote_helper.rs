@@ -19,7 +19,8 @@ use std::path::PathBuf;
 
 /// The refs of the helper, from which git takes the commits.
 const PRIVATE_PREFIX: &[u8] = b"refs/larder/hg/";
-/// What git may ask for. `push` is answered with a refusal, which is clearer than git's own.
+/// The answer to `capabilities`. A push is then refused here, which is clearer than git's own
+/// words.
 const CAPABILITIES: &[u8] = b"option\nimport\npush\n\
     refspec refs/heads/*:refs/larder/hg/refs/heads/*\nrefspec HEAD:refs/larder/hg/HEAD\n\n";
 /// Why a remote helper ended.

@@ -55,7 +55,7 @@ pub trait ChangeSource: Send {
     fn next_revision(&mut self, revision: &mut Revision) -> Result<bool, ChangeError>;
 
     /// Begins the group of the next file, and returns its path; `None` at the end of the changes.
-    /// Is called after the group of the manifest, and after each group of a file, has ended.
+    /// The caller has read the group before to its end: that of the manifest, or of a file.
     fn next_file(&mut self) -> Result<Option<Vec<u8>>, ChangeError>;
 }
 
@@ -74,7 +74,7 @@ pub enum ChangeError {
     /// The bytes are not what the format allows.
     #[error("damaged changes: {what}")]
     Damaged {
-        /// What was expected, and what was found.
+        /// The expected and the actual content.
         what: String,
     },
     /// The source has a feature that is not supported.

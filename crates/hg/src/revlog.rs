@@ -48,7 +48,7 @@ pub enum RevlogError {
         path: PathBuf,
         /// The revision number.
         revision: u32,
-        /// What was found.
+        /// A description of the damage.
         what: String,
     },
     /// The format has a version or feature that is not supported.

@@ -15,9 +15,9 @@ pub enum Phase {
     Commits,
 }
 
-/// Is told about the progress of a conversion.
+/// A display of the progress of a conversion.
 pub trait Progress {
-    /// So many of a phase are done; the number of all is known from the phase of trees on.
+    /// Shows how much of a phase is done. The total is known from the phase of trees on.
     fn advance(&mut self, phase: Phase, done: u64, total: Option<u64>);
 
     /// git says whether progress is to be shown.

@@ -5,6 +5,7 @@
 //! are whole lines.
 
 use crate::delta::{DeltaError, hunks};
+use crate::varint::{read_number, write_number};
 
 /// The most bytes that one instruction inserts.
 const MAX_INSERT: usize = 127;
@@ -22,8 +23,8 @@ impl<'a> GitDeltaWriter<'a> {
     /// Begins a delta over the given buffer.
     pub(crate) fn new(delta: &'a mut Vec<u8>, base_len: usize, len: usize) -> GitDeltaWriter<'a> {
         delta.clear();
-        write_length(delta, base_len);
-        write_length(delta, len);
+        write_number(delta, base_len);
+        write_number(delta, len);
         GitDeltaWriter { delta }
     }
 
@@ -70,14 +71,6 @@ impl<'a> GitDeltaWriter<'a> {
             self.delta.extend_from_slice(part);
         }
     }
-}
-
-fn write_length(out: &mut Vec<u8>, mut len: usize) {
-    while len >= 0x80 {
-        out.push(len as u8 | 0x80);
-        len >>= 7;
-    }
-    out.push(len as u8);
 }
 
 /// A text of Mercurial, of which git has all but the first bytes: a block of metadata.
@@ -180,22 +173,10 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
 }
 
-/// Reads a length at the start of a delta, and returns the rest.
-fn read_length(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let mut len = 0_usize;
-    for (place, byte) in bytes.iter().enumerate().take(9) {
-        len |= usize::from(byte & 0x7f) << (7 * place);
-        if byte & 0x80 == 0 {
-            return Some((len, bytes.get(place + 1..)?));
-        }
-    }
-    None
-}
-
 /// Applies a delta of git; `None` if it does not fit its base.
 pub(crate) fn apply(base: &[u8], delta: &[u8]) -> Option<Vec<u8>> {
-    let (base_len, rest) = read_length(delta)?;
-    let (len, mut rest) = read_length(rest)?;
+    let (base_len, rest) = read_number(delta)?;
+    let (len, mut rest) = read_number(rest)?;
     if base_len != base.len() {
         return None;
     }

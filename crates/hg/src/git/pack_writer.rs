@@ -53,7 +53,7 @@ impl PackEntry {
         PackEntry { id: id.0, offset, crc: crc.to_be_bytes(), chain: place.chain }
     }
 
-    fn place(&self) -> PackPlace {
+    fn to_place(&self) -> PackPlace {
         let [a, b, c, d, e] = self.offset;
         PackPlace { offset: u64::from_be_bytes([0, 0, 0, a, b, c, d, e]), chain: self.chain }
     }
@@ -73,7 +73,7 @@ impl PackEntries {
 
     fn find(&self, id: &GitId) -> Option<PackPlace> {
         let found = self.index.find(&id.0, |number| self.get(number).map(|entry| &entry.id));
-        found.and_then(|number| self.get(number)).map(PackEntry::place)
+        found.and_then(|number| self.get(number)).map(PackEntry::to_place)
     }
 
     fn push(&mut self, entry: PackEntry) {
@@ -368,7 +368,7 @@ fn encode_index(entries: &PackEntries, pack_checksum: GitId) -> Vec<u8> {
     sorted.iter().for_each(|entry| index.extend_from_slice(&entry.crc));
     let mut long_offsets: Vec<u64> = Vec::new();
     for entry in &sorted {
-        let offset = entry.place().offset;
+        let offset = entry.to_place().offset;
         let short = if offset < MAX_SHORT_OFFSET {
             offset as u32
         } else {

@@ -35,7 +35,7 @@ pub enum LocalError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// A description of the damage.
         what: String,
     },
     /// A revlog cannot be read.

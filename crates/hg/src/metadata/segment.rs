@@ -22,6 +22,7 @@ use super::table::{Table, hex};
 use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::manifest::FileFlag;
 use crate::object_id::{GitId, Node};
+use crate::varint::read_number;
 use std::sync::Arc;
 
 /// The bytes of a row of `changesets` and of `files`.
@@ -429,17 +430,10 @@ pub(super) struct RecordReader<'p> {
 }
 
 impl<'p> RecordReader<'p> {
-    /// Reads a number: 7 bits in each byte, the lowest first.
     fn number(&mut self) -> Option<usize> {
-        let mut value = 0_usize;
-        for (place, byte) in self.rest.iter().enumerate().take(9) {
-            value |= usize::from(byte & 0x7f) << (7 * place);
-            if byte & 0x80 == 0 {
-                self.rest = self.rest.get(place + 1..)?;
-                return Some(value);
-            }
-        }
-        None
+        let (number, rest) = read_number(self.rest)?;
+        self.rest = rest;
+        Some(number)
     }
 
     /// Reads a length and so many bytes.

@@ -7,6 +7,7 @@ use crate::git::object::ObjectKind;
 use crate::git::pack_writer::PackWriter;
 use crate::manifest::{FileFlag, ManifestLine, ManifestText};
 use crate::object_id::{GitId, Node};
+use crate::varint::write_number;
 use std::io;
 
 /// The bytes of a piece, about: of rows as they are, and of records before compression.
@@ -249,14 +250,6 @@ impl ChangesetTextReader {
 fn decompress_piece(pack: &mut PackWriter, id: &GitId) -> io::Result<Vec<u8>> {
     let piece = pack.read(id)?.unwrap_or_default();
     zstd::bulk::decompress(&piece, MAX_PIECE_BYTES)
-}
-
-fn write_number(out: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -130,6 +130,11 @@ fn an_import_is_forgotten_and_repeated() {
     run(&["-q", "-R", "project", "bundle", "--all", "-t", "zstd-v2", "project.hg"]);
     git(&home, &["init", "-q", "repository"]);
     let hg = |args: &[&str]| home.run(&[&["hg", "--repository", "repository"], args].concat());
+    let bundle = std::fs::read(home.work("project.hg")).unwrap();
+    home.write("cut.hg", &bundle[..bundle.len() / 2]);
+    let cut = hg(&["unbundle", "cut.hg"]);
+    assert_eq!(cut.code, 5);
+    assert!(cut.stderr().contains("error: cut.hg: "), "{}", cut.stderr());
     assert_eq!(hg(&["unbundle", "project.hg"]).code, 0);
     let newest = node(&home, "tip");
     let commit = hg(&["hg2git", &newest]).stdout();

@@ -75,7 +75,10 @@ impl HgArgs {
                 let converted =
                     convert_bundle(directory, Path::new(&bundle), threads, &mut progress);
                 progress.finish();
-                print_converted(context, converted.map_err(|error| hg_failure(&error))?)
+                print_converted(
+                    context,
+                    converted.map_err(|error| source_failure(&bundle, &error))?,
+                )
             }
             HgCommand::Convert { source, destination } => {
                 convert_repository(context, &source, &destination)
@@ -121,11 +124,20 @@ fn store_failure(error: &dyn std::error::Error) -> CommandFailure {
 }
 
 fn hg_failure(error: &FetchError) -> CommandFailure {
-    let kind = match error {
+    CommandFailure::new(failure_kind(error), sanitize_line(&error.to_string()))
+}
+
+/// A failure that names the repository or the bundle.
+fn source_failure(source: &OsString, error: &FetchError) -> CommandFailure {
+    let message = format!("{}: {error}", source.to_string_lossy());
+    CommandFailure::new(failure_kind(error), sanitize_line(&message))
+}
+
+fn failure_kind(error: &FetchError) -> FailureKind {
+    match error {
         FetchError::Peer(_) | FetchError::Conversion(_) => FailureKind::Source,
         _ => FailureKind::Store,
-    };
-    CommandFailure::new(kind, sanitize_line(&error.to_string()))
+    }
 }
 
 /// Finds what an id names, of the other program.
@@ -213,7 +225,7 @@ fn convert_repository(
         &mut progress,
     );
     progress.finish();
-    print_converted(context, converted.map_err(|error| hg_failure(&error))?)
+    print_converted(context, converted.map_err(|error| source_failure(source, &error))?)
 }
 
 fn print_converted(

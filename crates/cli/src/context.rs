@@ -430,11 +430,16 @@ pub(crate) fn random_bytes() -> std::io::Result<[u8; 16]> {
 
 /// Returns the current time, the zone and the language of this machine.
 fn read_user_locale() -> UserLocale {
-    let database = machine_time::zone_database();
+    let database = ZoneDatabase::with_opener(machine_time::zone_database);
     let zones = Arc::new(match tzdata_version() {
-        Some(version) => ZoneDatabase::with_version(database, version),
-        None => ZoneDatabase::new(database),
+        Some(version) => database.of_version(version),
+        None => database,
     });
+    if let Some(zone) = machine_time::linked_zone()
+        && let Some(name) = zone.iana_name().map(str::to_string)
+    {
+        zones.add(Zone::from_system(zone, &name));
+    }
     let local = machine_time::local_zone();
     let local = match local.iana_name().and_then(|name| zones.get(name)) {
         Some(zone) => zone,

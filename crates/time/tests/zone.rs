@@ -10,6 +10,7 @@ use larder_time::zone::{
 };
 use proptest::prelude::*;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) static ZONES: LazyLock<ZoneDatabase> =
     LazyLock::new(|| ZoneDatabase::new(jiff::tz::db().clone()));
@@ -333,4 +334,20 @@ proptest! {
     fn nothing_panics(tzid in "[-A-Za-z/_+() :.]{0,30}") {
         let _ = ZONES.resolve(&tzid, None, None, Instant::MIN, Instant::MAX);
     }
+}
+
+#[test]
+fn the_database_is_opened_with_the_first_unknown_name() {
+    static IS_OPEN: AtomicBool = AtomicBool::new(false);
+    let zones = ZoneDatabase::with_opener(|| {
+        IS_OPEN.store(true, Ordering::Relaxed);
+        jiff::tz::db().clone()
+    });
+    let prague = jiff::tz::db().get("Europe/Prague").unwrap();
+    zones.add(Zone::from_system(prague, "Europe/Prague"));
+    assert_eq!(zones.get("europe/prague").unwrap().name(), "Europe/Prague");
+    assert!(zones.get("UTC").is_some());
+    assert!(!IS_OPEN.load(Ordering::Relaxed));
+    assert!(zones.get("Asia/Tokyo").is_some());
+    assert!(IS_OPEN.load(Ordering::Relaxed));
 }

@@ -47,10 +47,14 @@ pub struct ZoneResolution {
     pub matched_by: ZoneMatch,
 }
 
+/// Opens a zone database.
+type OpenDatabaseFn = Box<dyn FnOnce() -> TimeZoneDatabase + Send>;
+
 /// The database of system zones.
 #[derive(Debug)]
 pub struct ZoneDatabase {
-    database: TimeZoneDatabase,
+    /// Opened with the first name that is looked up: jiff lists all files of the zone data for it.
+    database: LazyLock<TimeZoneDatabase, OpenDatabaseFn>,
     /// Zones looked up so far, by lower-case name.
     cache: Mutex<HashMap<String, Option<Zone>>>,
     names: OnceLock<Vec<String>>,
@@ -80,14 +84,33 @@ impl ZoneDatabase {
     /// Wraps a zone database.
     #[must_use]
     pub fn new(database: TimeZoneDatabase) -> ZoneDatabase {
+        ZoneDatabase::with_opener(move || database)
+    }
+
+    /// Wraps a zone database that is opened when the first zone is looked up in it.
+    #[must_use]
+    pub fn with_opener(open: impl FnOnce() -> TimeZoneDatabase + Send + 'static) -> ZoneDatabase {
         let (names, data_version) = (OnceLock::new(), OnceLock::new());
+        let database = LazyLock::new(Box::new(open) as OpenDatabaseFn);
         ZoneDatabase { database, cache: Mutex::default(), names, data_version }
     }
 
     /// Wraps a zone database of known version, which saves probing its zones.
     #[must_use]
     pub fn with_version(database: TimeZoneDatabase, version: String) -> ZoneDatabase {
-        ZoneDatabase { data_version: OnceLock::from(version), ..ZoneDatabase::new(database) }
+        ZoneDatabase::new(database).of_version(version)
+    }
+
+    /// Sets the version, which saves probing the zones.
+    #[must_use]
+    pub fn of_version(self, version: String) -> ZoneDatabase {
+        ZoneDatabase { data_version: OnceLock::from(version), ..self }
+    }
+
+    /// Adds a zone that was read from the data of this database by its name.
+    pub fn add(&self, zone: Zone) {
+        let mut known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(zone.name().to_ascii_lowercase(), Some(zone));
     }
 
     /// The database that is compiled in.

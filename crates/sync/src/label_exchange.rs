@@ -182,6 +182,9 @@ pub fn export_labels(
 ) -> Result<LabelExportReport, Error> {
     let mut labelled = Vec::new();
     for_each_labelled(data, &mut |uid, labels| labelled.push((uid, labels)))?;
+    // Two exports of the same labels are the same bytes; the order of the items is that in which
+    // threads read them.
+    labelled.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     let mut report = LabelExportReport::default();
     out.write_all(dump_header(format).as_bytes()).map_err(Error::Write)?;
     for page in labelled.chunks(MESSAGES_PER_READ) {

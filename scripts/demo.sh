@@ -10,7 +10,9 @@ if [ $# -gt 0 ] && [ ! -e "$1" ]; then
 fi
 echo "building (the first time takes a few minutes) ..."
 cargo build --quiet --release --package larder
-ln -sf larder "${CARGO_TARGET_DIR:-$PWD/target}/release/git-remote-hg"
+for name in git-remote-hg git-cinnabar; do
+    ln -sf larder "${CARGO_TARGET_DIR:-$PWD/target}/release/$name"
+done
 PATH="${CARGO_TARGET_DIR:-$PWD/target}/release:$PATH"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/larder-demo.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT INT TERM

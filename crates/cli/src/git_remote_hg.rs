@@ -4,25 +4,32 @@
 //! output (`larder_hg::run_remote_helper`). Separate from the subcommands, because git decides the
 //! arguments, the exit codes and the form of messages.
 
+use crate::git_progress::GitProgress;
+use crate::git_watch::watch_git;
 use crate::hg_servers::server_settings;
-use crate::output::sanitize_line;
+use crate::hg_settings::HgSettings;
+use crate::output::{print_message, sanitize_line};
 use larder_hg::{
-    GitDirectory, HelperError, HelperSettings, Phase, Progress, RefStyle, run_remote_helper,
+    END_OF_IMPORT, GitDirectory, HelperError, HelperSettings, relative_path, run_remote_helper,
+    run_tags_helper, stored_texts,
 };
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The name under which git starts a remote helper for `hg::` URLs.
 pub(crate) const PROGRAM_NAME: &str = "git-remote-hg";
+/// The program whose command for tags is named where it is there.
+const CINNABAR_PROGRAM: &str = "git-cinnabar";
 /// The exit code of git for errors.
 const FATAL_EXIT_CODE: u8 = 128;
-/// The time between two lines of progress.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// The URLs of the tags of all that was converted: `hg::tags:` without what names this program, and
+/// a second form.
+const TAGS_URLS: [&str; 2] = ["tags:", "hg://:tags"];
 
 /// Answers git until it ends the dialogue.
 pub(crate) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -32,7 +39,7 @@ pub(crate) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(FATAL_EXIT_CODE);
     };
     match answer(&remote, &url) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(message) => {
             print_fatal(message);
             ExitCode::from(FATAL_EXIT_CODE)
@@ -47,110 +54,102 @@ fn print_fatal(message: impl Display) {
     let _written = io::stderr().write_all(format!("fatal: {line}").as_bytes());
 }
 
-fn answer(remote: &OsString, url: &OsString) -> Result<(), String> {
+fn answer(remote: &OsString, url: &OsString) -> Result<ExitCode, String> {
     let git_dir = std::env::var_os("GIT_DIR").map(PathBuf::from);
-    let style = ref_style(git_dir.as_deref(), remote)?;
-    let settings = HelperSettings { git_dir, style, threads: conversion_threads() };
-    let git_dir = settings.git_dir.as_deref();
-    let peer = larder_hg::open_peer(url, |url| server_settings(url, git_dir));
-    let mut peer = peer.map_err(|error| error.to_string())?;
-    let mut progress = GitProgress::new(io::stderr().is_terminal());
-    let ended = run_remote_helper(
-        &settings,
-        &mut *peer,
-        &mut io::stdin().lock(),
-        &mut io::stdout().lock(),
-        &mut progress,
-    );
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    if TAGS_URLS.iter().any(|tags| url == tags) {
+        let directory =
+            git_dir.ok_or("the tags are those of a git repository, and this is none")?;
+        return end(run_tags_helper(&directory, &mut input, &mut output), &mut output);
+    }
+    let config =
+        HgSettings::read(git_dir.as_deref(), remote.to_str()).map_err(|error| error.to_string())?;
+    let style = config.ref_style()?;
+    let servers = |url: &str| server_settings(url, git_dir.as_deref());
+    let options = config.fetch_options(&url.to_string_lossy(), &servers)?;
+    let is_mirror = config.is_mirror();
+    let is_importing = Arc::new(AtomicBool::new(false));
+    watch_git(&is_importing, FATAL_EXIT_CODE);
+    let git_directory = git_dir.clone();
+    let settings = HelperSettings {
+        git_dir: git_directory,
+        remote: remote.clone(),
+        style,
+        options,
+        is_mirror,
+        is_importing,
+    };
+    let peer = larder_hg::open_peer(url, servers);
+    let mut peer = peer.map_err(|error| name_source(url, &error))?;
+    peer.set_scratch_folder(&git_dir.clone().unwrap_or_else(std::env::temp_dir));
+    if let Some(directory) = &git_dir {
+        peer.set_base_texts(stored_texts(directory));
+    }
+    let mut progress = GitProgress::new(io::stderr().is_terminal())
+        .with_unpruned_remote(config.unpruned_remote(style))
+        .with_cinnabar(is_in_path(CINNABAR_PROGRAM));
+    let ended = run_remote_helper(&settings, &mut *peer, &mut input, &mut output, &mut progress);
     progress.finish();
+    if let (Ok(()), Some(directory)) = (&ended, &git_dir) {
+        keep_absolute_url(directory, remote, url);
+    }
+    end(ended, &mut output).map_err(|message| name_source(url, &message))
+}
+
+/// Returns whether a program is in a folder of PATH.
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Writes a relative path from the root of the file system to the settings of a remote, as `git
+/// clone` does for its own: git runs a clone in another folder than the fetches after it. git waits
+/// for this program, and does not write its settings meanwhile.
+fn keep_absolute_url(directory: &Path, remote: &OsStr, url: &OsStr) {
+    let Some(path) = relative_path(url) else { return };
+    let Ok(folder) = std::env::current_dir() else { return };
+    // Without `.` in it.
+    let path: PathBuf = folder.join(path).components().collect();
+    let prefixed = |url: &OsStr| [OsStr::new("hg::"), url].into_iter().collect::<OsString>();
+    let (old, new) = (prefixed(url), prefixed(path.as_os_str()));
+    let replaced = GitDirectory::new(directory).replace_remote_url(remote, &old, &new);
+    if let Err(error) = replaced {
+        let message = format!("the URL of the remote is left as it is, relative: {error}");
+        print_message("warning", sanitize_line(&message));
+    }
+}
+
+/// Names the folder or the bundle in a message, unless it is named there. The URL of a server is
+/// left as it is: it may have a password.
+pub(crate) fn name_source(url: &OsString, message: &dyn Display) -> String {
+    let (url, message) = (url.to_string_lossy(), message.to_string());
+    let path = url.strip_prefix("hg::").unwrap_or(&url);
+    match path.contains("://") || message.contains(path) {
+        true => message,
+        false => format!("{path}: {message}"),
+    }
+}
+
+fn end(ended: Result<(), HelperError>, output: &mut dyn io::Write) -> Result<ExitCode, String> {
     match ended {
         // git has ended, and says itself why.
-        Err(HelperError::Pipe(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        ended => ended.map_err(|error| error.to_string()),
+        Err(HelperError::Pipe(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(HelperError::Import { error, is_removed: true }) => {
+            print_fatal(add_advice(&error));
+            // git may have ended.
+            let _written = output.write_all(END_OF_IMPORT);
+            let _flushed = output.flush();
+            Ok(ExitCode::from(FATAL_EXIT_CODE))
+        }
+        ended => ended.map(|()| ExitCode::SUCCESS).map_err(|error| add_advice(&error)),
     }
 }
 
-/// The number of threads that convert files.
-pub(crate) fn conversion_threads() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-/// Reads the setting `cinnabar.refs`: from the environment, of the remote, or of the repository.
-fn ref_style(git_dir: Option<&std::path::Path>, remote: &OsString) -> Result<RefStyle, String> {
-    let of_environment = std::env::var("GIT_CINNABAR_REFS").ok();
-    let value = match (of_environment, git_dir) {
-        (Some(value), _) => Some(value),
-        (None, Some(directory)) => {
-            let repository = GitDirectory::new(directory);
-            let of_remote = format!("remote.{}.cinnabar-refs", remote.to_string_lossy());
-            let names = [of_remote.as_str(), "cinnabar.refs"];
-            names.iter().find_map(|name| repository.config(name).ok().flatten())
-        }
-        (None, None) => None,
-    };
-    let Some(value) = value else { return Ok(RefStyle::ALL) };
-    RefStyle::parse(&value).ok_or_else(|| {
-        format!("cinnabar.refs is {value:?}; it takes all, bookmarks, heads and tips")
-    })
-}
-
-/// Progress as git shows it: one line, written over and over.
-pub(crate) struct GitProgress {
-    is_shown: bool,
-    phase: Option<Phase>,
-    last: Instant,
-    line: String,
-}
-
-impl GitProgress {
-    pub(crate) fn new(is_shown: bool) -> GitProgress {
-        GitProgress { is_shown, phase: None, last: Instant::now(), line: String::new() }
-    }
-
-    fn print(&self, end: &str) {
-        // A terminal that is gone does not stop the work.
-        let _written = io::stderr().write_all(format!("\r{}{end}", self.line).as_bytes());
-    }
-
-    /// Ends the last line.
-    pub(crate) fn finish(&mut self) {
-        if self.is_shown && self.phase.take().is_some() {
-            self.print(", done.\n");
-        }
-    }
-}
-
-impl Progress for GitProgress {
-    fn set_shown(&mut self, is_shown: bool) {
-        self.is_shown = is_shown;
-    }
-
-    fn advance(&mut self, phase: Phase, done: u64, total: Option<u64>) {
-        if !self.is_shown {
-            return;
-        }
-        let is_new = self.phase != Some(phase);
-        if is_new {
-            self.finish();
-            self.phase = Some(phase);
-        }
-        let title = match phase {
-            Phase::Changesets => "Reading changesets",
-            Phase::Manifests => "Reading manifests",
-            Phase::Files => "Converting file revisions",
-            Phase::Trees => "Writing trees",
-            Phase::Commits => "Writing commits",
-        };
-        self.line = match total {
-            Some(total) => {
-                let percent = (done * 100).checked_div(total).unwrap_or(100);
-                format!("{title}: {percent:3}% ({done}/{total})")
-            }
-            None => format!("{title}: {done}"),
-        };
-        if is_new || self.last.elapsed() >= PROGRESS_INTERVAL {
-            self.last = Instant::now();
-            self.print("");
-        }
+fn add_advice(error: &HelperError) -> String {
+    match error.advice() {
+        Some(advice) => format!("{error} ({advice})"),
+        None => error.to_string(),
     }
 }

@@ -33,7 +33,12 @@
 //! | `source_names` | the names of sources in the indexes |
 //! | `program_output` | the output of another mail program |
 //! | `foreign_usage` | the names that other programs give to commands, options and values |
+//! | `git_cinnabar` | larder as git-cinnabar |
 //! | `git_remote_hg` | larder as git's remote helper for Mercurial |
+//! | `git_progress` | the progress of both, and their notices |
+//! | `git_watch` | the end of the remote helper when git is gone |
+//! | `hg_lookup` | from changesets to commits, and back |
+//! | `hg_settings` | the settings of git-cinnabar |
 //! | `hg_servers` | how servers of Mercurial are reached |
 //! | `git_program` | git, as repositories are read through it |
 //! | `progress` | progress bars |
@@ -48,9 +53,14 @@ mod contact_args;
 mod context;
 mod failure;
 mod foreign_usage;
+mod git_cinnabar;
 mod git_program;
+mod git_progress;
 mod git_remote_hg;
+mod git_watch;
+mod hg_lookup;
 mod hg_servers;
+mod hg_settings;
 mod interrupt;
 mod item_ids;
 mod label_dump_file;
@@ -77,6 +87,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     if is_named(git_remote_hg::PROGRAM_NAME) {
         return git_remote_hg::run(std::env::args_os());
+    }
+    if is_named(git_cinnabar::PROGRAM_NAME) {
+        return git_cinnabar::run(std::env::args_os());
     }
     let (command_name, args) = match commands::parse_command_line(std::env::args_os()) {
         Ok(args) => args,

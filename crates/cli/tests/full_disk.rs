@@ -57,7 +57,8 @@ while [ $room -lt 40000 ]; do
 done
 "#;
 
-fn on_a_disk(home: &Home, script: &str, size: u64, file: &str, collection: &str) -> Run {
+/// Runs a script in a mount namespace of its own.
+pub fn on_a_disk(home: &Home, script: &str, size: u64, file: &str, collection: &str) -> Run {
     for name in ["disk", "answers"] {
         std::fs::create_dir_all(home.work(name)).unwrap();
     }

@@ -78,7 +78,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
 const OWNED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("larder-store", &["rusqlite", "libsqlite3-sys"]),
     ("larder-serve", &["zbus", "hyper", "tokio"]),
-    ("larder-hg", &["ureq"]),
+    ("larder-hg", &["ureq", "rustls"]),
     ("larder", &["clap", "clap_complete", "clap_mangen", "etcetera", "ctrlc", "indicatif"]),
 ];
 

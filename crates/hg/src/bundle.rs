@@ -5,11 +5,16 @@
 //! | `HG20` | bundle2: parameters, then parts, which may be compressed ([`part`]) |
 //! | `HG10UN`, `HG10GZ`, `HG10BZ` | a changegroup 01, maybe compressed |
 //! | a zero byte | a changegroup 01 without an envelope |
+//! | `HGS1` | the files of a store ([`StorePart`]) |
 //!
 //! See `mercurial/bundle2.py` and the help topics `internals.bundles` and `internals.bundle2` of
 //! Mercurial.
 
 mod part;
+mod store_part;
+
+pub(crate) use store_part::PACKED;
+pub use store_part::StorePart;
 
 use crate::byte_reader::{drain, fill, read_array};
 use crate::changegroup::{Changegroup, ChangegroupVersion};
@@ -38,43 +43,11 @@ pub enum BundleContent<'a> {
         /// The bookmarks of the parts before the changegroup.
         bookmarks: Vec<(Vec<u8>, Node)>,
     },
-    /// The files of a store, as the parts `stream2` and `stream3-exp` have them.
+    /// The files of a store.
     Store(StorePart<'a>),
 }
 
-/// A part with the files of a store. [`Read`] and [`BufRead`] give its payload.
-pub struct StorePart<'a> {
-    /// The type of the part: `stream2` or `stream3-exp`.
-    pub name: String,
-    /// The parameters: `requirements`, `filecount`, `bytecount`.
-    pub parameters: Vec<PartParameter>,
-    parts: Parts<'a>,
-}
-
-impl StorePart<'_> {
-    /// Reads the rest of the bundle, which reports a message of the server and a damaged end.
-    pub fn finish(&mut self) -> Result<(), ChangeError> {
-        finish(&mut self.parts)
-    }
-}
-
-impl Read for StorePart<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.parts.read(buffer)
-    }
-}
-
-impl BufRead for StorePart<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.parts.fill_buf()
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.parts.consume(count);
-    }
-}
-
-/// Reads the begin of a bundle, and returns its changes. A bundle with the files of a store is not
+/// Reads the start of a bundle, and returns its changes. A bundle with the files of a store is not
 /// supported here; [`open_bundle_content`] returns them.
 pub fn open_bundle<'a>(read: ByteStream<'a>) -> Result<Box<dyn ChangeSource + 'a>, ChangeError> {
     match open_bundle_content(read)? {
@@ -85,7 +58,7 @@ pub fn open_bundle<'a>(read: ByteStream<'a>) -> Result<Box<dyn ChangeSource + 'a
     }
 }
 
-/// Reads the begin of a bundle.
+/// Reads the start of a bundle.
 pub fn open_bundle_content<'a>(mut read: ByteStream<'a>) -> Result<BundleContent<'a>, ChangeError> {
     let magic: [u8; 4] = read_array(&mut read)?;
     match &magic {
@@ -104,11 +77,11 @@ pub fn open_bundle_content<'a>(mut read: ByteStream<'a>) -> Result<BundleContent
             Ok(changegroup_content(read, true))
         }
         [0, ..] => Ok(changegroup_content(Box::new(Cursor::new(magic).chain(read)), false)),
-        b"HGS1" => Err(ChangeError::new_unsupported("a stream clone bundle (packed1)")),
+        b"HGS1" => Ok(BundleContent::Store(StorePart::read_packed(read)?)),
         [b'H', b'G', ..] => {
             Err(ChangeError::new_unsupported(format!("bundle version {}", magic.escape_ascii())))
         }
-        _ => Err(ChangeError::new_damaged(format!(
+        _ => Err(ChangeError::new_not_mercurial(format!(
             "not a bundle: it begins with {:?}",
             Begin(&magic)
         ))),
@@ -161,7 +134,25 @@ pub(crate) fn decompress<'a>(
         "ZS" => Box::new(zstd::stream::read::Decoder::with_buffer(read)?),
         _ => return Err(ChangeError::new_unsupported(format!("bundle compression {name}"))),
     };
-    Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)))
+    Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, BundleDecoder(decoder))))
+}
+
+/// A decoder whose errors say what they mean for the bundle.
+struct BundleDecoder<'a>(Box<dyn Read + Send + 'a>);
+
+impl Read for BundleDecoder<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::Interrupted => error,
+            _ if error.get_ref().is_some_and(|inner| inner.is::<ChangeError>()) => error,
+            // A server that fails in the middle of an answer writes its error page after it.
+            _ => ChangeError::new_damaged(format!(
+                "the compressed data is not complete ({error}); a server that failed may say why \
+                 in its log"
+            ))
+            .into(),
+        })
+    }
 }
 
 /// Reads parts up to the first one that holds revisions.
@@ -176,7 +167,7 @@ fn find_content(mut parts: Parts<'_>) -> Result<BundleContent<'_>, ChangeError> 
             }
             "stream2" | "stream3-exp" => {
                 let (name, parameters) = (part.lower_name(), part.parameters);
-                return Ok(BundleContent::Store(StorePart { name, parameters, parts }));
+                return Ok(BundleContent::Store(StorePart::new(name, parameters, parts)));
             }
             "bookmarks" => bookmarks.extend(read_bookmarks(&mut parts)?),
             "listkeys" if part.parameter("namespace") == Some(b"bookmarks".as_slice()) => {
@@ -297,7 +288,8 @@ impl ChangeSource for ChangegroupSource<'_> {
     fn next_file(&mut self) -> Result<Option<Vec<u8>>, ChangeError> {
         let path = self.changegroup.next_file()?;
         if path.is_none() && self.is_compressed {
-            fill(self.changegroup.get_mut())?;
+            // A damaged end of the compressed data may be behind bytes that nobody needs.
+            drain(self.changegroup.get_mut())?;
         }
         Ok(path)
     }

@@ -8,6 +8,7 @@
 
 use crate::byte_reader::{read_array, read_bytes, read_node};
 use crate::object_id::Node;
+use crate::path_text::path_text;
 use crate::revision::{ChangeError, ChangeSource, Revision};
 use std::io::BufRead;
 
@@ -16,7 +17,7 @@ const PATH_LIMIT_BYTES: usize = 1 << 16;
 
 /// The versions of changegroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangegroupVersion {
+pub(crate) enum ChangegroupVersion {
     /// Each delta applies to the revision before it, the first one of a group to its first parent.
     V1,
     /// Each revision names the base of its delta.
@@ -27,7 +28,7 @@ pub enum ChangegroupVersion {
 
 impl ChangegroupVersion {
     /// Returns the version that a bundle or a server calls by this name.
-    pub fn from_name(name: &[u8]) -> Result<ChangegroupVersion, ChangeError> {
+    pub(crate) fn from_name(name: &[u8]) -> Result<ChangegroupVersion, ChangeError> {
         match name {
             b"01" => Ok(ChangegroupVersion::V1),
             b"02" => Ok(ChangegroupVersion::V2),
@@ -62,7 +63,7 @@ enum Group {
 }
 
 /// A reader of a changegroup. It reads no byte after the end of the changegroup.
-pub struct Changegroup<R> {
+pub(crate) struct Changegroup<R> {
     read: R,
     version: ChangegroupVersion,
     group: Group,
@@ -72,12 +73,12 @@ pub struct Changegroup<R> {
 
 impl<R: BufRead> Changegroup<R> {
     /// Creates a reader of the changegroup that begins at the next byte.
-    pub fn new(read: R, version: ChangegroupVersion) -> Changegroup<R> {
+    pub(crate) fn new(read: R, version: ChangegroupVersion) -> Changegroup<R> {
         Changegroup { read, version, group: Group::Changelog, previous: None }
     }
 
     /// Returns the stream below.
-    pub fn get_mut(&mut self) -> &mut R {
+    pub(crate) fn get_mut(&mut self) -> &mut R {
         &mut self.read
     }
 
@@ -141,7 +142,7 @@ impl<R: BufRead> Changegroup<R> {
     /// manifests.
     fn read_directories(&mut self) -> Result<(), ChangeError> {
         if let Some(path) = self.read_path("directory")? {
-            let path = path.escape_ascii();
+            let path = path_text(&path);
             return Err(ChangeError::new_unsupported(format!("treemanifest (directory {path})")));
         }
         self.group = Group::BetweenFiles;

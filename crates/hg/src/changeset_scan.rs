@@ -3,22 +3,17 @@
 //! This is for sources that hold no list of their heads. It keeps the texts of changesets only to
 //! apply deltas to them, compressed in blocks.
 
+use crate::branch_heads::remove_ancestors;
+use crate::changeset::branch_of;
 use crate::delta::apply_delta;
 use crate::object_id::{IdMap, Node};
-use crate::peer::PeerRefs;
+use crate::peer::{BaseTexts, PeerRefs};
 use crate::percent;
 use crate::revision::{ChangeError, ChangeSource, Revision};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The branch of changesets that name none.
-const DEFAULT_BRANCH: &[u8] = b"default";
-
 /// The texts in a block are compressed when they have this size.
 const BLOCK_BYTES: usize = 1 << 16;
-
-/// The text of a changeset that is not in the changelog itself, for changes that build on a
-/// repository; `None` if that is not known either.
-pub(crate) type BaseTexts = dyn FnMut(Node) -> Option<Vec<u8>> + Send;
 
 /// A changeset: its parents and its branch.
 struct ScannedChangeset {
@@ -36,6 +31,8 @@ pub(crate) struct ChangesetScan {
     positions: IdMap<Node, u32>,
     branches: Vec<Vec<u8>>,
     branch_positions: HashMap<Vec<u8>, u32>,
+    /// Whether a parent is outside.
+    is_partial: bool,
 }
 
 impl ChangesetScan {
@@ -89,8 +86,12 @@ impl ChangesetScan {
         if self.positions.contains_key(&revision.node) {
             return false;
         }
-        let parents = [revision.p1, revision.p2].map(|parent| self.positions.get(&parent).copied());
-        let branch = branch_name(text);
+        let parents = [revision.p1, revision.p2].map(|parent| {
+            let position = self.positions.get(&parent).copied();
+            self.is_partial |= position.is_none() && !parent.is_null();
+            position
+        });
+        let branch = branch_of(text);
         let branch = self.branch_positions.get(&branch).copied().unwrap_or_else(|| {
             let position = self.branches.len() as u32;
             self.branches.push(branch.clone());
@@ -100,6 +101,11 @@ impl ChangesetScan {
         self.positions.insert(revision.node, position);
         self.changesets.push(ScannedChangeset { node: revision.node, parents, branch });
         true
+    }
+
+    /// Whether changesets build on others, which are not there.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// Whether there is this changeset.
@@ -137,10 +143,12 @@ impl ChangesetScan {
             candidates.entry(changeset.branch).or_default().insert(position);
         }
         let mut branches = Vec::new();
-        for (branch, mut heads) in candidates {
+        for (branch, heads) in candidates {
             let is_inner = |head: &u32| has_child.get(*head as usize) == Some(&true);
-            if heads.len() > 1 && heads.iter().any(is_inner) {
-                self.remove_ancestors(&mut heads);
+            let oldest = heads.iter().copied().find(is_inner);
+            let mut heads: Vec<u32> = heads.into_iter().collect();
+            if let (Some(oldest), [_, _, ..]) = (oldest, heads.as_slice()) {
+                remove_ancestors(&mut heads, oldest, |position| self.parents_of(position));
             }
             if let Some(name) = self.branches.get(branch as usize) {
                 branches.push((name.clone(), self.nodes(heads)));
@@ -151,7 +159,8 @@ impl ChangesetScan {
             *name = percent::encode(name);
         }
         let heads = (0..).zip(&has_child).filter(|(_, has_child)| !**has_child);
-        let heads = self.nodes(heads.map(|(position, _)| position));
+        let mut heads = self.nodes(heads.map(|(position, _)| position));
+        heads.reverse();
         PeerRefs { branches, heads, bookmarks: Vec::new() }
     }
 
@@ -164,68 +173,16 @@ impl ChangesetScan {
         changesets.map(|changeset| changeset.node).collect()
     }
 
-    /// Removes the changesets that are ancestors of others of the set.
-    fn remove_ancestors(&self, heads: &mut BTreeSet<u32>) {
-        let (Some(first), Some(last)) = (heads.first().copied(), heads.last().copied()) else {
-            return;
-        };
-        // Whether a changeset is an ancestor; the positions before `first` do not matter.
-        let mut is_ancestor = vec![false; (last - first) as usize + 1];
-        for position in (first..=last).rev() {
-            let index = (position - first) as usize;
-            let is_marked = is_ancestor.get(index) == Some(&true);
-            if is_marked {
-                heads.remove(&position);
-            }
-            if !is_marked && !heads.contains(&position) {
-                continue;
-            }
-            let Some(changeset) = self.changesets.get(position as usize) else {
-                continue;
-            };
-            for parent in changeset.parents.into_iter().flatten() {
-                let index = parent.checked_sub(first).map(|index| index as usize);
-                if let Some(flag) = index.and_then(|index| is_ancestor.get_mut(index)) {
-                    *flag = true;
-                }
-            }
-        }
+    fn parents_of(&self, position: u32) -> impl Iterator<Item = u32> {
+        let changeset = self.changesets.get(position as usize);
+        changeset.into_iter().flat_map(|changeset| changeset.parents).flatten()
     }
-}
-
-/// Returns the branch that the text of a changeset names. The third line is the time, the zone and
-/// the extra fields, with zero bytes between and some bytes escaped.
-fn branch_name(text: &[u8]) -> Vec<u8> {
-    let line = text.split(|byte| *byte == b'\n').nth(2).unwrap_or_default();
-    let extra = line.splitn(3, |byte| *byte == b' ').nth(2).unwrap_or_default();
-    let mut fields = extra.split(|byte| *byte == 0).map(unescape);
-    let branch = fields.find_map(|field| field.strip_prefix(b"branch:").map(<[u8]>::to_vec));
-    branch.unwrap_or_else(|| DEFAULT_BRANCH.to_vec())
-}
-
-/// Undoes the escapes of extra fields: `\\`, `\n`, `\r` and `\0`.
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(field.len());
-    let mut bytes = field.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match (byte, byte == b'\\') {
-            (byte, false) => text.push(byte),
-            (_, true) => match bytes.next() {
-                Some(b'n') => text.push(b'\n'),
-                Some(b'r') => text.push(b'\r'),
-                Some(b'0') => text.push(0),
-                Some(b'\\') | None => text.push(b'\\'),
-                Some(other) => text.extend([b'\\', other]),
-            },
-        }
-    }
-    text
 }
 
 /// Texts in their order, in compressed blocks.
 #[derive(Default)]
 struct Texts {
-    /// For each text the block, and the begin and the end in it.
+    /// For each text the block, and its start and end there.
     places: Vec<(u32, u32, u32)>,
     blocks: Vec<Vec<u8>>,
     /// The block that is being filled.
@@ -321,7 +278,7 @@ mod tests {
         ]);
         let expected = [("a%5C/%C3%BC", vec![4]), ("b%20c", vec![5]), ("default", vec![3, 6])];
         assert_eq!(branches, expected.map(|(name, heads)| (name.to_owned(), heads)));
-        assert_eq!(heads, [3, 5, 6]);
+        assert_eq!(heads, [6, 5, 3]);
         assert_eq!(refs(Vec::new()), (Vec::new(), Vec::new()));
     }
 

@@ -12,11 +12,10 @@ pub(crate) fn commit_content(changeset: &Changeset<'_>, tree: GitId, parents: &[
     for parent in parents {
         write_id(&mut content, b"parent ", *parent);
     }
-    let time = time_digits(changeset.time);
-    let zone = seconds_west(changeset.zone);
-    let author = signature(&identity(changeset.user), &time, zone);
+    let time = SignatureTime::of_author(changeset);
+    let author = signature(identity(changeset.user), time);
     let committer = changeset.extra(b"committer");
-    let committer = committer.and_then(|value| committer_signature(value, &time, zone));
+    let committer = committer.and_then(|value| committer_signature(value, time));
     for (name, signature) in
         [(&b"author "[..], &author), (b"committer ", committer.as_ref().unwrap_or(&author))]
     {
@@ -58,69 +57,123 @@ fn identity(user: &[u8]) -> Vec<u8> {
     identity
 }
 
-/// Returns the seconds as git takes them: a fraction is cut off, and a time before 1970 is 0. The
-/// metadata keeps the true time.
-fn time_digits(time: &[u8]) -> Vec<u8> {
-    let digits = time.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    match time.get(..digits) {
-        Some(digits) if !digits.is_empty() => digits.to_vec(),
-        _ => b"0".to_vec(),
+/// Reads a number as git-cinnabar does: a sign and digits, however many zeros there are before.
+/// Numbers that nothing here can have are bounded.
+pub(crate) fn whole_number(text: &[u8]) -> Option<i128> {
+    let (sign, digits) = match text.split_first()? {
+        (b'-', digits) => (-1, digits),
+        (b'+', digits) => (1, digits),
+        _ => (1, text),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_i128, |number, byte| {
+        let digit = char::from(*byte).to_digit(10)?;
+        Some(number.saturating_mul(10).saturating_add(sign * i128::from(digit)))
+    })
+}
+
+/// Returns the part before a fraction.
+fn whole_part(number: &[u8]) -> &[u8] {
+    number.split(|byte| *byte == b'.').next().unwrap_or_default()
+}
+
+/// The time of a signature. The metadata keeps the true one.
+#[derive(Clone, Copy, Debug)]
+struct SignatureTime {
+    /// Seconds since 1970, not below 0.
+    seconds: i128,
+    seconds_west: i128,
+}
+
+impl SignatureTime {
+    /// git refuses later times (`badDateOverflow`).
+    const MAX_SECONDS: i128 = i64::MAX as i128;
+    /// git refuses zones of more than four digits (`badTimezone`).
+    const MAX_ZONE_MINUTES: u128 = 99 * 60 + 59;
+
+    /// Returns the time of a changeset, without fractions. A time before 1970 is 0, in UTC: git
+    /// shows none that is below 0 in its zone.
+    fn of_author(changeset: &Changeset<'_>) -> SignatureTime {
+        if changeset.time.starts_with(b"-") {
+            return SignatureTime { seconds: 0, seconds_west: 0 };
+        }
+        let seconds = whole_number(whole_part(changeset.time)).unwrap_or(0);
+        let seconds_west = whole_number(whole_part(changeset.zone)).unwrap_or(0);
+        SignatureTime { seconds, seconds_west }
+    }
+
+    /// Returns whether git does not take it as it is.
+    fn is_bounded(self) -> bool {
+        self.seconds > SignatureTime::MAX_SECONDS
+            || self.zone_minutes() > SignatureTime::MAX_ZONE_MINUTES
+    }
+
+    /// Returns the minutes from UTC; seconds are cut off.
+    fn zone_minutes(self) -> u128 {
+        self.seconds_west.unsigned_abs() / 60
+    }
+
+    /// Writes it as git does, with the zone as hours and minutes.
+    fn digits(self) -> String {
+        let seconds = self.seconds.min(SignatureTime::MAX_SECONDS);
+        let sign = if self.seconds_west > 0 { '-' } else { '+' };
+        let minutes = self.zone_minutes().min(SignatureTime::MAX_ZONE_MINUTES);
+        format!("{seconds} {sign}{:02}{:02}", minutes / 60, minutes % 60)
     }
 }
 
-/// Returns the seconds west of UTC, without a fraction.
-fn seconds_west(zone: &[u8]) -> i64 {
-    let whole = zone.split(|byte| *byte == b'.').next().unwrap_or_default();
-    std::str::from_utf8(whole).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+/// Returns whether a time or a zone of a changeset is beyond what git takes, and bounded.
+pub(crate) fn has_bounded_time(changeset: &Changeset<'_>) -> bool {
+    let committer = changeset.extra(b"committer").and_then(committer_parts);
+    SignatureTime::of_author(changeset).is_bounded()
+        || committer.is_some_and(|(_, time)| time.is_bounded())
 }
 
-/// Writes a zone as hours and minutes; seconds are cut off.
-fn zone_digits(seconds_west: i64) -> String {
-    let sign = if seconds_west > 0 { '-' } else { '+' };
-    let minutes = seconds_west.unsigned_abs() / 60;
-    format!("{sign}{:02}{:02}", minutes / 60, minutes % 60)
-}
-
-fn signature(identity: &[u8], time: &[u8], seconds_west: i64) -> Vec<u8> {
-    let zone = zone_digits(seconds_west);
-    [identity, b" ", time, b" ", zone.as_bytes()].concat()
+fn signature(mut identity: Vec<u8>, time: SignatureTime) -> Vec<u8> {
+    identity.push(b' ');
+    identity.extend_from_slice(time.digits().as_bytes());
+    identity
 }
 
 /// Returns the signature of the committer that hg-git keeps in an extra field: an identity alone,
 /// or an identity, a time and a zone. `None` if it is neither.
-fn committer_signature(value: &[u8], time: &[u8], zone: i64) -> Option<Vec<u8>> {
+fn committer_signature(value: &[u8], author_time: SignatureTime) -> Option<Vec<u8>> {
     if value.ends_with(b">") {
-        return Some(signature(&identity(value), time, zone));
+        return Some(signature(identity(value), author_time));
     }
+    let (user, time) = committer_parts(value)?;
+    Some(signature(identity(user), time))
+}
+
+/// Divides the field of a committer with a time of its own.
+fn committer_parts(value: &[u8]) -> Option<(&[u8], SignatureTime)> {
     let mut parts = value.rsplitn(3, |byte| *byte == b' ');
-    let zone = parts.next()?;
-    let time = parts.next()?;
-    let user = parts.next()?;
-    let is_number = !time.is_empty() && time.iter().all(u8::is_ascii_digit);
-    let zone = committer_zone(zone).filter(|_| is_number)?;
-    Some(signature(&identity(user), time, zone))
+    let seconds_west = committer_zone(parts.next()?)?;
+    let seconds = whole_number(parts.next()?).filter(|seconds| *seconds >= 0)?;
+    Some((parts.next()?, SignatureTime { seconds, seconds_west }))
 }
 
 /// Reads the zone of a committer as seconds west of UTC. It is written so, or as git does; only a
 /// text that cannot be seconds is taken for hours and minutes.
-fn committer_zone(zone: &[u8]) -> Option<i64> {
-    let number: i64 = std::str::from_utf8(zone).ok()?.parse().ok()?;
-    let hours_and_minutes = (number.abs() / 100, number.abs() % 100);
+fn committer_zone(zone: &[u8]) -> Option<i128> {
+    // More is bounded anyway.
+    let number = whole_number(zone)?.clamp(-1_000_000_000, 1_000_000_000);
+    let (hours, minutes) = (number.abs() / 100, number.abs() % 100);
     let is_of_git = zone.starts_with(b"+")
         || zone.starts_with(b"-0")
-        || zone.starts_with(b"-1")
-            && number > -1800
-            && number % 900 != 0
-            && hours_and_minutes.1 % 15 == 0;
+        || zone.starts_with(b"-1") && number > -1800 && number % 900 != 0 && minutes % 15 == 0;
     if !is_of_git {
         return Some(number);
     }
-    Some(-number.signum() * (hours_and_minutes.0 * 60 + hours_and_minutes.1) * 60)
+    Some(-number.signum() * (hours * 60 + minutes) * 60)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn identity_of(user: &str) -> String {
         String::from_utf8(identity(user.as_bytes())).expect("a text")
@@ -143,26 +196,92 @@ mod tests {
         }
     }
 
+    fn signatures(date: &str, committer: &str) -> (String, String) {
+        let separator = if committer.is_empty() { "" } else { " committer:" };
+        let manifest = "1".repeat(40);
+        let text = format!("{manifest}\nAnn\n{date}{separator}{committer}\n\nmessage");
+        let changeset = Changeset::parse(text.as_bytes()).unwrap();
+        let content = String::from_utf8(commit_content(&changeset, GitId([0; 20]), &[])).unwrap();
+        let line = |name: &str| {
+            let mut lines = content.lines();
+            lines.find_map(|line| line.strip_prefix(name)).unwrap().to_string()
+        };
+        (line("author "), line("committer "))
+    }
+
+    #[test]
+    fn numbers_are_read_as_git_cinnabar_does() {
+        for (date, expected) in [
+            ("012 0", "12 +0000"),
+            ("+5 +3600", "5 -0100"),
+            ("5 012", "5 -0000"),
+            ("5 -0", "5 +0000"),
+            ("0 3600", "0 -0100"),
+            ("5 359999", "5 -9959"),
+        ] {
+            assert_eq!(signatures(date, "").0, format!("Ann <> {expected}"), "{date}");
+        }
+    }
+
     #[test]
     fn times_and_zones_that_git_refuses_are_made_valid() {
-        assert_eq!(time_digits(b"-5"), b"0");
-        assert_eq!(time_digits(b"12.75"), b"12");
-        assert_eq!(time_digits(b""), b"0");
-        assert_eq!(zone_digits(seconds_west(b"-7200")), "+0200");
-        assert_eq!(zone_digits(seconds_west(b"16200.5")), "-0430");
-        assert_eq!(zone_digits(seconds_west(b"-29")), "+0000");
+        for (date, expected) in [
+            ("12.75 16200.5", "12 -0430"),
+            ("1 -29", "1 +0000"),
+            ("-86400 3600", "0 +0000"),
+            ("-0.5 -3600", "0 +0000"),
+            ("x 0", "0 +0000"),
+            ("9223372036854775807 0", "9223372036854775807 +0000"),
+            ("9223372036854775808 0", "9223372036854775807 +0000"),
+            ("99999999999999999999999999999999999999999999 0", "9223372036854775807 +0000"),
+            ("5 360000", "5 -9959"),
+            ("5 -999999999", "5 +9959"),
+            ("5 -99999999999999999999999999999999999999999999", "5 +9959"),
+        ] {
+            let (author, committer) = signatures(date, "Bob <b@c>");
+            assert_eq!(author, format!("Ann <> {expected}"), "{date}");
+            assert_eq!(committer, format!("Bob <b@c> {expected}"), "{date}");
+        }
     }
 
     #[test]
     fn committers_of_hg_git_are_read() {
-        let read = |value: &str| {
-            committer_signature(value.as_bytes(), b"7", -3600)
-                .map(|signature| String::from_utf8(signature).expect("a text"))
-        };
-        assert_eq!(read("Bob <b@c>").as_deref(), Some("Bob <b@c> 7 +0100"));
-        assert_eq!(read("Bob <b@c> 99 -7200").as_deref(), Some("Bob <b@c> 99 +0200"));
-        assert_eq!(read("Bob <b@c> 99 +0130").as_deref(), Some("Bob <b@c> 99 +0130"));
-        assert_eq!(read("Bob <b@c> 99 -1030").as_deref(), Some("Bob <b@c> 99 -1030"));
-        assert_eq!(read("Bob"), None);
+        for (committer, expected) in [
+            ("Bob <b@c>", "Bob <b@c> 7 +0100"),
+            ("Bob <b@c> 99 -7200", "Bob <b@c> 99 +0200"),
+            ("Bob <b@c> 99 +0130", "Bob <b@c> 99 +0130"),
+            ("Bob <b@c> 99 -1030", "Bob <b@c> 99 -1030"),
+            ("Bob <b@c> 007 -1015", "Bob <b@c> 7 -1015"),
+            ("Bob <b@c> +7 0", "Bob <b@c> 7 +0000"),
+            ("Bob <b@c> 99 +9223372036854775807", "Bob <b@c> 99 +9959"),
+            ("Bob <b@c> 99 -9223372036854775808", "Bob <b@c> 99 +9959"),
+            ("Bob <b@c> 18446744073709551616 +9999", "Bob <b@c> 9223372036854775807 +9959"),
+            ("Bob <b@c> -7 0", "Ann <> 7 +0100"),
+            ("Bob <b@c> 7.5 0", "Ann <> 7 +0100"),
+            ("Bob", "Ann <> 7 +0100"),
+        ] {
+            assert_eq!(signatures("7 -3600", committer).1, expected, "{committer}");
+        }
+    }
+
+    proptest! {
+        /// Any date and any committer give a time and a zone that git takes.
+        #[test]
+        fn times_and_zones_are_ones_of_git(
+            time in "[+-]?[0-9]{1,45}",
+            zone in "[+-]?[0-9]{1,45}",
+            own_time in "[+-]?[0-9]{0,45}",
+            own_zone in "[+-]?[0-9]{0,45}",
+        ) {
+            let date = format!("{time} {zone}");
+            let (author, committer) = signatures(&date, &format!("Bob <b> {own_time} {own_zone}"));
+            for signature in [author, committer] {
+                let (_, digits) = signature.split_once("> ").unwrap();
+                let (seconds, zone) = digits.split_once(' ').unwrap();
+                prop_assert!(seconds.parse::<i64>().is_ok_and(|seconds| seconds >= 0));
+                prop_assert!(seconds == "0" || !seconds.starts_with('0'));
+                prop_assert!(zone.len() == 5 && zone.get(1..).unwrap().parse::<u16>().is_ok());
+            }
+        }
     }
 }

@@ -7,50 +7,51 @@
 //! objects are in one pack, which appears with the ref of the metadata: an interrupted conversion
 //! leaves nothing.
 
+mod byte_budget;
+mod changeset_phase;
+mod commit_phase;
 mod conversion_error;
+mod conversion_options;
 mod file_phase;
 mod head_changesets;
 mod progress;
+mod recent_texts;
 mod stored_state;
 
 pub use conversion_error::ConversionError;
-pub use progress::{Phase, Progress};
+pub use conversion_options::ConversionOptions;
+pub use progress::{FetchNotice, Phase, Progress};
 
-use crate::changeset::Changeset;
-use crate::commit::commit_content;
 use crate::file_conversion::{blob_of_empty_file, lock};
 use crate::git::deflate::Deflater;
-use crate::git::object::{EMPTY_TREE, ObjectKind, object_id};
-use crate::git::pack_writer::{EncodedObject, FinishedPack, PackWriter};
+use crate::git::object::{EMPTY_TREE, ObjectKind};
+use crate::git::pack_writer::{FinishedPack, PackWriter};
 use crate::git::repository::{GitDirectory, RefChange};
-use crate::manifest::{FileTable, ManifestBase, ManifestText, Manifests};
+use crate::manifest::{
+    ChangedFile, ExpectedParents, FileTable, Manifest, ManifestBase, ManifestText, Manifests,
+};
 use crate::metadata::{
-    HeadChangeset, METADATA_REF, ManifestRecord, Metadata, MetadataWriter, NewHeads,
-    encode_snapshot,
+    METADATA_REF, ManifestRecord, Metadata, MetadataWriter, NewHeads, encode_snapshot,
+    is_snapshot_due,
 };
 use crate::object_id::{GitId, IdMap, Node};
-use crate::revision::{ChangeSource, Revision};
+use crate::oddity::{Oddity, OddityReport};
+use crate::path_text::path_text;
+use crate::revision::{ChangeSource, Revision, RevisionHeader};
 use crate::tree::{PathChange, Tree, TreeWriter};
-use file_phase::FileResults;
+use commit_phase::{CommitWriter, ManifestTrees, WrittenCommits};
+use file_phase::{FilePhase, FileResults};
 use head_changesets::{Heads, NewChangeset};
-use sha1::{Digest as _, Sha1};
-use std::collections::VecDeque;
+use std::cell::RefCell;
 use std::mem;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
 use stored_state::StoredState;
 
-/// The texts of changesets that are kept for the deltas of later ones.
-const KEPT_CHANGESETS: usize = 1024;
-/// A manifest gets all its lines written when the changes before it are more than so many times
-/// its lines.
-const MAX_CHAIN_RATIO: usize = 4;
-/// The bytes of a line of a manifest, about.
-const LINE_BYTES: usize = 80;
-
 /// The results of a conversion.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversionSummary {
     /// The changesets that were new.
     pub changesets: usize,
@@ -58,47 +59,72 @@ pub struct ConversionSummary {
     pub objects: usize,
     /// The bytes of the pack and its index.
     pub bytes: u64,
+    /// The manifests that were checked only with others that were made from them: their texts were
+    /// not hashed.
+    pub unhashed_manifests: u64,
+    /// The report of what was unusual in the changes that were new.
+    pub oddities: OddityReport,
 }
 
-/// The commits of a conversion in the order of the changesets, and the changesets that are without
-/// children now.
-struct WrittenCommits {
-    commits: Vec<(Node, GitId)>,
-    heads: Vec<HeadChangeset>,
-    /// The commits of the new ones among them.
-    head_commits: Vec<GitId>,
+impl ConversionSummary {
+    /// Adds the results of a later conversion.
+    pub(crate) fn merge(&mut self, later: ConversionSummary) {
+        self.changesets += later.changesets;
+        self.objects += later.objects;
+        self.bytes += later.bytes;
+        self.unhashed_manifests += later.unhashed_manifests;
+        self.oddities.merge(later.oddities);
+    }
 }
 
 /// Converts changes into the objects of a git repository, and adds them to its metadata.
 pub fn convert(
     directory: &std::path::Path,
     source: &mut dyn ChangeSource,
-    threads: NonZeroUsize,
+    options: ConversionOptions,
     progress: &mut dyn Progress,
 ) -> Result<ConversionSummary, ConversionError> {
     let mut repository = GitDirectory::new(directory);
     let metadata = Metadata::open(&mut repository)?;
     let pack = Mutex::new(PackWriter::create(&repository.pack_folder()?)?);
+    let stored = StoredState::new(repository, metadata);
     let conversion = Conversion {
         directory,
-        has_stored: !metadata.is_empty(),
-        stored: StoredState(Mutex::new((repository, metadata))),
+        stored: &stored,
         pack: &pack,
         segment: MetadataWriter::new(),
+        has_known_changesets: false,
+        stored_bases: IdMap::default(),
+        oddities: OddityReport::default(),
+        padding: if options.pads_with_nul { 0 } else { b'\n' },
         progress,
     };
-    let Some((changesets, metadata)) = conversion.run(source, threads)? else {
+    let Some((summary, metadata)) = conversion.run(source, options.threads)? else {
         return Ok(ConversionSummary::default());
     };
     let pack = pack.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let FinishedPack { objects, bytes } = pack.finish()?;
+    let finished = pack.finish()?;
+    let FinishedPack { objects, bytes, .. } = finished;
+    change_metadata(&mut stored.lock().0, &metadata)?;
+    drop(finished);
+    Ok(ConversionSummary { objects, bytes, ..summary })
+}
+
+/// Points the ref of the metadata at the new commit, if it still has the one from before.
+fn change_metadata(
+    repository: &mut GitDirectory,
+    metadata: &MetadataChange,
+) -> Result<(), ConversionError> {
     let change = RefChange {
         name: METADATA_REF.as_bytes().to_vec(),
         new: Some(metadata.new),
         old: Some(metadata.old.unwrap_or(GitId::NULL)),
     };
-    GitDirectory::new(directory).change_refs(&[change])?;
-    Ok(ConversionSummary { changesets, objects, bytes })
+    let Err(error) = repository.change_refs(&[change]) else { return Ok(()) };
+    if repository.resolve(METADATA_REF)? == metadata.old {
+        return Err(error.into());
+    }
+    Err(ConversionError::Outdated)
 }
 
 /// The commits of the metadata before and after a conversion.
@@ -107,140 +133,101 @@ struct MetadataChange {
     new: GitId,
 }
 
+/// A manifest of an earlier conversion.
+#[derive(Clone, Copy)]
+struct StoredBaseManifest {
+    /// The number of changes from the nearest manifest whose lines are all written.
+    chain: u32,
+    /// Whether git does not have all of its paths as they are.
+    has_empty_names: bool,
+}
+
 struct Conversion<'c> {
     directory: &'c std::path::Path,
-    /// Whether an earlier conversion left anything.
-    has_stored: bool,
-    stored: StoredState,
+    stored: &'c StoredState,
     pack: &'c Mutex<PackWriter>,
     segment: MetadataWriter,
+    /// Whether some changesets were converted before.
+    has_known_changesets: bool,
+    /// The manifests of earlier conversions that new ones are made from.
+    stored_bases: IdMap<Node, StoredBaseManifest>,
+    oddities: OddityReport,
+    /// The byte that tells a commit from an equal one.
+    padding: u8,
     progress: &'c mut dyn Progress,
 }
 
 impl Conversion<'_> {
-    /// Converts all; `None` if nothing is new.
+    /// Converts all; `None` if nothing is new. The size of the pack is not known yet.
     fn run(
         mut self,
         source: &mut dyn ChangeSource,
         threads: NonZeroUsize,
-    ) -> Result<Option<(usize, MetadataChange)>, ConversionError> {
-        let changesets = self.read_changesets(source)?;
-        let (mut manifests, chains) = self.read_manifests(source)?;
-        manifests.end_reading();
-        let files = self.convert_files(source, &manifests.files, threads)?;
+    ) -> Result<Option<(ConversionSummary, MetadataChange)>, ConversionError> {
+        let (changesets, parents) = self.read_changesets(source)?;
         if changesets.is_empty() {
+            skip_rest(source)?;
             return Ok(None);
         }
-        let trees = self.write_trees(&manifests, &files)?;
+        let (mut manifests, chains) = self.read_manifests(source, parents)?;
+        let unhashed_manifests = manifests.count_unhashed();
+        manifests.end_reading();
+        let mut files = self.convert_files(source, &manifests.files, threads)?;
+        self.oddities.merge(mem::take(&mut files.oddities));
+        self.oddities.add_paths(manifests.paths.iter());
+        let (trees, written) = self.write_trees_and_commits(&changesets, &manifests, &files)?;
         self.add_manifests(&manifests, &chains, &trees)?;
-        let written = self.write_commits(&changesets, &manifests, &trees)?;
-        let change = self.write_metadata(&manifests.files, files, &written)?;
-        Ok(Some((changesets.len(), change)))
-    }
-
-    /// Reads the changesets, of which the new ones are kept.
-    fn read_changesets(
-        &mut self,
-        source: &mut dyn ChangeSource,
-    ) -> Result<Vec<NewChangeset>, ConversionError> {
-        let mut revision = Revision::empty();
-        let mut changesets = Vec::new();
-        let mut texts: IdMap<Node, Vec<u8>> = IdMap::default();
-        let mut order: VecDeque<Node> = VecDeque::new();
-        let mut numbers: IdMap<Node, usize> = IdMap::default();
-        while source.next_revision(&mut revision)? {
-            let Revision { node, p1, p2, base, flags, .. } = revision;
-            let damaged =
-                |what: &str| ConversionError::Damaged(format!("changeset {node}: {what}"));
-            if flags & Revision::ELLIPSIS != 0 {
-                return Err(damaged("not supported: a shallow repository"));
-            }
-            if !base.is_null() && !texts.contains_key(&base) {
-                let text = self.older_text(&base, &numbers)?;
-                let text = text.ok_or_else(|| damaged("the base of its delta is missing"))?;
-                texts.insert(base, text);
-                order.push_back(base);
-            }
-            let base_text = texts.get(&base).map_or(&[][..], Vec::as_slice);
-            let mut text = Vec::new();
-            crate::delta::apply_delta(base_text, &revision.delta, &mut text)
-                .map_err(|_| damaged("its delta does not fit its base"))?;
-            if flags == 0 && hash_revision(&p1, &p2, &text) != node {
-                return Err(damaged("its text does not have its hash"));
-            }
-            if !self.is_stored(&node)? {
-                self.segment.add_text(&mut lock(self.pack), &text)?;
-                numbers.insert(node, changesets.len());
-                changesets.push(NewChangeset { node, p1, p2 });
-                self.report(Phase::Changesets, changesets.len(), None);
-            }
-            texts.insert(node, text);
-            order.push_back(node);
-            while order.len() > KEPT_CHANGESETS {
-                order.pop_front().map(|oldest| texts.remove(&oldest));
-            }
-        }
-        Ok(changesets)
-    }
-
-    /// Returns the text of a changeset that is not among the recent ones.
-    fn older_text(
-        &mut self,
-        node: &Node,
-        numbers: &IdMap<Node, usize>,
-    ) -> Result<Option<Vec<u8>>, ConversionError> {
-        if let Some(number) = numbers.get(node) {
-            return Ok(self.segment.text(&mut lock(self.pack), *number)?);
-        }
-        Ok(self.stored.look_up(|metadata, repository| metadata.changeset_text(repository, node))?)
-    }
-
-    fn is_stored(&self, node: &Node) -> Result<bool, ConversionError> {
-        Ok(self.stored_commit(node)?.is_some())
-    }
-
-    fn stored_commit(&self, node: &Node) -> Result<Option<GitId>, ConversionError> {
-        if !self.has_stored {
-            return Ok(None);
-        }
-        Ok(self.stored.look_up(|metadata, repository| metadata.commit_of(repository, node))?)
+        let oddities = mem::take(&mut self.oddities);
+        let change = self.write_metadata(files, &written)?;
+        let changesets = changesets.len();
+        let sizes = ConversionSummary::default();
+        Ok(Some((ConversionSummary { changesets, unhashed_manifests, oddities, ..sizes }, change)))
     }
 
     fn report(&mut self, phase: Phase, done: usize, total: Option<usize>) {
         self.progress.advance(phase, done as u64, total.map(|total| total as u64));
     }
 
-    /// Reads the manifests. For each one, the number of changes is returned from the nearest
-    /// manifest whose lines are all written.
+    /// Reads the manifests, which should have these parents. For each one, the number of changes is
+    /// returned from the nearest manifest whose lines are all written.
     fn read_manifests(
         &mut self,
         source: &mut dyn ChangeSource,
+        parents: ExpectedParents,
     ) -> Result<(Manifests, Vec<u32>), ConversionError> {
-        let mut manifests = Manifests::default();
+        let mut manifests = Manifests::new(parents);
         let mut chains: Vec<u32> = Vec::new();
-        let mut stored_chains: IdMap<Node, u32> = IdMap::default();
         let mut revision = Revision::empty();
-        while source.next_revision(&mut revision)? {
-            let Revision { node, base, .. } = revision;
-            let stored = &self.stored;
-            manifests.add::<ConversionError>(node, base, &revision.delta, |base| {
-                Ok(stored.look_up(|metadata, repository| {
-                    let chain = metadata.chain_of_manifest(repository, base)?;
-                    stored_chains.insert(*base, chain);
-                    metadata.manifest_text(repository, base)
-                })?)
+        let stored = self.stored;
+        let bases = RefCell::new(IdMap::default());
+        let mut read = |base: &Node, known: &IdMap<Node, ManifestText>| {
+            let (chain, text) = stored.look_up(|metadata, repository| {
+                let chain = metadata.chain_of_manifest(repository, base)?;
+                Ok((chain, metadata.manifest_text_with(repository, base, known)?))
             })?;
+            if let Some(text) = &text {
+                let has_empty_names = text.has_empty_names();
+                bases.borrow_mut().insert(*base, StoredBaseManifest { chain, has_empty_names });
+            }
+            Ok::<_, ConversionError>(text)
+        };
+        while source.next_revision(&mut revision)? {
+            let header = RevisionHeader::new(&revision);
+            let node = header.node;
+            if self.has_known_changesets && stored.has_manifest(&node)? {
+                continue;
+            }
+            manifests.add(&header, &revision.delta, &mut read)?;
             let number = manifests.len() as u32 - 1;
             let Some((manifest, changes)) = manifests.get(number) else { continue };
             let before = match manifest.base {
                 ManifestBase::Empty => None,
                 ManifestBase::New(base) => chains.get(base as usize).copied(),
-                ManifestBase::Stored(base) => stored_chains.get(&base).copied(),
+                ManifestBase::Stored(base) => bases.borrow().get(&base).map(|base| base.chain),
             };
             let chain = before.map_or(0, |before| before.saturating_add(changes.len() as u32));
             let text = manifests.newest_text();
-            let lines = text.map_or(0, ManifestText::len) / LINE_BYTES + 100;
-            if chain as usize > MAX_CHAIN_RATIO * lines
+            if is_snapshot_due(chain, text.map_or(0, ManifestText::len))
                 && let Some(snapshot) = text.and_then(encode_snapshot)
             {
                 self.segment.add_snapshot(&mut lock(self.pack), node, &snapshot)?;
@@ -250,24 +237,63 @@ impl Conversion<'_> {
             }
             self.report(Phase::Manifests, manifests.len(), None);
         }
+        manifests.check_rest(&mut read)?;
+        self.stored_bases = bases.into_inner();
         Ok((manifests, chains))
     }
 
     /// Reads the files and converts them by several threads.
-    fn convert_files(
+    fn convert_files<'f>(
         &mut self,
         source: &mut dyn ChangeSource,
-        files: &FileTable,
+        files: &'f FileTable,
         threads: NonZeroUsize,
-    ) -> Result<FileResults, ConversionError> {
-        file_phase::convert_files(source, files, threads, self.pack, &self.stored, self.progress)
+    ) -> Result<FileResults<'f>, ConversionError> {
+        let known = if self.has_known_changesets {
+            self.stored.look_up(|metadata, repository| metadata.file_nodes(repository))?
+        } else {
+            Vec::new()
+        };
+        let phase = FilePhase { files, known: &known, pack: self.pack, stored: self.stored };
+        phase.convert(source, threads, self.progress)
     }
 
-    /// Writes the trees of all manifests, and returns their ids.
+    /// Writes the trees of all manifests, and meanwhile the commits of the changesets whose trees
+    /// are there.
+    fn write_trees_and_commits(
+        &mut self,
+        changesets: &[NewChangeset],
+        manifests: &Manifests,
+        files: &FileResults<'_>,
+    ) -> Result<(Vec<GitId>, WrittenCommits), ConversionError> {
+        let (sender, receiver) = channel();
+        let writer = CommitWriter {
+            padding: self.padding,
+            pack: self.pack,
+            stored: self.stored,
+            heads: self.stored.look_up(|metadata, _| Ok(Heads::new(metadata.heads())))?,
+            trees: ManifestTrees::new(manifests.numbers(), receiver),
+        };
+        let texts = self.segment.texts();
+        std::thread::scope(|scope| {
+            let commits = scope.spawn(|| writer.write(changesets, texts));
+            // Without trees, the commits end; the error to report is that of the trees.
+            let trees = self.write_trees(manifests, files, &sender);
+            drop(sender);
+            let commits = commits.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let (trees, mut commits) = (trees?, commits?);
+            self.oddities.merge(mem::take(&mut commits.oddities));
+            self.report(Phase::Commits, changesets.len(), Some(changesets.len()));
+            Ok((trees, commits))
+        })
+    }
+
+    /// Writes the trees of all manifests, and returns their ids, which are sent on as they come.
     fn write_trees(
         &mut self,
         manifests: &Manifests,
-        files: &FileResults,
+        files: &FileResults<'_>,
+        written: &Sender<GitId>,
     ) -> Result<Vec<GitId>, ConversionError> {
         let mut repository = GitDirectory::new(self.directory);
         let mut writer = TreeWriter::new(self.pack, &mut repository);
@@ -278,13 +304,15 @@ impl Conversion<'_> {
         let mut expiring = expiring.into_iter().peekable();
         let mut trees: Vec<Option<Rc<Tree>>> = Vec::with_capacity(manifests.len());
         let mut stored_trees: IdMap<Node, Rc<Tree>> = IdMap::default();
+        let last_uses = last_uses_of_stored(manifests);
         let mut ids = Vec::with_capacity(manifests.len());
         for number in 0..manifests.len() as u32 {
             let Some((manifest, changes)) = manifests.get(number) else { continue };
             let base = match manifest.base {
                 ManifestBase::Empty => Tree::empty(),
                 ManifestBase::New(base) => {
-                    trees.get(base as usize).cloned().flatten().unwrap_or_else(Tree::empty)
+                    let tree = trees.get(base as usize).cloned().flatten();
+                    tree.ok_or_else(|| missing_tree(manifest))?
                 }
                 ManifestBase::Stored(base) => match stored_trees.get(&base) {
                     Some(tree) => tree.clone(),
@@ -306,7 +334,14 @@ impl Conversion<'_> {
             }
             path_changes.sort_unstable_by_key(|(path, _)| *path);
             let tree = writer.update(&base, &path_changes)?;
+            if let ManifestBase::Stored(base) = &manifest.base
+                && last_uses.get(base) == Some(&number)
+            {
+                stored_trees.remove(base);
+            }
             ids.push(tree.id);
+            // The writer of commits is gone only after an error, which it returns.
+            let _sent = written.send(tree.id);
             trees.push(Some(tree));
             while let Some((_, expired)) = expiring.next_if(|(last_use, _)| *last_use <= number) {
                 if let Some(tree) = trees.get_mut(expired as usize) {
@@ -318,49 +353,73 @@ impl Conversion<'_> {
         if ids.contains(&EMPTY_TREE) {
             lock(self.pack).append_whole(ObjectKind::Tree, b"", &mut writer.deflater)?;
         }
+        for path in &writer.lost_paths {
+            self.oddities.add(Oddity::LostPath, || path_text(path));
+        }
         Ok(ids)
     }
 
-    /// Returns the tree of a manifest of an earlier conversion. With paths that git does not have
-    /// as they are, it is made from all lines.
+    /// Returns the tree of a manifest of an earlier conversion. With empty names, it is made again,
+    /// because the object does not have them: from all lines or, if a path is a file and a folder,
+    /// from the changes of all manifests before.
     fn stored_tree(
         &self,
         writer: &mut TreeWriter<'_>,
         manifest: &Node,
     ) -> Result<Rc<Tree>, ConversionError> {
-        let (id, text) = self.stored.look_up(|metadata, repository| {
-            let id = metadata.tree_of_manifest(repository, manifest)?;
-            Ok((id, metadata.manifest_text(repository, manifest)?))
-        })?;
         let missing = || ConversionError::Damaged(format!("manifest {manifest} is missing"));
+        let id = self
+            .stored
+            .look_up(|metadata, repository| metadata.tree_of_manifest(repository, manifest))?;
+        let id = id.ok_or_else(missing)?;
+        if self.stored_bases.get(manifest).is_some_and(|base| !base.has_empty_names) {
+            return Ok(writer.read(id)?);
+        }
+        let text = self
+            .stored
+            .look_up(|metadata, repository| metadata.manifest_text(repository, manifest))?;
         let text = text.ok_or_else(missing)?;
-        let has_empty_names = |line: &[u8]| {
-            let path = line.split(|byte| *byte == 0).next().unwrap_or_default();
-            path.starts_with(b"/") || memchr::memmem::find(path, b"//").is_some()
-        };
-        if !text.lines().any(has_empty_names) {
-            return Ok(writer.read(id.ok_or_else(missing)?)?);
+        let tree = self.changed_tree(writer, &Tree::empty(), &text.files())?;
+        if tree.id == id {
+            return Ok(tree);
         }
-        let mut changes = Vec::new();
-        for line in text.lines() {
-            let Some(line) = crate::manifest::ManifestLine::parse(line) else { continue };
-            let blob = self.stored_blob(&line.file, line.path)?;
-            changes.push((line.path, Some((blob, line.flag))));
+        let all_changes = self
+            .stored
+            .look_up(|metadata, repository| metadata.changes_since_empty(repository, manifest))?;
+        all_changes
+            .iter()
+            .try_fold(Tree::empty(), |tree, changes| self.changed_tree(writer, &tree, changes))
+    }
+
+    /// Makes a tree from changes of an earlier conversion.
+    fn changed_tree(
+        &self,
+        writer: &mut TreeWriter<'_>,
+        base: &Rc<Tree>,
+        changes: &[ChangedFile],
+    ) -> Result<Rc<Tree>, ConversionError> {
+        let mut path_changes: Vec<PathChange<'_>> = Vec::with_capacity(changes.len());
+        for (path, file) in changes {
+            let file = match file {
+                Some((file, flag)) => Some((self.stored_blob(file, path)?, *flag)),
+                None => None,
+            };
+            path_changes.push((path, file));
         }
-        Ok(writer.update(&Tree::empty(), &changes)?)
+        Ok(writer.update(base, &path_changes)?)
     }
 
     /// Returns the blob of a file revision with a number.
     fn blob(
         &self,
         manifests: &Manifests,
-        files: &FileResults,
+        files: &FileResults<'_>,
         number: u32,
         path: &[u8],
     ) -> Result<GitId, ConversionError> {
-        match files.blobs.get(number as usize) {
-            Some(blob) if !blob.is_null() => Ok(*blob),
-            _ => self.stored_blob(&manifests.files.node(number), path),
+        match files.rows.blob(number) {
+            Some(blob) => Ok(blob),
+            None => self.stored_blob(&manifests.files.node(number), path),
         }
     }
 
@@ -371,7 +430,7 @@ impl Conversion<'_> {
         let file =
             self.stored.look_up(|metadata, repository| metadata.find_file(repository, node))?;
         let missing = || {
-            let path = String::from_utf8_lossy(path);
+            let path = path_text(path);
             ConversionError::Damaged(format!("file {path}, revision {node} is missing"))
         };
         file.map(|file| file.blob).ok_or_else(missing)
@@ -401,112 +460,24 @@ impl Conversion<'_> {
                 .collect();
             lines.sort_unstable_by_key(|(path, _)| *path);
             let (node, tree, chain) = (manifest.node, *tree, *chain);
-            let record = ManifestRecord { node, tree, base, chain, changes: &lines };
+            let parents = manifests.parents(manifest);
+            let record = ManifestRecord { node, tree, base, parents, chain, changes: &lines };
             self.segment.add_manifest(&mut pack, &record)?;
         }
         Ok(())
     }
 
-    /// Writes the commits.
-    fn write_commits(
-        &mut self,
-        changesets: &[NewChangeset],
-        manifests: &Manifests,
-        trees: &[GitId],
-    ) -> Result<WrittenCommits, ConversionError> {
-        let mut commits: Vec<(Node, GitId)> = Vec::with_capacity(changesets.len());
-        let mut by_node: IdMap<Node, GitId> = IdMap::default();
-        let mut used: IdMap<GitId, ()> = IdMap::default();
-        let mut heads = Heads::new(lock(&self.stored.0).1.heads());
-        let mut texts = self.segment.texts();
-        let mut deflater = Deflater::new();
-        for changeset in changesets {
-            let NewChangeset { node, p1, p2 } = *changeset;
-            let damaged =
-                |what: &str| ConversionError::Damaged(format!("changeset {node}: {what}"));
-            let text = texts.next(&mut lock(self.pack))?.unwrap_or_default();
-            let parsed = Changeset::parse(text).ok_or_else(|| damaged("its text is damaged"))?;
-            let tree = self.tree(&parsed.manifest, manifests, trees)?;
-            let tree = tree.ok_or_else(|| damaged("its manifest is missing"))?;
-            let mut parents = Vec::with_capacity(2);
-            for parent in [p1, p2].into_iter().filter(|parent| !parent.is_null()) {
-                let commit = match by_node.get(&parent) {
-                    Some(commit) => Some(*commit),
-                    None => self.stored_commit(&parent)?,
-                };
-                parents.push(commit.ok_or_else(|| damaged("a parent is missing"))?);
-            }
-            let mut content = commit_content(&parsed, tree, &parents);
-            let mut id = object_id(ObjectKind::Commit, &content);
-            // Changesets that differ only in what git does not keep would be one commit.
-            while used.contains_key(&id) || self.is_stored_commit(&id)? {
-                content.push(b'\n');
-                id = object_id(ObjectKind::Commit, &content);
-            }
-            let object =
-                EncodedObject::encode_whole(id, ObjectKind::Commit, &content, &mut deflater);
-            lock(self.pack).append(&object)?;
-            heads.add(changeset, &parsed);
-            used.insert(id, ());
-            by_node.insert(node, id);
-            commits.push((node, id));
-            self.progress.advance(
-                Phase::Commits,
-                commits.len() as u64,
-                Some(changesets.len() as u64),
-            );
-        }
-        let heads = heads.finish();
-        let new = heads.iter().filter_map(|head| by_node.get(&head.node).copied());
-        let head_commits = new.collect();
-        Ok(WrittenCommits { commits, heads, head_commits })
-    }
-
-    /// Returns the tree of a manifest.
-    fn tree(
-        &self,
-        node: &Node,
-        manifests: &Manifests,
-        trees: &[GitId],
-    ) -> Result<Option<GitId>, ConversionError> {
-        if node.is_null() {
-            let mut pack = lock(self.pack);
-            pack.append(&EncodedObject::encode_stored(EMPTY_TREE, ObjectKind::Tree, b""))?;
-            return Ok(Some(EMPTY_TREE));
-        }
-        if let Some(number) = manifests.find(node) {
-            return Ok(trees.get(number as usize).copied());
-        }
-        Ok(self
-            .stored
-            .look_up(|metadata, repository| metadata.tree_of_manifest(repository, node))?)
-    }
-
-    fn is_stored_commit(&self, commit: &GitId) -> Result<bool, ConversionError> {
-        if !self.has_stored {
-            return Ok(false);
-        }
-        let node =
-            self.stored.look_up(|metadata, repository| metadata.changeset_of(repository, commit));
-        Ok(node?.is_some())
-    }
-
     /// Writes the metadata, and returns its commits before and after.
     fn write_metadata(
         self,
-        files: &FileTable,
-        mut results: FileResults,
+        mut results: FileResults<'_>,
         written: &WrittenCommits,
     ) -> Result<MetadataChange, ConversionError> {
-        let mut rows = mem::take(&mut results.others);
-        let converted = files.nodes().iter().zip(&results.blobs);
-        rows.extend(
-            converted.filter(|(_, blob)| !blob.is_null()).map(|(node, blob)| (*node, *blob)),
-        );
         let mut pack = lock(self.pack);
+        let files = results.rows.write(&mut pack)?;
         let segment =
-            self.segment.finish(&mut pack, &written.commits, &mut rows, &mut results.copies)?;
-        let mut state = lock(&self.stored.0);
+            self.segment.finish(&mut pack, &written.commits, files, &mut results.copies)?;
+        let mut state = self.stored.lock();
         let (repository, metadata) = &mut *state;
         metadata.merge_segments(repository, &mut pack)?;
         let heads = NewHeads {
@@ -519,11 +490,30 @@ impl Conversion<'_> {
     }
 }
 
-/// Returns the hash of a revision: of its parents, the smaller one first, and its text.
-fn hash_revision(p1: &Node, p2: &Node, text: &[u8]) -> Node {
-    let mut hasher = Sha1::new();
-    hasher.update(p1.min(p2).0);
-    hasher.update(p1.max(p2).0);
-    hasher.update(text);
-    Node(hasher.finalize().into())
+/// Returns the error of a manifest whose base has no tree any more: without it, all files but the
+/// changed ones would be missing.
+fn missing_tree(manifest: &Manifest) -> ConversionError {
+    ConversionError::Damaged(format!("manifest {}: the tree of its base is missing", manifest.node))
+}
+
+/// Returns the last manifest that is made from each one of an earlier conversion.
+fn last_uses_of_stored(manifests: &Manifests) -> IdMap<Node, u32> {
+    let mut last_uses = IdMap::default();
+    for number in 0..manifests.len() as u32 {
+        if let Some((Manifest { base: ManifestBase::Stored(base), .. }, _)) = manifests.get(number)
+        {
+            last_uses.insert(*base, number);
+        }
+    }
+    last_uses
+}
+
+/// Reads what is left of changes that are all known, so that the source is at its end.
+fn skip_rest(source: &mut dyn ChangeSource) -> Result<(), ConversionError> {
+    let mut revision = Revision::empty();
+    while source.next_revision(&mut revision)? {}
+    while source.next_file()?.is_some() {
+        while source.next_revision(&mut revision)? {}
+    }
+    Ok(())
 }

@@ -2,13 +2,13 @@
 
 /// A hunk: the bytes from `start` to `end` of the base are replaced by `data`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hunk<'a> {
+pub(crate) struct Hunk<'a> {
     /// The first byte of the base that is replaced.
-    pub start: usize,
+    pub(crate) start: usize,
     /// The end of the replaced bytes.
-    pub end: usize,
+    pub(crate) end: usize,
     /// The bytes that take their place.
-    pub data: &'a [u8],
+    pub(crate) data: &'a [u8],
 }
 
 /// A delta that does not fit its base, or is cut off.
@@ -18,12 +18,12 @@ pub struct DeltaError;
 
 /// Returns the hunks of a delta. Each is checked to be complete, to begin after the one before, and
 /// to end within a base of `base_len` bytes; after an error there are no more.
-pub fn hunks(delta: &[u8], base_len: usize) -> Hunks<'_> {
+pub(crate) fn hunks(delta: &[u8], base_len: usize) -> Hunks<'_> {
     Hunks { rest: delta, position: 0, base_len }
 }
 
 /// The iterator of [`hunks`].
-pub struct Hunks<'a> {
+pub(crate) struct Hunks<'a> {
     rest: &'a [u8],
     position: usize,
     base_len: usize,

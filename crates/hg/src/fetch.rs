@@ -1,55 +1,65 @@
 //! Fetching: from the refs of a repository to the changes that are missing here, and from these to
 //! commits, branches and tags.
 
-use crate::bundle_peer::BundlePeer;
+use crate::base_texts::stored_texts;
 use crate::changeset::Changeset;
-use crate::conversion::{ConversionError, ConversionSummary, Progress, convert};
-use crate::git::repository::{GitDirectory, GitDirectoryError, RefChange};
-use crate::metadata::{Metadata, MetadataError};
+use crate::cinnabar::CINNABAR_REF;
+use crate::conversion::{ConversionOptions, ConversionSummary, Progress, convert};
+use crate::fetch_error::FetchError;
+use crate::fetch_options::FetchOptions;
+use crate::first_fetch::{begin_clone, take_clone_bundle};
+use crate::git::repository::{GitDirectory, RefChange};
+use crate::metadata::{Metadata, WRITTEN_BRANCHES_FOLDER};
 use crate::object_id::{GitId, Node};
+use crate::oddity::{Oddity, OddityReport};
 use crate::peer::{Peer, PeerRefs};
-use crate::refs::{RefStyle, remote_refs, tag_refs};
-use crate::revision::ChangeError;
-use crate::tags::TagMerge;
+use crate::refs::{RefStyle, RemoteRefs, remote_refs};
+use crate::repository_tags::update_tags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// The most nodes that one question about known changesets has.
-const KNOWN_SAMPLE: usize = 100;
-/// How many heads, and how many ancestors of each, are asked about.
+/// How many heads of this side are asked about, the newest ones.
+const MAX_ASKED_HEADS: usize = 1000;
+/// Of how many heads that the other side does not know ancestors are asked about.
 const MAX_UNKNOWN_HEADS: usize = 20;
 
-/// The file in which Mercurial keeps tags.
-const TAGS_FILE: &str = ".hgtags";
+/// The folder of git's branches.
+const BRANCH_FOLDER: &str = "refs/heads/";
 
-/// Why changes could not be fetched.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    /// The repository of Mercurial failed.
-    #[error(transparent)]
-    Peer(#[from] ChangeError),
-    /// The conversion failed.
-    #[error(transparent)]
-    Conversion(#[from] ConversionError),
-    /// git failed.
-    #[error(transparent)]
-    Git(#[from] GitDirectoryError),
-    /// The metadata cannot be read.
-    #[error(transparent)]
-    Metadata(#[from] MetadataError),
-    /// A ref is not one of the remote repository.
-    #[error("the remote repository has no ref {0}")]
-    UnknownRef(String),
+/// How often a conversion begins again because another process changed the metadata meanwhile.
+const MAX_REPETITIONS: usize = 3;
+
+/// Runs a conversion, again if another process changed the metadata meanwhile.
+fn repeat_outdated<T>(mut convert: impl FnMut() -> Result<T, FetchError>) -> Result<T, FetchError> {
+    for _ in 0..MAX_REPETITIONS {
+        match convert() {
+            Err(error) if error.is_outdated() => {}
+            ended => return ended,
+        }
+    }
+    convert()
 }
 
 /// Fetches and converts the changes that lead to changesets, without those that were converted.
-pub fn fetch(
+/// Begins again if another process changes the metadata meanwhile.
+pub fn fetch<'o>(
     directory: &Path,
     peer: &mut dyn Peer,
     wanted: &[Node],
-    threads: NonZeroUsize,
+    options: impl Into<FetchOptions<'o>>,
+    progress: &mut dyn Progress,
+) -> Result<ConversionSummary, FetchError> {
+    progress.set_received(peer.received_bytes());
+    let options = options.into();
+    repeat_outdated(|| fetch_once(directory, peer, wanted, &options, progress))
+}
+
+fn fetch_once(
+    directory: &Path,
+    peer: &mut dyn Peer,
+    wanted: &[Node],
+    options: &FetchOptions<'_>,
     progress: &mut dyn Progress,
 ) -> Result<ConversionSummary, FetchError> {
     let mut repository = GitDirectory::new(directory);
@@ -63,96 +73,215 @@ pub fn fetch(
     if missing.is_empty() {
         return Ok(ConversionSummary::default());
     }
+    check_cinnabar(&mut repository, &metadata)?;
     if !metadata.is_empty() {
         let common = common_changesets(&mut repository, &mut metadata, peer)?;
         drop((repository, metadata));
         let mut changes = peer.changes(&missing, &common)?;
-        return Ok(convert(directory, &mut *changes, threads, progress)?);
+        return Ok(convert(directory, &mut *changes, options.conversion, progress)?);
     }
     drop((repository, metadata));
-    if let Some(converted) = convert_clone_bundle(directory, peer, threads, progress)? {
-        // What is newer than the bundle.
-        let newer = fetch(directory, peer, &missing, threads, progress)?;
-        return Ok(ConversionSummary {
-            changesets: converted.changesets + newer.changesets,
-            objects: converted.objects + newer.objects,
-            bytes: converted.bytes + newer.bytes,
-        });
+    if let Some(mut converted) = begin_clone(directory, peer, &missing, options, progress)? {
+        // What is newer.
+        converted.merge(fetch_once(directory, peer, &missing, options, progress)?);
+        return Ok(converted);
     }
     let mut changes = peer.changes(&missing, &[])?;
-    Ok(convert(directory, &mut *changes, threads, progress)?)
+    Ok(convert(directory, &mut *changes, options.conversion, progress)?)
 }
 
-/// Converts the bundle that a repository recommends for a first clone. `None`: there is none, or it
-/// cannot be read to its end; then all changes come from the repository itself.
-fn convert_clone_bundle(
-    directory: &Path,
-    peer: &mut dyn Peer,
-    threads: NonZeroUsize,
-    progress: &mut dyn Progress,
-) -> Result<Option<ConversionSummary>, FetchError> {
-    let Ok(Some(mut bundle)) = peer.clone_bundle() else { return Ok(None) };
-    match convert(directory, &mut *bundle.source, threads, progress) {
-        Ok(converted) => Ok((converted.changesets > 0).then_some(converted)),
-        // A failed conversion leaves nothing.
-        Err(ConversionError::Source(_) | ConversionError::Damaged(_)) => Ok(None),
-        Err(error) => Err(error.into()),
+/// Refuses to convert again what git-cinnabar has converted.
+fn check_cinnabar(repository: &mut GitDirectory, metadata: &Metadata) -> Result<(), FetchError> {
+    if metadata.is_empty() && repository.resolve(CINNABAR_REF)?.is_some() {
+        return Err(FetchError::CinnabarRepository);
     }
+    Ok(())
 }
 
 /// Converts all changes of a bundle that were not converted yet.
 pub fn convert_bundle(
     directory: &Path,
-    bundle: &Path,
-    threads: NonZeroUsize,
+    bundle: &mut dyn Peer,
+    options: impl Into<ConversionOptions>,
     progress: &mut dyn Progress,
 ) -> Result<ConversionSummary, FetchError> {
-    let mut peer = BundlePeer::from_path(bundle.to_path_buf());
-    let mut changes = peer.changes(&[], &[])?;
-    Ok(convert(directory, &mut *changes, threads, progress)?)
+    let mut repository = GitDirectory::new(directory);
+    let metadata = Metadata::open(&mut repository)?;
+    check_cinnabar(&mut repository, &metadata)?;
+    drop((repository, metadata));
+    bundle.set_scratch_folder(directory);
+    progress.set_received(bundle.received_bytes());
+    let options = options.into();
+    repeat_outdated(|| {
+        let mut changes = bundle.changes(&[], &[])?;
+        Ok(convert(directory, &mut *changes, options, progress)?)
+    })
+}
+
+/// Converts the first of the bundles that a repository recommends for a first clone and that can be
+/// read; the others are reported. `None`: there is none. The error is that of the last one.
+pub fn convert_clone_bundle(
+    directory: &Path,
+    peer: &mut dyn Peer,
+    options: &FetchOptions<'_>,
+    progress: &mut dyn Progress,
+) -> Result<Option<ConversionSummary>, FetchError> {
+    peer.set_scratch_folder(directory);
+    progress.set_received(peer.received_bytes());
+    repeat_outdated(|| take_clone_bundle(directory, peer, options, progress))
 }
 
 /// Converts a whole repository, and points branches, tags and HEAD of the git repository at its
-/// refs.
-pub fn convert_all(
+/// refs; again if that was done before, to add what is new.
+pub fn convert_all<'o>(
     directory: &Path,
     peer: &mut dyn Peer,
     style: RefStyle,
-    threads: NonZeroUsize,
+    options: impl Into<FetchOptions<'o>>,
     progress: &mut dyn Progress,
 ) -> Result<ConversionSummary, FetchError> {
+    peer.set_scratch_folder(directory);
+    peer.set_base_texts(stored_texts(directory));
     let peer_refs = peer.refs()?;
+    // All heads of branches: which of them are closed is known when they are converted.
+    let all_heads = RefStyle { heads: style.heads || style.tips, ..style };
     let nodes: BTreeSet<Node> =
-        remote_refs(&peer_refs, style, |_| false).refs.into_values().collect();
+        remote_refs(&peer_refs, all_heads, |_| false).refs.into_values().collect();
     let nodes: Vec<Node> = nodes.into_iter().collect();
-    let converted = fetch(directory, peer, &nodes, threads, progress)?;
+    check_relation(directory, peer, &nodes)?;
+    let mut converted = fetch(directory, peer, &nodes, options, progress)?;
+    let oddities = &mut converted.oddities;
+    oddities.add_count(Oddity::HiddenChangeset, peer.hidden_changesets());
     let mut repository = GitDirectory::new(directory);
     let mut metadata = Metadata::open(&mut repository)?;
     let closed = closed_heads(&peer_refs, &mut repository, &mut metadata)?;
     let refs = remote_refs(&peer_refs, style, |head| closed.contains(head));
-    let mut changes = Vec::new();
-    for (name, node) in refs.refs {
-        let missing = || FetchError::UnknownRef(String::from_utf8_lossy(&name).into_owned());
-        let commit = metadata.commit_of(&mut repository, &node)?.ok_or_else(missing)?;
-        changes.push(RefChange { name, new: Some(commit), old: None });
-    }
+    oddities.add_refs(Oddity::EncodedRef, refs.refs.keys().map(Vec::as_slice));
+    let changes = branch_changes(&mut repository, &mut metadata, &refs, oddities)?;
+    oddities.merge(update_tags(directory)?.oddities);
+    set_head(&mut repository, refs.head.as_deref())?;
+    delete_stale_branches(&repository, &refs)?;
+    // Last and all at once: a repository with branches is complete.
     repository.change_refs(&changes)?;
-    if let Some(head) = refs.head {
-        let head: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(head.as_slice());
-        repository.run("symbolic-ref", [OsStr::new("HEAD"), head], b"")?;
-    }
-    update_tags(directory)?;
+    // The branch that HEAD names may be gone.
+    set_head(&mut repository, refs.head.as_deref())?;
     Ok(converted)
 }
 
-/// Returns the heads of branches that are converted, and close their branch.
+/// Refuses a repository with another history than that of the conversion before: its branches would
+/// take the place of the others.
+fn check_relation(
+    directory: &Path,
+    peer: &mut dyn Peer,
+    wanted: &[Node],
+) -> Result<(), FetchError> {
+    let mut repository = GitDirectory::new(directory);
+    let mut metadata = Metadata::open(&mut repository)?;
+    if metadata.is_empty() || wanted.is_empty() || peer.is_partial()? {
+        return Ok(());
+    }
+    for node in wanted {
+        if metadata.commit_of(&mut repository, node)?.is_some() {
+            return Ok(());
+        }
+    }
+    if !common_changesets(&mut repository, &mut metadata, peer)?.is_empty() {
+        return Ok(());
+    }
+    let roots = root_changesets(&mut repository, &mut metadata)?;
+    if peer.find_known(&roots)?.contains(&true) {
+        return Ok(());
+    }
+    Err(FetchError::Unrelated)
+}
+
+/// Returns the changesets without parents.
+fn root_changesets(
+    repository: &mut GitDirectory,
+    metadata: &mut Metadata,
+) -> Result<Vec<Node>, FetchError> {
+    let mut roots = Vec::new();
+    let Some(history) = metadata.history_commit(repository)? else { return Ok(roots) };
+    let listed = repository.run("rev-list", ["--max-parents=0", &history.to_string()], b"")?;
+    for commit in listed.split(|byte| *byte == b'\n').filter_map(GitId::from_hex) {
+        roots.extend(metadata.changeset_of(repository, &commit)?);
+    }
+    Ok(roots)
+}
+
+/// Returns the changes that make the branches, and the notes of them. A branch that leads to
+/// commits of git stays as it is, and is reported.
+fn branch_changes(
+    repository: &mut GitDirectory,
+    metadata: &mut Metadata,
+    refs: &RemoteRefs,
+    oddities: &mut OddityReport,
+) -> Result<Vec<RefChange>, FetchError> {
+    let present: BTreeMap<Vec<u8>, GitId> = repository.refs(BRANCH_FOLDER)?.into_iter().collect();
+    let mut changes = Vec::new();
+    for (name, node) in &refs.refs {
+        let missing = || FetchError::UnknownRef(String::from_utf8_lossy(name).into_owned());
+        let commit = metadata.commit_of(repository, node)?.ok_or_else(missing)?;
+        let old = present.get(name).copied();
+        let is_of_git = match old {
+            Some(old) => metadata.changeset_of(repository, &old)?.is_none(),
+            None => false,
+        };
+        if is_of_git {
+            oddities.add(Oddity::KeptBranch, || String::from_utf8_lossy(name).into_owned());
+        } else {
+            changes.push(RefChange { name: name.clone(), new: Some(commit), old });
+        }
+        let note = replace_folder(name, BRANCH_FOLDER, WRITTEN_BRANCHES_FOLDER);
+        changes.push(RefChange { name: note, new: Some(commit), old: None });
+    }
+    Ok(changes)
+}
+
+/// Returns the ref of the same name in another folder.
+fn replace_folder(name: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let rest = name.strip_prefix(from.as_bytes()).unwrap_or(name);
+    [to.as_bytes(), rest].concat()
+}
+
+/// Deletes branches that an earlier conversion made and Mercurial does not have any more, unless
+/// git has changed them.
+fn delete_stale_branches(repository: &GitDirectory, refs: &RemoteRefs) -> Result<(), FetchError> {
+    let present: BTreeMap<Vec<u8>, GitId> = repository.refs(BRANCH_FOLDER)?.into_iter().collect();
+    let mut changes = Vec::new();
+    for (noted, id) in repository.refs(WRITTEN_BRANCHES_FOLDER)? {
+        let name = replace_folder(&noted, WRITTEN_BRANCHES_FOLDER, BRANCH_FOLDER);
+        if refs.refs.contains_key(&name) {
+            continue;
+        }
+        if present.get(&name) == Some(&id) {
+            changes.push(RefChange { name, new: None, old: Some(id) });
+        }
+        changes.push(RefChange { name: noted, new: None, old: Some(id) });
+    }
+    Ok(repository.change_refs(&changes)?)
+}
+
+/// Points HEAD at a branch, unless it leads to a commit already.
+fn set_head(repository: &mut GitDirectory, branch: Option<&[u8]>) -> Result<(), FetchError> {
+    let Some(branch) = branch else { return Ok(()) };
+    if repository.resolve("HEAD")?.is_none() {
+        let branch: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(branch);
+        repository.run("symbolic-ref", [OsStr::new("HEAD"), branch], b"")?;
+    }
+    Ok(())
+}
+
+/// Returns the heads of branches that are converted, and close their branch; only of branches with
+/// several heads, because the only head of a branch is its tip in any case.
 pub(crate) fn closed_heads(
     peer_refs: &PeerRefs,
     repository: &mut GitDirectory,
     metadata: &mut Metadata,
 ) -> Result<BTreeSet<Node>, FetchError> {
     let mut closed = BTreeSet::new();
-    for head in peer_refs.branches.iter().flat_map(|(_, heads)| heads) {
+    let several = peer_refs.branches.iter().filter(|(_, heads)| heads.len() > 1);
+    for head in several.flat_map(|(_, heads)| heads) {
         let text = metadata.changeset_text(repository, head)?;
         let text = text.as_deref().and_then(Changeset::parse);
         if text.is_some_and(|changeset| changeset.closes_branch()) {
@@ -162,30 +291,34 @@ pub(crate) fn closed_heads(
     Ok(closed)
 }
 
-/// Returns changesets that both sides have: heads of this side, or ancestors of those that the
-/// other side does not know.
+/// Returns changesets that both sides have: heads of this side, and ancestors of those that the
+/// other side does not know; at the end, heads of both sides. Not all heads are asked about: with
+/// fewer common changesets, only more changes come.
 fn common_changesets(
     repository: &mut GitDirectory,
     metadata: &mut Metadata,
     peer: &mut dyn Peer,
 ) -> Result<Vec<Node>, FetchError> {
-    let heads: Vec<Node> = metadata.heads().iter().map(|head| head.node).collect();
-    let mut common = Vec::new();
-    let mut unknown = Vec::new();
-    for sample in heads.chunks(KNOWN_SAMPLE) {
-        for (node, is_known) in sample.iter().zip(peer.find_known(sample)?) {
-            if is_known { common.push(*node) } else { unknown.push(*node) }
-        }
-    }
+    let listed: BTreeSet<Node> = peer.listed_heads().iter().copied().collect();
+    // The newest ones first.
+    let heads = metadata.heads().iter().rev().map(|head| head.node);
+    let (listed, mut asked): (Vec<Node>, Vec<Node>) = heads.partition(|node| listed.contains(node));
+    asked.truncate(MAX_ASKED_HEADS);
+    let mut known = peer.find_known(&asked)?.into_iter();
+    let (mut common, unknown): (Vec<Node>, Vec<Node>) =
+        asked.into_iter().partition(|_| known.next().unwrap_or_default());
     // Heads of another remote repository, or ones that were removed from this one.
-    for node in unknown.iter().rev().take(MAX_UNKNOWN_HEADS) {
-        let ancestors = sample_ancestors(repository, metadata, node)?;
-        let known = peer.find_known(&ancestors)?;
-        let nearest = ancestors.iter().zip(known).find(|(_, is_known)| *is_known);
-        common.extend(nearest.map(|(node, _)| *node));
+    let mut samples = Vec::new();
+    for node in unknown.iter().take(MAX_UNKNOWN_HEADS) {
+        samples.push(sample_ancestors(repository, metadata, node)?);
     }
-    common.sort_unstable();
-    common.dedup();
+    let mut known = peer.find_known(&samples.concat())?.into_iter();
+    for sample in samples {
+        let is_known: Vec<bool> = known.by_ref().take(sample.len()).collect();
+        let nearest = sample.iter().zip(is_known).find(|(_, is_known)| *is_known);
+        common.extend(nearest.map(|(node, _)| *node).filter(|node| !common.contains(node)));
+    }
+    common.extend(listed);
     Ok(common)
 }
 
@@ -197,40 +330,10 @@ fn sample_ancestors(
 ) -> Result<Vec<Node>, FetchError> {
     let mut ancestors = Vec::new();
     let Some(commit) = metadata.commit_of(repository, node)? else { return Ok(ancestors) };
-    let mut distance = 1_u64;
-    while ancestors.len() < KNOWN_SAMPLE {
+    for distance in (0..u32::BITS).map(|power| 1_u64 << power) {
         let Some(ancestor) = repository.resolve(&format!("{commit}~{distance}"))? else { break };
         let ancestor: GitId = ancestor;
         ancestors.extend(metadata.changeset_of(repository, &ancestor)?);
-        distance = distance.saturating_mul(2);
     }
     Ok(ancestors)
-}
-
-/// Points the tags of the git repository at the commits that Mercurial's tags name, and returns
-/// their number. Tags of git that Mercurial does not have stay.
-pub fn update_tags(directory: &Path) -> Result<usize, FetchError> {
-    let mut repository = GitDirectory::new(directory);
-    let mut metadata = Metadata::open(&mut repository)?;
-    let mut tags = TagMerge::default();
-    let heads: Vec<Node> = metadata.heads().iter().map(|head| head.node).collect();
-    for head in heads {
-        let Some(commit) = metadata.commit_of(&mut repository, &head)? else { continue };
-        if let Some(file) = repository.read_object(&format!("{commit}:{TAGS_FILE}"))? {
-            tags.add_file(file.id.0, &file.content);
-        }
-    }
-    let mut commits: BTreeMap<Node, GitId> = BTreeMap::new();
-    for node in tags.nodes() {
-        if let Some(commit) = metadata.commit_of(&mut repository, &node)? {
-            commits.insert(node, commit);
-        }
-    }
-    let refs = tag_refs(&tags.into_tags(|node| commits.contains_key(node)));
-    let changes: Vec<RefChange> = refs
-        .into_iter()
-        .map(|(name, node)| RefChange { name, new: commits.get(&node).copied(), old: None })
-        .collect();
-    repository.change_refs(&changes)?;
-    Ok(changes.len())
 }

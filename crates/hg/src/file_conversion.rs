@@ -1,33 +1,52 @@
 //! File revisions as blobs.
 //!
 //! Files are independent of each other, so threads convert them, each file by one thread. A
-//! revision's text is made from its base's, hashed, and written as git's form of the same delta.
+//! revision's text is made from its base's, checked by its hash, and written as git's form of the
+//! same delta.
 //! The texts of a file are dropped when no later revision needs them, or when they take too much
 //! memory; such a text is read from the pack again.
 
-use crate::delta::apply_delta;
+use crate::delta::{Hunk, apply_delta, hunks};
 use crate::git::deflate::Deflater;
-use crate::git::delta::{HgText, encode_hunks};
+use crate::git::delta::{HgText, count_insertions, encode_hunks};
 use crate::git::object::{EMPTY_BLOB, ObjectKind, object_id};
-use crate::git::pack_writer::{EncodedObject, PackWriter, is_delta_useful};
+use crate::git::pack_writer::{
+    EncodedObject, FingerprintKey, PackWriter, is_delta_useful, max_useful_delta,
+};
 use crate::object_id::{GitId, IdMap, Node};
-use crate::revision::Revision;
+use crate::oddity::{Oddity, OddityReport};
+use crate::path_text::path_text;
+use crate::revision::{Revision, RevisionHeader};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The bytes of texts that one thread keeps.
-const MAX_TEXT_BYTES: usize = 16 << 20;
+/// The bytes of texts that all threads together keep.
+const MAX_TEXT_BYTES: usize = 32 << 20;
+/// The least bytes of texts that a thread keeps.
+const MIN_TEXT_BYTES: usize = 1 << 20;
+/// A longer text is alone in memory while it is compressed.
+const LARGE_TEXT_BYTES: usize = 16 << 20;
+/// The bytes of a buffer that is kept from one file to the next.
+const MAX_SPARE_BYTES: usize = 1 << 20;
 /// The mark around the metadata of a text.
-const METADATA_MARK: &[u8] = b"\x01\n";
+pub(crate) const METADATA_MARK: &[u8] = b"\x01\n";
+/// The metadata of a text that stands in place of a censored one.
+pub(crate) const CENSORED_METADATA: &[u8] = b"\x01\ncensored:";
 
 /// A blob, and the metadata that git does not have: the lines between the marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConvertedFile {
     pub(crate) node: Node,
     pub(crate) blob: GitId,
+    /// Null: none.
+    pub(crate) parents: [Node; 2],
     /// The whole block with its marks; empty: none.
     pub(crate) metadata: Vec<u8>,
+    /// Whether the text is the one that the node is the hash of.
+    pub(crate) has_hash: bool,
 }
 
 /// Why a file revision cannot be converted.
@@ -35,6 +54,12 @@ pub(crate) struct ConvertedFile {
 pub(crate) enum FileError {
     #[error("file {path}, revision {node}: {what}")]
     Damaged { path: String, node: Node, what: &'static str },
+    #[error("two texts of file revisions have the id {node} (a collision of SHA-1)")]
+    Collision { node: Node },
+    #[error(
+        "file {path}, revision {node}: another text has its id in git, {blob} (a collision of SHA-1)"
+    )]
+    BlobCollision { path: String, node: Node, blob: GitId },
     #[error("file {path}, revision {node}: not supported: {what}")]
     Unsupported { path: String, node: Node, what: &'static str },
     #[error("writing a pack: {0}")]
@@ -64,9 +89,7 @@ pub(crate) struct FileRevisions {
 }
 
 struct PendingRevision {
-    node: Node,
-    base: Node,
-    flags: u16,
+    header: RevisionHeader,
     /// Where its delta ends.
     delta_end: usize,
 }
@@ -79,9 +102,9 @@ impl FileRevisions {
 
     /// Adds a revision.
     pub(crate) fn push(&mut self, revision: &Revision) {
-        let Revision { node, base, flags, ref delta, .. } = *revision;
-        self.deltas.extend_from_slice(delta);
-        self.revisions.push(PendingRevision { node, base, flags, delta_end: self.deltas.len() });
+        self.deltas.extend_from_slice(&revision.delta);
+        let header = RevisionHeader::new(revision);
+        self.revisions.push(PendingRevision { header, delta_end: self.deltas.len() });
     }
 
     /// The bytes in memory, about.
@@ -106,13 +129,16 @@ pub(crate) struct FileConverter<'a> {
     /// The nodes of `texts`, the oldest first.
     order: VecDeque<Node>,
     text_bytes: usize,
+    /// The most bytes of `texts`, unless they are few.
+    max_text_bytes: usize,
     /// Texts of this file that were dropped: the blob and the metadata.
     dropped: IdMap<Node, (GitId, Vec<u8>)>,
+    fingerprint_key: FingerprintKey,
     git_delta: Vec<u8>,
     /// A buffer for the next text.
     spare: Vec<u8>,
-    pub(crate) text_total: u64,
-    pub(crate) reread: usize,
+    /// The report of what was unusual since it was last taken.
+    pub(crate) oddities: OddityReport,
 }
 
 /// A poisoned lock: another thread panicked, which ends the program anyway.
@@ -121,9 +147,11 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> FileConverter<'a> {
+    /// Creates the state of one of several threads.
     pub(crate) fn new(
         pack: &'a Mutex<PackWriter>,
         stored: &'a dyn StoredTexts,
+        threads: NonZeroUsize,
     ) -> FileConverter<'a> {
         FileConverter {
             pack,
@@ -133,21 +161,32 @@ impl<'a> FileConverter<'a> {
             texts: IdMap::default(),
             order: VecDeque::new(),
             text_bytes: 0,
+            max_text_bytes: (MAX_TEXT_BYTES / threads).max(MIN_TEXT_BYTES),
             dropped: IdMap::default(),
+            fingerprint_key: lock(pack).fingerprint_key(),
             git_delta: Vec::new(),
             spare: Vec::new(),
-            text_total: 0,
-            reread: 0,
+            oddities: OddityReport::default(),
         }
     }
 
     /// Begins a file.
     fn begin(&mut self, path: &[u8]) {
+        self.end_file();
         self.path = path.to_vec();
+    }
+
+    /// Forgets the texts of a file, and gives back the memory of large ones.
+    pub(crate) fn end_file(&mut self) {
         self.texts.clear();
         self.order.clear();
         self.text_bytes = 0;
         self.dropped.clear();
+        for buffer in [&mut self.spare, &mut self.git_delta] {
+            if buffer.capacity() > MAX_SPARE_BYTES {
+                *buffer = Vec::new();
+            }
+        }
     }
 
     /// Converts all revisions of a file, and appends the results.
@@ -178,16 +217,15 @@ impl<'a> FileConverter<'a> {
     ) -> Result<(), FileError> {
         let mut last_use: IdMap<Node, usize> = IdMap::default();
         for (number, revision) in file.revisions.iter().enumerate() {
-            last_use.insert(revision.base, number);
+            last_use.insert(revision.header.base, number);
         }
         let mut start = 0;
         for (number, revision) in file.revisions.iter().enumerate() {
             let delta = file.deltas.get(start..revision.delta_end).unwrap_or_default();
             start = revision.delta_end;
-            let is_used =
-                has_more || last_use.get(&revision.node).is_some_and(|user| *user > number);
-            let PendingRevision { node, base, flags, .. } = *revision;
-            converted.push(self.convert(node, base, flags, delta, is_used)?);
+            let RevisionHeader { node, base, .. } = revision.header;
+            let is_used = has_more || last_use.get(&node).is_some_and(|user| *user > number);
+            converted.push(self.convert(&revision.header, delta.into(), is_used)?);
             if !has_more && last_use.get(&base).is_some_and(|user| *user == number) {
                 self.forget(&base);
             }
@@ -195,49 +233,133 @@ impl<'a> FileConverter<'a> {
         Ok(())
     }
 
-    /// Converts the next revision of the file. `is_kept`: a later one may need its text.
+    /// Converts the next revision of the file. `is_kept`: a later one may need its text. The memory
+    /// of a delta that is given away is freed early.
     pub(crate) fn convert(
         &mut self,
-        node: Node,
-        base: Node,
-        flags: u16,
-        delta: &[u8],
+        header: &RevisionHeader,
+        mut delta: Cow<'_, [u8]>,
         is_kept: bool,
     ) -> Result<ConvertedFile, FileError> {
-        if flags & Revision::ELLIPSIS != 0 {
-            return Err(self.support_error(node, "a revision of a shallow repository"));
+        let RevisionHeader { node, p1, p2, base, flags } = *header;
+        if let Some(flag) = header.refused_file_flag() {
+            return Err(self.support_error(node, flag));
         }
         self.load(base, node)?;
-        let mut text = std::mem::take(&mut self.spare);
-        let empty = Text { text: Vec::new(), metadata_len: 0, blob: GitId::NULL };
-        let base_text = self.texts.get(&base).unwrap_or(&empty);
-        if apply_delta(&base_text.text, delta, &mut text).is_err() {
-            return Err(self.damage_error(node, "its delta does not fit its base"));
-        }
+        let (text, is_whole) = self.make_text(header, &mut delta)?;
         let Some(metadata_len) = metadata_len(&text) else {
             return Err(self.damage_error(node, "its metadata has no end"));
         };
+        let has_hash = !header.has_replaced_text() && header.is_hash_of([text.as_slice()]);
+        let is_tombstone = !has_hash && is_tombstone(&text, metadata_len);
+        if !has_hash && !is_tombstone && !header.has_replaced_text() {
+            return Err(self.damage_error(node, "its text does not have its hash"));
+        }
+        // Changegroups before version 03 have no flags: the text itself tells.
+        let flags = if is_tombstone { flags | Revision::CENSORED } else { flags };
         let new = HgText { text: &text, metadata_len };
         let blob = object_id(ObjectKind::Blob, new.content());
-        self.text_total += text.len() as u64;
-        let old = HgText { text: &base_text.text, metadata_len: base_text.metadata_len };
-        let base_blob = (!base.is_null()).then_some(base_text.blob);
-        if lock(self.pack).find(&blob).is_none() {
-            let object = encode(
-                self.pack,
-                (blob, new),
-                base_blob.map(|id| (id, old, delta)),
-                (&mut self.git_delta, &mut self.deflater),
-            );
-            lock(self.pack).append(&object)?;
+        let fingerprint = self.fingerprint_key.fingerprint(new.content());
+        let is_new = lock(self.pack).find(&blob).is_none() && {
+            let encoded = self.encode_delta((blob, new), base, (!is_whole).then_some(&*delta));
+            drop(delta);
+            let object = encoded.unwrap_or_else(|| {
+                if text.len() > LARGE_TEXT_BYTES {
+                    self.drop_texts(0);
+                }
+                let content = new.content();
+                EncodedObject::encode_whole(blob, ObjectKind::Blob, content, &mut self.deflater)
+            });
+            lock(self.pack).append(&object.with_fingerprint(fingerprint))?
+        };
+        if !is_new && !self.has_content(&blob, new.content(), fingerprint)? {
+            let path = path_text(&self.path);
+            return Err(FileError::BlobCollision { path, node, blob });
         }
         let metadata = text.get(..metadata_len).unwrap_or_default().to_vec();
         if is_kept {
             self.keep(node, Text { text, metadata_len, blob });
-        } else {
+        } else if text.len() <= LARGE_TEXT_BYTES {
             self.spare = text;
         }
-        Ok(ConvertedFile { node, blob, metadata })
+        if flags != 0 {
+            self.report_flags(node, flags);
+        }
+        Ok(ConvertedFile { node, blob, parents: [p1, p2], metadata, has_hash })
+    }
+
+    /// Returns whether an object of the pack has a content. A fifth of the revisions of a large
+    /// history have the blob of an earlier one, so it is not read again for that.
+    fn has_content(&self, blob: &GitId, content: &[u8], fingerprint: u32) -> io::Result<bool> {
+        let mut pack = lock(self.pack);
+        if let Some(has_content) = pack.has_fingerprint(blob, fingerprint) {
+            return Ok(has_content);
+        }
+        Ok(pack.read(blob)?.is_none_or(|written| written == content))
+    }
+
+    /// Makes the text of a revision, whose base is in memory. A delta that is given away and has
+    /// the whole text becomes this; then returns true, too.
+    fn make_text(
+        &mut self,
+        header: &RevisionHeader,
+        delta: &mut Cow<'_, [u8]>,
+    ) -> Result<(Vec<u8>, bool), FileError> {
+        let RevisionHeader { node, base, .. } = *header;
+        let base_text = self.texts.get(&base).map_or(&[][..], |base| &base.text);
+        if let Cow::Owned(delta) = &mut *delta
+            && has_whole_text(delta, base_text.len())
+        {
+            let mut text = std::mem::take(delta);
+            text.drain(..HUNK_HEADER_BYTES);
+            return Ok((text, true));
+        }
+        let mut text = std::mem::take(&mut self.spare);
+        if apply_delta(base_text, delta, &mut text).is_err() {
+            return Err(self.damage_error(node, "its delta does not fit its base"));
+        }
+        Ok((text, false))
+    }
+
+    /// Encodes a blob as a delta of its base; `None` where that is not shorter. Without a delta of
+    /// Mercurial, the new text takes the place of the whole base.
+    fn encode_delta(
+        &mut self,
+        (blob, new): (GitId, HgText<'_>),
+        base: Node,
+        delta: Option<&[u8]>,
+    ) -> Option<EncodedObject> {
+        let Text { text, metadata_len, blob: base_blob } = self.texts.get(&base)?;
+        let place = lock(self.pack).find(base_blob)?;
+        let old = HgText { text, metadata_len: *metadata_len };
+        let (git_delta, len) = (&mut self.git_delta, new.content().len());
+        let max_len = max_useful_delta(len);
+        let all_hunks = || {
+            let whole = Hunk { start: 0, end: text.len(), data: new.text };
+            let whole = delta.is_none().then_some(Ok(whole));
+            whole.into_iter().chain(hunks(delta.unwrap_or_default(), text.len()))
+        };
+        // What would be thrown away again takes no memory.
+        if len > LARGE_TEXT_BYTES && count_insertions(old, all_hunks()).ok()? > max_len {
+            return None;
+        }
+        let is_short = encode_hunks(old, all_hunks(), new, max_len, git_delta).ok()?;
+        (is_short && is_delta_useful(git_delta.len(), len, place)).then(|| {
+            let kind = ObjectKind::Blob;
+            EncodedObject::encode_delta(blob, kind, place, git_delta, &mut self.deflater)
+        })
+    }
+
+    fn report_flags(&mut self, node: Node, flags: u16) {
+        let path = &self.path;
+        for (flag, oddity) in
+            [(Revision::CENSORED, Oddity::CensoredFile), (Revision::EXTERNAL, Oddity::FilePointer)]
+        {
+            if flags & flag != 0 {
+                let example = || format!("{}, revision {node}", path_text(path));
+                self.oddities.add(oddity, example);
+            }
+        }
     }
 
     /// Makes sure that the text of a base is in memory.
@@ -247,7 +369,6 @@ impl<'a> FileConverter<'a> {
         }
         let (blob, metadata, content) = match self.dropped.get(&base).cloned() {
             Some((blob, metadata)) => {
-                self.reread += 1;
                 let content = lock(self.pack).read(&blob)?;
                 let content = content.ok_or_else(|| self.damage_error(node, "its base is lost"))?;
                 (blob, metadata, content)
@@ -271,7 +392,13 @@ impl<'a> FileConverter<'a> {
         self.text_bytes += text.text.len();
         self.order.push_back(node);
         self.texts.insert(node, text);
-        while self.text_bytes > MAX_TEXT_BYTES && self.order.len() > 2 {
+        let is_large = self.text_bytes > LARGE_TEXT_BYTES.max(2 * self.max_text_bytes);
+        self.drop_texts(if is_large { 1 } else { 2 });
+    }
+
+    /// Drops the oldest texts beyond the limit, all but some.
+    fn drop_texts(&mut self, kept: usize) {
+        while self.text_bytes > self.max_text_bytes && self.order.len() > kept {
             let Some(oldest) = self.order.pop_front() else { break };
             let Some(text) = self.texts.remove(&oldest) else { continue };
             self.text_bytes -= text.text.len();
@@ -293,30 +420,33 @@ impl<'a> FileConverter<'a> {
     }
 
     fn damage_error(&self, node: Node, what: &'static str) -> FileError {
-        FileError::Damaged { path: String::from_utf8_lossy(&self.path).into_owned(), node, what }
+        FileError::Damaged { path: path_text(&self.path), node, what }
     }
 
     fn support_error(&self, node: Node, what: &'static str) -> FileError {
-        let path = String::from_utf8_lossy(&self.path).into_owned();
+        let path = path_text(&self.path);
         FileError::Unsupported { path, node, what }
     }
 }
 
-/// Encodes a blob, as a delta of its base where that is shorter.
-fn encode(
-    pack: &Mutex<PackWriter>,
-    (blob, new): (GitId, HgText<'_>),
-    base: Option<(GitId, HgText<'_>, &[u8])>,
-    (git_delta, deflater): (&mut Vec<u8>, &mut Deflater),
-) -> EncodedObject {
-    if let Some((base_blob, old, delta)) = base
-        && let Some(place) = lock(pack).find(&base_blob)
-        && encode_hunks(old, delta, new, git_delta).is_ok()
-        && is_delta_useful(git_delta.len(), new.content().len(), place)
-    {
-        return EncodedObject::encode_delta(blob, ObjectKind::Blob, place, git_delta, deflater);
-    }
-    EncodedObject::encode_whole(blob, ObjectKind::Blob, new.content(), deflater)
+/// The bytes of a hunk before its data.
+const HUNK_HEADER_BYTES: usize = 12;
+
+/// Returns whether a delta is one hunk that takes the place of the whole base.
+fn has_whole_text(delta: &[u8], base_len: usize) -> bool {
+    let mut all_hunks = hunks(delta, base_len);
+    let first = all_hunks.next();
+    first.is_some_and(|first| {
+        let is_whole = |hunk: Hunk<'_>| (hunk.start, hunk.end) == (0, base_len);
+        first.is_ok_and(is_whole) && all_hunks.next().is_none()
+    })
+}
+
+/// Returns whether a text stands in place of a censored one, as Mercurial's extension `censor`
+/// writes it: metadata that say so, and nothing else. Nothing can be forged so, because it has no
+/// content.
+fn is_tombstone(text: &[u8], metadata_len: usize) -> bool {
+    text.starts_with(CENSORED_METADATA) && text.len() == metadata_len
 }
 
 /// Returns the length of the metadata at the start of a text; `None` if it has no end.
@@ -335,4 +465,130 @@ pub(crate) const EMPTY_FILE: Node = Node([
 /// Returns the blob of a revision that needs no conversion.
 pub(crate) fn blob_of_empty_file(node: &Node) -> Option<GitId> {
     (*node == EMPTY_FILE).then_some(EMPTY_BLOB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sha1::{Digest as _, Sha1};
+
+    struct EmptyState;
+
+    impl StoredTexts for EmptyState {
+        fn read(&self, _: &Node) -> Result<Option<StoredText>, FileError> {
+            Ok(None)
+        }
+    }
+
+    fn insertion(text: &[u8]) -> Vec<u8> {
+        [&[0; 8], &(text.len() as u32).to_be_bytes()[..], text].concat()
+    }
+
+    /// Deltas that are given away give the texts that others give, whole ones and parts.
+    #[test]
+    fn deltas_given_away_give_the_same_blobs() {
+        let whole = |base: usize, text: &[u8]| {
+            let numbers = [0, base, text.len()].map(|number| (number as u32).to_be_bytes());
+            [&numbers.concat(), text].concat()
+        };
+        let first = [b'x'; 5000];
+        let second = [&first[..], b"y"].concat();
+        let part = [&[0, 0, 19, 137, 0, 0, 19, 137, 0, 0, 0, 1][..], b"z"].concat();
+        let third = [&second[..], b"z"].concat();
+        let texts = [&first[..], &second, &third];
+        let deltas = [whole(0, &first), whole(5000, &second), part];
+        let mut packs = Vec::new();
+        for is_given in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let pack = Mutex::new(PackWriter::create(folder.path()).unwrap());
+            let mut converter = FileConverter::new(&pack, &EmptyState, NonZeroUsize::MIN);
+            let mut base = Node::NULL;
+            for (text, delta) in texts.iter().zip(&deltas) {
+                let hash = Sha1::new().chain_update(Node::NULL.0).chain_update(base.0);
+                let node = Node(hash.chain_update(text).finalize().into());
+                let header = RevisionHeader { node, p1: base, p2: Node::NULL, base, flags: 0 };
+                let delta: Cow<'_, [u8]> =
+                    if is_given { delta.clone().into() } else { delta.into() };
+                let converted = converter.convert(&header, delta, true).unwrap();
+                assert_eq!(converted.blob, object_id(ObjectKind::Blob, text));
+                base = node;
+            }
+            drop(converter);
+            packs.push(pack.into_inner().unwrap().finish().unwrap().bytes);
+        }
+        assert_eq!(packs[0], packs[1]);
+        // Both later texts are small deltas.
+        assert!(packs[0] < 1400, "{}", packs[0]);
+    }
+
+    /// An object with the id of another content stands for a collision of SHA-1.
+    #[test]
+    fn a_blob_of_another_content_is_refused() {
+        [false, true].into_iter().for_each(assert_that_another_content_is_refused);
+    }
+
+    fn assert_that_another_content_is_refused(has_fingerprint: bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let pack = Mutex::new(PackWriter::create(folder.path()).unwrap());
+        let mut converter = FileConverter::new(&pack, &EmptyState, NonZeroUsize::MIN);
+        let header = |parent: u8, text: &[u8]| {
+            let (p1, p2) = (Node([parent; 20]), Node::NULL);
+            let node = crate::revision::hash_revision(&p1, &p2, [text]);
+            RevisionHeader { node, p1, p2, base: Node::NULL, flags: 0 }
+        };
+        for parent in [1, 2] {
+            let twice = header(parent, b"walrus");
+            converter.convert(&twice, insertion(b"walrus").into(), false).unwrap();
+        }
+        let blob = object_id(ObjectKind::Blob, b"seal");
+        let fingerprint =
+            if has_fingerprint { lock(&pack).fingerprint_key().fingerprint(b"lion") } else { 0 };
+        let forged =
+            EncodedObject::encode_whole(blob, ObjectKind::Blob, b"lion", &mut Deflater::new());
+        lock(&pack).append(&forged.with_fingerprint(fingerprint)).unwrap();
+        let seal = header(1, b"seal");
+        converter.path = b"a".to_vec();
+        let error = converter.convert(&seal, insertion(b"seal").into(), false).unwrap_err();
+        let expected = format!(
+            "file a, revision {}: another text has its id in git, {blob} (a collision of SHA-1)",
+            seal.node
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+
+    /// Nothing but the hash tells a text that was damaged on its way.
+    #[test]
+    fn a_text_without_its_hash_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let pack = Mutex::new(PackWriter::create(folder.path()).unwrap());
+        let mut converter = FileConverter::new(&pack, &EmptyState, NonZeroUsize::MIN);
+        let (p1, p2) = (Node([9; 20]), Node([3; 20]));
+        let hash = Sha1::new().chain_update(p2.0).chain_update(p1.0).chain_update(b"walrus");
+        let node = Node(hash.finalize().into());
+        let mut header = RevisionHeader { node, p1, p2, base: Node::NULL, flags: 0 };
+        let converted = converter.convert(&header, insertion(b"walrus").into(), false).unwrap();
+        assert_eq!(converted.node, node);
+        let refused = converter.convert(&header, insertion(b"walruS").into(), false);
+        assert!(refused.unwrap_err().to_string().ends_with("its text does not have its hash"));
+        // The text in place of a censored one has another hash.
+        header.flags = Revision::CENSORED;
+        converter.convert(&header, insertion(b"censored").into(), false).unwrap();
+        // Without flags, a tombstone is known by its text; with content it is none.
+        header.flags = 0;
+        let tombstone = b"\x01\ncensored: a password\n\x01\n";
+        let converted = converter.convert(&header, insertion(tombstone).into(), false).unwrap();
+        assert!(!converted.has_hash);
+        assert!(converter.oddities.kinds().any(|(kind, _)| kind == Oddity::CensoredFile));
+        let forged = [&tombstone[..], b"walrus"].concat();
+        let refused = converter.convert(&header, insertion(&forged).into(), false);
+        assert!(refused.unwrap_err().to_string().ends_with("its text does not have its hash"));
+        // No other flag keeps a text from being checked.
+        header.flags = Revision::COPIES_INFO;
+        converter.convert(&header, insertion(b"walrus").into(), false).unwrap();
+        let refused = converter.convert(&header, insertion(b"walruS").into(), false);
+        assert!(refused.unwrap_err().to_string().ends_with("its text does not have its hash"));
+        header.flags = 1;
+        let refused = converter.convert(&header, insertion(b"walrus").into(), false);
+        assert!(refused.unwrap_err().to_string().ends_with("not supported: an unknown flag"));
+    }
 }

@@ -8,7 +8,6 @@ mod branch_cache;
 mod branches;
 mod change_scope;
 mod changes;
-mod changeset_fields;
 mod foreign_links;
 mod layout;
 mod local_error;
@@ -19,9 +18,9 @@ mod revlog_group;
 mod snapshot;
 mod store_path;
 
+use crate::changeset::Changeset;
 use crate::local::branches::{BranchMap, read_branch_heads};
 use crate::local::changes::LocalChanges;
-use crate::local::changeset_fields::branch_of;
 use crate::local::snapshot::Snapshot;
 use crate::object_id::Node;
 use crate::peer::{Peer, PeerRefs};
@@ -32,6 +31,7 @@ use std::path::Path;
 
 pub(crate) use crate::local::layout::{StoreLayout, unsupported_requirements};
 pub use crate::local::local_error::LocalError;
+pub(crate) use crate::local::store_path::decode_folders;
 
 /// A repository in a folder, as it was when it was opened.
 pub struct LocalPeer {
@@ -116,7 +116,7 @@ impl LocalPeer {
         let heads = self.branch_heads()?.get(name).cloned().unwrap_or_default();
         for head in heads.iter().rev() {
             let text = self.snapshot.changelog.read_text(*head, &mut self.decoder)?;
-            if !branch_of(text).1 {
+            if !Changeset::parse(text).is_some_and(|changeset| changeset.closes_branch()) {
                 return Ok(Some(*head));
             }
         }
@@ -145,6 +145,10 @@ impl LocalPeer {
 }
 
 impl Peer for LocalPeer {
+    fn hidden_changesets(&self) -> u64 {
+        u64::from(self.snapshot.changelog.len().saturating_sub(self.snapshot.served.count()))
+    }
+
     fn refs(&mut self) -> Result<PeerRefs, ChangeError> {
         let heads = self.branch_heads()?.clone();
         let node = |revision: &u32| self.node(*revision);

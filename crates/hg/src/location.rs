@@ -13,12 +13,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The schemes of URLs that are read, with `://`.
-const SCHEMES: [&[u8]; 4] = [b"http://", b"https://", b"ssh://", b"file://"];
+const URL_SCHEMES: [&[u8]; 4] = [b"http://", b"https://", b"ssh://", b"file://"];
 /// The prefix of the second form, `hg://host[:[port.]scheme]/path`.
 const SHORT_SCHEME: &[u8] = b"hg://";
 
 /// The command of Mercurial on servers behind ssh.
 const REMOTE_PROGRAM: &str = "hg";
+
+/// Returns a URL without user and password, for messages and files: what git prints for its own.
+/// Paths stay as they are.
+#[must_use]
+pub fn strip_login(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
+    let host_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..host_end].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => url.into(),
+    }
+}
 
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +51,7 @@ pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
     if let Some(path) = url.strip_prefix(b"file://") {
         return Ok(Location::Path(PathBuf::from(OsStr::from_bytes(path))));
     }
-    if SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
+    if URL_SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
         return Ok(Location::Url(url.to_vec()));
     }
     match memchr::memmem::find(url, b"://") {
@@ -48,6 +60,14 @@ pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
             Err(ChangeError::new_unsupported(format!("the URL scheme {scheme}")))
         }
         None => Ok(Location::Path(PathBuf::from(OsStr::from_bytes(url)))),
+    }
+}
+
+/// Returns the path that a URL names if it does not begin at the root of the file system.
+pub fn relative_path(url: &OsStr) -> Option<PathBuf> {
+    match parse_location(url) {
+        Ok(Location::Path(path)) if path.is_relative() => Some(path),
+        _ => None,
     }
 }
 
@@ -79,7 +99,7 @@ fn long_url(rest: &[u8]) -> Result<Vec<u8>, ChangeError> {
 
 /// How servers are reached.
 pub struct ServerSettings {
-    /// For HTTP and HTTPS.
+    /// For HTTP and HTTPS; when the files of a store are taken, also for ssh.
     pub http: HttpSettings,
     /// The program for ssh.
     pub ssh: SshCommand,
@@ -87,17 +107,20 @@ pub struct ServerSettings {
     pub output: ServerOutput,
 }
 
+/// The settings for a server, or why they cannot be read.
+pub type SettingsResult = Result<ServerSettings, ChangeError>;
+
 /// Opens the repository that a URL names. `settings` is called for a server, with the URL in its
 /// common form.
 pub fn open_peer(
     url: &OsStr,
-    settings: impl FnOnce(&str) -> ServerSettings,
+    settings: impl FnOnce(&str) -> SettingsResult,
 ) -> Result<Box<dyn Peer>, ChangeError> {
     match parse_location(url)? {
         Location::Path(path) => open_path(&path),
         Location::Url(url) => {
             let url = String::from_utf8_lossy(&url).into_owned();
-            open_server(&url, settings(&url))
+            open_server(&url, settings(&url)?)
         }
     }
 }
@@ -107,10 +130,17 @@ fn open_server(url: &str, settings: ServerSettings) -> Result<Box<dyn Peer>, Cha
         return connect_http(url, settings.http);
     }
     let server = PipeServer::ssh(&settings.ssh, REMOTE_PROGRAM, &SshLocation::parse(url)?);
-    Ok(Box::new(connect_pipe(server, settings.output)?))
+    let peer = connect_pipe(server, settings.output)?;
+    Ok(Box::new(peer.with_stream_use(settings.http.stream_use)))
 }
 
 fn open_path(path: &Path) -> Result<Box<dyn Peer>, ChangeError> {
+    let is_git = || path.join("HEAD").is_file() && path.join("objects").is_dir();
+    if path.is_dir() && !path.join(".hg").exists() && (path.join(".git").exists() || is_git()) {
+        let path = path.display();
+        let what = format!("{path} is a repository of git, not of Mercurial: leave out hg::");
+        return Err(ChangeError::new_not_mercurial(what));
+    }
     if path.is_dir() {
         return Ok(Box::new(LocalPeer::open(path).map_err(ChangeError::from)?));
     }
@@ -132,6 +162,19 @@ mod tests {
             Ok(Location::Url(url)) => String::from_utf8(url).expect("a text"),
             Ok(Location::Path(path)) => format!("path {}", path.display()),
             Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn messages_have_no_login() {
+        for (url, shown) in [
+            ("https://me:secret@h:8/r@x#b", "https://h:8/r@x#b"),
+            ("hg::http://me@h", "hg::http://h"),
+            ("https://me:p@ss@h/r", "https://h/r"),
+            ("https://h/a@b", "https://h/a@b"),
+            ("/srv/a@b", "/srv/a@b"),
+        ] {
+            assert_eq!(strip_login(url), shown);
         }
     }
 

@@ -1,12 +1,16 @@
 //! The metadata: the results of conversions that later ones look up.
 //!
 //! A later fetch needs the commit of each changeset, the text of each manifest, and the blob and
-//! the metadata of each file revision; a push needs the texts of changesets, too. All of it is in
-//! git objects under the ref [`METADATA_REF`], so that `git gc` keeps it and `git fetch` can share
-//! it. The ref names a commit with two parents. The first one is the *history commit*, which keeps
-//! the commits of changesets when no branch leads to them any more, so that `git gc` does not
-//! delete what the metadata names: its parents are the commits without children, and the history
-//! commit before. The second one is the metadata before, to which a rollback goes back.
+//! the metadata of each file revision; a push needs the texts of changesets and the parents of
+//! manifests and file revisions, too. Those of a changeset are the changesets of its commit's
+//! parents.
+//!
+//! All of it is in git objects under the ref [`METADATA_REF`], so that `git gc` keeps it and `git
+//! fetch` can share it. The ref names a commit with two parents. The first one is the *history
+//! commit*, which keeps the commits of changesets when no branch leads to them any more, so that
+//! `git gc` does not delete what the metadata names: its parents are the commits without children,
+//! and the history commit before. The second one is the metadata before, to which a rollback goes
+//! back.
 //!
 //! The tree of the commit has
 //!
@@ -15,30 +19,50 @@
 //!   closed), name of the branch;
 //! * `segments/NNNNNNNN`: what one conversion added, or several after a merge ([`segment`]).
 
+mod file_merge;
+mod file_rows;
+mod own_objects;
+mod record;
 mod segment;
 mod segment_merge;
+pub(crate) mod segment_scan;
 mod segment_writer;
+mod state;
 mod table;
 
+pub(crate) use file_rows::{FileRows, NO_ROW, UNKNOWN_PARENTS};
+pub(crate) use record::{RecordReader, RowParent, StoredBase, StoredManifest};
 pub use segment::MetadataError;
-pub(crate) use segment_writer::{ManifestRecord, MetadataWriter, encode_snapshot};
+pub(crate) use segment_writer::{
+    ChangesetTextReader, ManifestRecord, MetadataWriter, encode_snapshot, is_snapshot_due,
+};
+pub use state::{
+    BROKEN_REF, CHECKED_REF, StateChoice, mark_state, metadata_states, rollback, set_metadata_state,
+};
+pub(crate) use state::{WRITTEN_BRANCHES_FOLDER, WRITTEN_TAGS_FOLDER};
 
+use crate::git::deflate::Deflater;
 use crate::git::object::ObjectKind;
-use crate::git::pack_writer::{EncodedObject, PackWriter};
-use crate::git::repository::{GitDirectory, GitDirectoryError, RefChange};
-use crate::git::{deflate::Deflater, object::object_id};
-use crate::manifest::{FileFlag, ManifestLine, ManifestText};
-use crate::object_id::{GitId, Node};
-use segment::{MetadataSegment, StoredBase};
+use crate::git::pack_writer::PackWriter;
+use crate::git::repository::GitDirectory;
+use crate::manifest::{ChangedFile, FileFlag, ManifestText};
+use crate::object_id::{GitId, IdMap, Node};
+use own_objects::{
+    append, parent_of_commit, read_tree, tree_content, tree_of_commit, write_history_commit,
+    write_own_commit, write_tree,
+};
+use segment::MetadataSegment;
 use segment_merge::{choose_merge, merge_segments};
+use segment_scan::{SegmentScan, SegmentTable, pair_rows, read_piece};
 use std::collections::BTreeMap;
 
 /// The ref of the metadata.
 pub const METADATA_REF: &str = "refs/larder/hg/metadata";
 /// The name of the format, which is read back literally.
 const FORMAT: &[u8] = b"larder-hg 1\n";
-/// The most steps from a manifest to one whose lines are all there.
-const MAX_CHAIN_STEPS: usize = 1 << 20;
+
+/// How many ids git is asked about at once.
+const IDS_AT_ONCE: usize = 1 << 14;
 
 /// A changeset without children.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,12 +91,31 @@ pub(crate) struct StoredFile {
     pub(crate) metadata: Vec<u8>,
 }
 
+/// A revision of a manifest or a file as Mercurial has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeRevision {
+    /// The parents in Mercurial's order, null for none; `None`: they are not known, because the
+    /// metadata came from git-cinnabar.
+    pub parents: Option<[Node; 2]>,
+    /// The text, with the metadata of a file.
+    pub text: Vec<u8>,
+}
+
 impl Metadata {
     /// Reads the metadata of a repository; a repository without any has empty ones.
     pub fn open(repository: &mut GitDirectory) -> Result<Metadata, MetadataError> {
+        let commit = repository.resolve(METADATA_REF)?;
+        Metadata::open_state(repository, commit)
+    }
+
+    /// Reads the metadata that a commit has.
+    pub(crate) fn open_state(
+        repository: &mut GitDirectory,
+        commit: Option<GitId>,
+    ) -> Result<Metadata, MetadataError> {
         let mut metadata =
             Metadata { commit: None, heads: Vec::new(), segments: Vec::new(), merged: None };
-        let Some(commit) = repository.resolve(METADATA_REF)? else { return Ok(metadata) };
+        let Some(commit) = commit else { return Ok(metadata) };
         metadata.commit = Some(commit);
         let content = repository.read_content(&commit)?;
         let tree = tree_of_commit(&content).ok_or(MetadataError::Damaged(commit))?;
@@ -102,12 +145,17 @@ impl Metadata {
     /// The history commit of this state.
     pub(crate) fn history_commit(
         &self,
-        repository: &GitDirectory,
+        repository: &mut GitDirectory,
     ) -> Result<Option<GitId>, MetadataError> {
         match self.commit {
-            Some(commit) => Ok(repository.resolve(&format!("{commit}^1"))?),
+            Some(commit) => Ok(parent_of_commit(repository, &commit, 0)?),
             None => Ok(None),
         }
+    }
+
+    /// The trees of the segments, oldest first.
+    pub(crate) fn segment_ids(&self) -> Vec<GitId> {
+        self.segments.iter().map(MetadataSegment::id).collect()
     }
 
     /// The changesets without children.
@@ -118,6 +166,18 @@ impl Metadata {
     /// Returns whether nothing was converted yet.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
+    }
+
+    /// Returns the number of changesets.
+    pub fn count_changesets(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<usize, MetadataError> {
+        let mut count = 0;
+        for segment in &mut self.segments {
+            count += segment.count_changesets(repository)?;
+        }
+        Ok(count)
     }
 
     /// Returns the commit of a changeset.
@@ -200,7 +260,7 @@ impl Metadata {
         &mut self,
         repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<segment::StoredManifest>, MetadataError> {
+    ) -> Result<Option<StoredManifest>, MetadataError> {
         for segment in self.segments.iter_mut().rev() {
             if let Some(record) = segment.find_manifest(repository, node)? {
                 return Ok(Some(record));
@@ -215,14 +275,29 @@ impl Metadata {
         repository: &mut GitDirectory,
         node: &Node,
     ) -> Result<Option<ManifestText>, MetadataError> {
+        self.manifest_text_with(repository, node, &IdMap::default())
+    }
+
+    /// Makes the text of a manifest as [`Metadata::manifest_text`] does, but from the nearest of
+    /// some known texts.
+    pub(crate) fn manifest_text_with(
+        &mut self,
+        repository: &mut GitDirectory,
+        node: &Node,
+        known: &IdMap<Node, ManifestText>,
+    ) -> Result<Option<ManifestText>, MetadataError> {
         let mut changes = Vec::new();
-        let mut lines: BTreeMap<Vec<u8>, (Node, FileFlag)> = BTreeMap::new();
+        let mut seen: IdMap<Node, ()> = IdMap::default();
         let mut next = *node;
-        for _ in 0..MAX_CHAIN_STEPS {
+        let base_text = loop {
+            if let Some(text) = known.get(&next) {
+                break text.clone();
+            }
+            if seen.insert(next, ()).is_some() {
+                return Err(MetadataError::CyclicManifest(next));
+            }
             if let Some(snapshot) = self.find_snapshot(repository, &next)? {
-                lines =
-                    snapshot.into_iter().filter_map(|(path, file)| Some((path, file?))).collect();
-                break;
+                break ManifestText::default().with_changes(&snapshot);
             }
             let Some(record) = self.find_manifest(repository, &next)? else {
                 return if next == *node {
@@ -233,28 +308,44 @@ impl Metadata {
             };
             changes.push(record.changes);
             match record.base {
-                StoredBase::Empty => break,
+                StoredBase::Empty => break ManifestText::default(),
                 StoredBase::Node(base) => next = base,
             }
-        }
-        for (path, file) in changes.into_iter().rev().flatten() {
-            match file {
-                Some(file) => drop(lines.insert(path, file)),
-                None => drop(lines.remove(&path)),
+        };
+        // The last change of each path counts.
+        let last: BTreeMap<Vec<u8>, Option<(Node, FileFlag)>> =
+            changes.into_iter().rev().flatten().collect();
+        let last: Vec<ChangedFile> = last.into_iter().collect();
+        Ok(Some(base_text.with_changes(&last)))
+    }
+
+    /// Returns the changes that lead from no lines to a manifest, those of each manifest apart.
+    pub(crate) fn changes_since_empty(
+        &mut self,
+        repository: &mut GitDirectory,
+        node: &Node,
+    ) -> Result<Vec<Vec<ChangedFile>>, MetadataError> {
+        let mut changes = Vec::new();
+        let mut seen: IdMap<Node, ()> = IdMap::default();
+        let mut next = StoredBase::Node(*node);
+        while let StoredBase::Node(node) = next {
+            if seen.insert(node, ()).is_some() {
+                return Err(MetadataError::CyclicManifest(node));
             }
+            let record = self.find_manifest(repository, &node)?;
+            let record = record.ok_or(MetadataError::MissingManifest(node))?;
+            changes.push(record.changes);
+            next = record.base;
         }
-        let mut text = Vec::new();
-        for (path, (file, flag)) in &lines {
-            ManifestLine { path, file: *file, flag: *flag }.write(&mut text);
-        }
-        Ok(Some(ManifestText::new(&text)))
+        changes.reverse();
+        Ok(changes)
     }
 
     fn find_snapshot(
         &mut self,
         repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<Vec<segment::StoredChange>>, MetadataError> {
+    ) -> Result<Option<Vec<ChangedFile>>, MetadataError> {
         for segment in self.segments.iter_mut().rev() {
             if let Some(lines) = segment.find_snapshot(repository, node)? {
                 return Ok(Some(lines));
@@ -277,6 +368,78 @@ impl Metadata {
         Ok(None)
     }
 
+    /// Returns a manifest with its parents.
+    pub fn manifest_revision(
+        &mut self,
+        repository: &mut GitDirectory,
+        node: &Node,
+    ) -> Result<Option<WholeRevision>, MetadataError> {
+        let Some(record) = self.find_manifest(repository, node)? else { return Ok(None) };
+        let text = self.manifest_text(repository, node)?;
+        let text = text.ok_or(MetadataError::MissingManifest(*node))?.to_bytes();
+        Ok(Some(WholeRevision { parents: Some(record.parents), text }))
+    }
+
+    /// Returns a file revision with its parents. That of the empty file without parents is in no
+    /// metadata.
+    pub fn file_revision(
+        &mut self,
+        repository: &mut GitDirectory,
+        node: &Node,
+    ) -> Result<Option<WholeRevision>, MetadataError> {
+        for segment in self.segments.iter_mut().rev() {
+            if let Some(StoredFile { blob, metadata }) = segment.find_file(repository, node)? {
+                let parents = segment.find_file_parents(repository, node)?;
+                let text = [metadata, repository.read_content(&blob)?].concat();
+                return Ok(Some(WholeRevision { parents, text }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns all file revisions, sorted.
+    pub(crate) fn file_nodes(
+        &self,
+        repository: &mut GitDirectory,
+    ) -> Result<Vec<Node>, MetadataError> {
+        let mut nodes = Vec::new();
+        for segment in self.segment_ids() {
+            let scan = SegmentScan::open(repository, segment)?;
+            for name in scan.pieces(repository, SegmentTable::Files)? {
+                let piece = read_piece(repository, SegmentTable::Files, name.id)?;
+                let rows = pair_rows(&piece).ok_or(MetadataError::Damaged(name.id))?;
+                nodes.extend(rows.into_iter().map(|(node, _)| node));
+            }
+        }
+        nodes.sort_unstable();
+        Ok(nodes)
+    }
+
+    /// Returns an object that the metadata names, and that is missing.
+    pub(crate) fn find_missing_object(
+        &mut self,
+        repository: &mut GitDirectory,
+    ) -> Result<Option<GitId>, MetadataError> {
+        let mut ids: Vec<GitId> = Vec::new();
+        for segment in self.segment_ids() {
+            let scan = SegmentScan::open(repository, segment)?;
+            for table in [SegmentTable::Changesets, SegmentTable::Files] {
+                for name in scan.pieces(repository, table)? {
+                    let piece = read_piece(repository, table, name.id)?;
+                    let rows = pair_rows(&piece).ok_or(MetadataError::Damaged(name.id))?;
+                    ids.extend(rows.iter().map(|(_, id)| *id));
+                    if ids.len() >= IDS_AT_ONCE {
+                        if let Some(missing) = repository.find_missing(&ids)? {
+                            return Ok(Some(missing));
+                        }
+                        ids.clear();
+                    }
+                }
+            }
+        }
+        Ok(repository.find_missing(&ids)?)
+    }
+
     /// Merges the newest segments if they are many.
     pub(crate) fn merge_segments(
         &mut self,
@@ -286,7 +449,8 @@ impl Metadata {
         let sizes: Result<Vec<usize>, MetadataError> =
             self.segments.iter_mut().map(|one| one.count_changesets(repository)).collect();
         let Some(first) = choose_merge(&sizes?) else { return Ok(()) };
-        let merged = self.segments.get_mut(first..).unwrap_or_default();
+        let merged = self.segment_ids();
+        let merged = merged.get(first..).unwrap_or_default();
         let tree = merge_segments(repository, pack, merged)?;
         self.segments.truncate(first);
         self.merged = Some(tree);
@@ -310,11 +474,11 @@ impl Metadata {
         segments.push(new_segment);
         let named = segments.iter().enumerate();
         let named = named.map(|(number, id)| (format!("{number:08}").into_bytes(), *id));
-        let segments = write_tree(pack, true, named)?;
+        let segments = write_tree(pack, ObjectKind::Tree, named)?;
         let tree = tree_content([
-            (b"format".to_vec(), false, format),
-            (b"heads".to_vec(), false, heads),
-            (b"segments".to_vec(), true, segments),
+            (b"format".to_vec(), ObjectKind::Blob, format),
+            (b"heads".to_vec(), ObjectKind::Blob, heads),
+            (b"segments".to_vec(), ObjectKind::Tree, segments),
         ]);
         let tree = append(pack, ObjectKind::Tree, &tree)?;
         let parents = [Some(history), self.commit].into_iter().flatten();
@@ -329,93 +493,6 @@ pub(crate) struct NewHeads<'h> {
     pub(crate) commits: &'h [GitId],
     /// The history commit before.
     pub(crate) history: Option<GitId>,
-}
-
-/// Writes the commit that keeps the history reachable.
-fn write_history_commit(pack: &mut PackWriter, heads: &NewHeads<'_>) -> std::io::Result<GitId> {
-    let tree = append(pack, ObjectKind::Tree, b"")?;
-    let parents = heads.history.into_iter().chain(heads.commits.iter().copied());
-    write_own_commit(pack, tree, parents, "Mercurial history")
-}
-
-/// Writes a commit of the metadata: the same bytes for the same content, at any time.
-fn write_own_commit(
-    pack: &mut PackWriter,
-    tree: GitId,
-    parents: impl Iterator<Item = GitId>,
-    message: &str,
-) -> std::io::Result<GitId> {
-    let mut commit = format!("tree {tree}\n");
-    for parent in parents {
-        commit.push_str(&format!("parent {parent}\n"));
-    }
-    commit.push_str("author larder <larder-hg> 0 +0000\n");
-    commit.push_str(&format!("committer larder <larder-hg> 0 +0000\n\n{message}\n"));
-    append(pack, ObjectKind::Commit, commit.as_bytes())
-}
-
-/// Goes back to the state before the last conversion. Returns false if there is none. Commits and
-/// refs stay: those of changesets that are unknown now are converted again by the next fetch, to
-/// the same ids.
-pub fn rollback(repository: &mut GitDirectory) -> Result<bool, MetadataError> {
-    let Some(commit) = repository.resolve(METADATA_REF)? else { return Ok(false) };
-    let parent = repository.resolve(&format!("{commit}^2"))?;
-    let name = METADATA_REF.as_bytes().to_vec();
-    repository.change_refs(&[RefChange { name, new: parent, old: Some(commit) }])?;
-    Ok(true)
-}
-
-/// Appends an object as it is.
-fn append(pack: &mut PackWriter, kind: ObjectKind, content: &[u8]) -> std::io::Result<GitId> {
-    let id = object_id(kind, content);
-    pack.append(&EncodedObject::encode_stored(id, kind, content))?;
-    Ok(id)
-}
-
-/// Returns the content of a tree; the entries are sorted as git sorts them.
-fn tree_content(entries: impl IntoIterator<Item = (Vec<u8>, bool, GitId)>) -> Vec<u8> {
-    let mut content = Vec::new();
-    for (name, is_tree, id) in entries {
-        content.extend_from_slice(if is_tree { b"40000 " } else { b"100644 " });
-        content.extend_from_slice(&name);
-        content.push(0);
-        content.extend_from_slice(&id.0);
-    }
-    content
-}
-
-/// Writes a tree whose entries are all trees, or all blobs, and sorted.
-fn write_tree(
-    pack: &mut PackWriter,
-    are_trees: bool,
-    entries: impl IntoIterator<Item = (Vec<u8>, GitId)>,
-) -> std::io::Result<GitId> {
-    let content = tree_content(entries.into_iter().map(|(name, id)| (name, are_trees, id)));
-    append(pack, ObjectKind::Tree, &content)
-}
-
-fn tree_of_commit(content: &[u8]) -> Option<GitId> {
-    let line = content.strip_prefix(b"tree ")?;
-    GitId::from_hex(line.get(..40)?)
-}
-
-/// Reads the names and ids of a tree.
-fn read_tree(
-    repository: &mut GitDirectory,
-    id: GitId,
-) -> Result<Vec<(Vec<u8>, GitId)>, GitDirectoryError> {
-    let content = repository.read_content(&id)?;
-    let mut entries = Vec::new();
-    let mut rest = content.as_slice();
-    while let Some(space) = memchr::memchr(b' ', rest)
-        && let Some(nul) = memchr::memchr(0, rest)
-        && let Some(name) = rest.get(space + 1..nul)
-        && let Some(id) = rest.get(nul + 1..nul + 21).and_then(|id| id.try_into().ok())
-    {
-        entries.push((name.to_vec(), GitId(id)));
-        rest = rest.get(nul + 21..).unwrap_or_default();
-    }
-    Ok(entries)
 }
 
 fn format_heads(heads: &[HeadChangeset]) -> Vec<u8> {
@@ -443,4 +520,48 @@ fn parse_heads(lines: &[u8]) -> Option<Vec<HeadChangeset>> {
             Some(HeadChangeset { node: Node::from_hex(node)?, is_closed, branch })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::object::EMPTY_TREE;
+    use file_rows::FileTables;
+
+    /// Writes metadata with manifests that have no lines, each with its base.
+    fn metadata_of_manifests(
+        repository: &mut GitDirectory,
+        manifests: &[(Node, Node)],
+    ) -> Metadata {
+        let mut pack = PackWriter::create(&repository.pack_folder().unwrap()).unwrap();
+        let mut segment = MetadataWriter::new();
+        for (node, base) in manifests {
+            let (tree, base) = (EMPTY_TREE, Some(*base));
+            let (node, parents) = (*node, [Node::NULL; 2]);
+            let record = ManifestRecord { node, tree, base, parents, chain: 1, changes: &[] };
+            segment.add_manifest(&mut pack, &record).unwrap();
+        }
+        let segment = segment.finish(&mut pack, &[], FileTables::default(), &mut []).unwrap();
+        let metadata = Metadata::open(repository).unwrap();
+        let heads = NewHeads { heads: &[], commits: &[], history: None };
+        let commit = metadata.write_commit(&mut pack, &mut Deflater::new(), &heads, segment);
+        pack.finish().unwrap();
+        Metadata::open_state(repository, Some(commit.unwrap())).unwrap()
+    }
+
+    #[test]
+    fn manifests_that_are_made_from_each_other_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        GitDirectory::create(folder.path()).unwrap();
+        let mut repository = GitDirectory::new(folder.path());
+        let [first, second] = [Node([1; 20]), Node([2; 20])];
+        let cycle = [(first, second), (second, first)];
+        let mut metadata = metadata_of_manifests(&mut repository, &cycle);
+        let error = metadata.manifest_text(&mut repository, &first).map(|_| ()).unwrap_err();
+        let expected =
+            format!("the Mercurial metadata is damaged: manifest {first} is made from itself");
+        assert_eq!(error.to_string(), expected);
+        let error = metadata.changes_since_empty(&mut repository, &first).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
 }

@@ -75,20 +75,25 @@ fn parse_hex(digits: &[u8]) -> Option<[u8; 20]> {
 }
 
 fn format_hex(id: &[u8; 20]) -> [u8; 40] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut digits = [0; 40];
     for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(id) {
-        *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        *pair = hex_digits(*byte);
     }
     digits
 }
 
+/// Returns the two digits of a byte, in lower case.
+pub(crate) fn hex_digits(byte: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
+}
+
 /// A map keyed by ids, without a hash function of its own.
-pub type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 /// The hasher of [`IdMap`].
 #[derive(Default)]
-pub struct IdHasher(u64);
+pub(crate) struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {

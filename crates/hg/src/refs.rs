@@ -5,8 +5,12 @@
 //! be a folder and a ref at once; no head is left out.
 
 use crate::object_id::Node;
-use crate::peer::PeerRefs;
+use crate::peer::{BranchHeads, PeerRefs};
+use sha1::{Digest as _, Sha1};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The folder of all refs of this crate: its metadata, and notes of imports and conversions.
+pub const PRIVATE_PREFIX: &str = "refs/larder/hg/";
 
 /// Which refs a repository has, as in the setting `cinnabar.refs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +27,16 @@ impl RefStyle {
     /// All refs.
     pub const ALL: RefStyle = RefStyle { bookmarks: true, heads: true, tips: true };
 
-    /// Reads a value of `cinnabar.refs`: words with commas between them. `None` if one of them is
-    /// none of `all`, `bookmarks`, `heads`, `tips`.
+    /// Reads a value of `cinnabar.refs`: words with commas between them; an empty value is all.
+    /// `None` if one of them is none of `all` (or `true`), `bookmarks`, `heads`, `tips`.
     pub fn parse(value: &str) -> Option<RefStyle> {
+        if value.trim().is_empty() {
+            return Some(RefStyle::ALL);
+        }
         let mut style = RefStyle { bookmarks: false, heads: false, tips: false };
         for word in value.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word {
-                "all" => style = RefStyle::ALL,
+                "all" | "true" => style = RefStyle::ALL,
                 "bookmarks" => style.bookmarks = true,
                 "heads" => style.heads = true,
                 "tips" => style.tips = true,
@@ -59,9 +66,11 @@ pub fn remote_refs(
     style: RefStyle,
     mut is_closed: impl FnMut(&Node) -> bool,
 ) -> RemoteRefs {
-    let mut names = Names { refs: Vec::new(), head_of_default: None, bookmark_head: None };
-    for (branch, heads) in &peer.branches {
-        names.add_branch(branch, heads, style, &mut is_closed);
+    let mut names = Names { refs: Vec::new(), branch_head: None, bookmark_head: None };
+    let main_branch = main_branch(peer);
+    for branch in &peer.branches {
+        let is_main = main_branch == Some(branch.0.as_slice());
+        names.add_branch(branch, is_main, style, &mut is_closed);
     }
     if style.bookmarks {
         for (bookmark, node) in &peer.bookmarks {
@@ -78,13 +87,25 @@ pub fn remote_refs(
     names.finish()
 }
 
+/// Returns the branch that is checked out where there is no bookmark for that: `default`, else the
+/// branch of the newest changeset.
+fn main_branch(peer: &PeerRefs) -> Option<&[u8]> {
+    let find = |is_main: &dyn Fn(&BranchHeads) -> bool| {
+        peer.branches.iter().find(|branch| is_main(branch)).map(|(name, _)| name.as_slice())
+    };
+    find(&|(name, _)| name == b"default").or_else(|| {
+        let newest = peer.heads.first()?;
+        find(&|(_, heads)| heads.contains(newest))
+    })
+}
+
 /// Returns the refs of tags. Like those of branches, they have valid names, and none is left out.
 pub fn tag_refs(tags: &BTreeMap<Vec<u8>, Node>) -> BTreeMap<Vec<u8>, Node> {
     let tags = tags.iter().map(|(name, node)| {
         let folder = b"refs/tags/".as_slice();
         NameParts { folder, name: name.clone(), suffix: Vec::new(), node: *node }
     });
-    let names = Names { refs: tags.collect(), head_of_default: None, bookmark_head: None };
+    let names = Names { refs: tags.collect(), branch_head: None, bookmark_head: None };
     names.finish().refs
 }
 
@@ -110,15 +131,16 @@ impl NameParts {
 /// The names of refs, before they are made valid.
 struct Names {
     refs: Vec<NameParts>,
-    head_of_default: Option<usize>,
+    /// The place of the tip of the main branch, or of a head of it if tips are no refs.
+    branch_head: Option<usize>,
     bookmark_head: Option<usize>,
 }
 
 impl Names {
     fn add_branch(
         &mut self,
-        branch: &[u8],
-        heads: &[Node],
+        (branch, heads): &BranchHeads,
+        is_main: bool,
         style: RefStyle,
         is_closed: &mut impl FnMut(&Node) -> bool,
     ) {
@@ -126,20 +148,18 @@ impl Names {
         let Some(tip) = open.or_else(|| (!heads.is_empty()).then_some(0)) else { return };
         let folder: &[u8] =
             if style.has_several() { b"refs/heads/branches/" } else { b"refs/heads/" };
-        let is_default = branch == b"default";
         for (number, head) in heads.iter().enumerate() {
             let is_tip = number == tip;
             let suffix = match (is_tip && style.tips, style.heads) {
                 (true, true) => b"/tip".to_vec(),
-                (true, false) if style.bookmarks => b"/tip".to_vec(),
                 (true, false) => Vec::new(),
                 (false, true) => [b"/".as_slice(), &head.to_hex()].concat(),
                 (false, false) => continue,
             };
-            if is_default && (is_tip || self.head_of_default.is_none()) {
-                self.head_of_default = Some(self.refs.len());
+            if is_main && (is_tip || self.branch_head.is_none()) {
+                self.branch_head = Some(self.refs.len());
             }
-            self.refs.push(NameParts { folder, name: branch.to_vec(), suffix, node: *head });
+            self.refs.push(NameParts { folder, name: branch.clone(), suffix, node: *head });
         }
     }
 
@@ -158,11 +178,7 @@ impl Names {
             };
             let mut full = plain.clone();
             if clashing.iter().any(is_below) {
-                let flat: Vec<u8> = encode_name(&parts.name)
-                    .iter()
-                    .flat_map(|byte| if *byte == b'/' { b"%2F".to_vec() } else { vec![*byte] })
-                    .collect();
-                full = parts.join(&flat);
+                full = parts.join(&flatten(&encode_name(&parts.name), &parts.name));
             }
             while refs.contains_key(&full) {
                 full.extend_from_slice(b"%");
@@ -170,13 +186,13 @@ impl Names {
             refs.insert(full.clone(), parts.node);
             final_names.push(full);
         }
-        let head = self.bookmark_head.or(self.head_of_default);
+        let head = self.bookmark_head.or(self.branch_head);
         RemoteRefs { refs, head: head.and_then(|place| final_names.get(place).cloned()) }
     }
 }
 
 /// Returns the folders above a ref.
-fn folders_of(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn folders_of(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     memchr::memchr_iter(b'/', name).filter_map(|slash| name.get(..slash))
 }
 
@@ -188,12 +204,29 @@ pub(crate) fn encode_name(name: &[u8]) -> Vec<u8> {
     }
     let parts: Vec<Vec<u8>> = name.split(|byte| *byte == b'/').map(encode_part).collect();
     let joined = parts.join(&b'/');
-    if joined == b"@" || !joined.starts_with(b"/") && !joined.ends_with(b"/") && !has_empty(&joined)
-    {
+    let has_empty = joined.starts_with(b"/") || joined.ends_with(b"/") || has_empty(&joined);
+    if joined.len() <= MAX_NAME_BYTES && !has_empty {
         return joined;
     }
-    // An empty part: the slash itself is encoded.
-    parts.join(b"%2F".as_slice())
+    // An empty part, or too many: the slashes themselves are encoded.
+    flatten(&joined, name)
+}
+
+/// Encodes the slashes of an encoded name, which is one part then.
+fn flatten(encoded: &[u8], name: &[u8]) -> Vec<u8> {
+    shorten(encoded.split(|byte| *byte == b'/').collect::<Vec<_>>().join(b"%2F".as_slice()), name)
+}
+
+/// Shortens an encoded part if it is too long. Two names that begin in the same way stay apart.
+fn shorten(mut encoded: Vec<u8>, name: &[u8]) -> Vec<u8> {
+    if encoded.len() > MAX_PART_BYTES {
+        let hash = Sha1::digest(name);
+        let digits: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        encoded.truncate(MAX_PART_BYTES - 1 - digits.len());
+        encoded.push(b'%');
+        encoded.extend_from_slice(digits.as_bytes());
+    }
+    encoded
 }
 
 fn has_empty(name: &[u8]) -> bool {
@@ -219,8 +252,14 @@ fn encode_part(part: &[u8]) -> Vec<u8> {
     if let Some(start) = encoded.strip_suffix(b".lock") {
         encoded = [start, b"%2Elock"].concat();
     }
-    encoded
+    shorten(encoded, part)
 }
+
+/// The longest part of a ref: files cannot have names of more than 255 bytes, and git makes one
+/// with `.lock` at its end.
+const MAX_PART_BYTES: usize = 240;
+/// The longest name: a system takes no paths of 4096 bytes, and git's have folders before the name.
+const MAX_NAME_BYTES: usize = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -232,6 +271,23 @@ mod tests {
 
     fn node(byte: u8) -> Node {
         Node([byte; 20])
+    }
+
+    /// A branch in Cyrillic has three characters for each byte, and files have names of 255 bytes.
+    #[test]
+    fn long_names_are_shortened_and_stay_apart() {
+        let long = |end: &str| format!("{}{end}", "%D0%98".repeat(60)).into_bytes();
+        let branches = vec![
+            (long("a"), vec![node(1)]),
+            (long("b"), vec![node(2)]),
+            (vec![b'c'; 240], vec![node(3)]),
+        ];
+        let peer = PeerRefs { branches, ..PeerRefs::default() };
+        let refs = names(&remote_refs(&peer, RefStyle::ALL, |_| false));
+        assert_eq!(refs.len(), 3, "{refs:?}");
+        for name in refs {
+            assert!(name.split('/').all(|part| part.len() <= MAX_PART_BYTES), "{name}");
+        }
     }
 
     #[test]
@@ -256,7 +312,35 @@ mod tests {
         assert_eq!(names(&remote_refs(&peer, style, |_| false)), ["refs/heads/default"]);
         let style = RefStyle::parse("bookmarks").expect("a style");
         assert_eq!(names(&remote_refs(&peer, style, |_| false)), ["refs/heads/@"]);
+        let style = RefStyle::parse("bookmarks,tips").expect("a style");
+        let both = names(&remote_refs(&peer, style, |_| false));
+        assert_eq!(both, ["refs/heads/bookmarks/@", "refs/heads/branches/default"]);
         assert_eq!(RefStyle::parse("tops"), None);
+        assert_eq!(RefStyle::parse(""), Some(RefStyle::ALL));
+    }
+
+    #[test]
+    fn head_is_the_main_branch() {
+        let branch = |name: &str, heads: &[u8]| {
+            (name.as_bytes().to_vec(), heads.iter().copied().map(node).collect::<Vec<Node>>())
+        };
+        let head = |branches: &[BranchHeads], newest: u8, style: &str| {
+            let (branches, heads) = (branches.to_vec(), vec![node(newest), node(1)]);
+            let peer = PeerRefs { branches, heads, bookmarks: Vec::new() };
+            let style = RefStyle::parse(style).expect("a style");
+            let refs = remote_refs(&peer, style, |head| *head == node(4));
+            let name = refs.head.map(|name| String::from_utf8(name).expect("a text"));
+            name.map(|name| name.trim_start_matches("refs/heads/").to_owned())
+        };
+        let some = |name: &str| Some(name.to_owned());
+        let without_default = [branch("a", &[1]), branch("b", &[2, 4]), branch("c", &[3])];
+        assert_eq!(head(&without_default, 4, "all"), some("branches/b/tip"));
+        assert_eq!(head(&without_default, 3, "tips"), some("c"));
+        assert_eq!(head(&without_default, 2, "heads"), Some(format!("b/{}", node(2))));
+        assert_eq!(head(&without_default, 2, "bookmarks"), None);
+        let with_default = [&without_default[..], &[branch("default", &[5])]].concat();
+        assert_eq!(head(&with_default, 4, "all"), some("branches/default/tip"));
+        assert_eq!(head(&[], 1, "all"), None);
     }
 
     #[test]

@@ -2,27 +2,41 @@
 //!
 //! git asks for refs, whose commits are not known before they are converted, and then for the
 //! import of some of them. The helper writes the objects itself, points refs of its own at the
-//! commits ([`PRIVATE_PREFIX`]), and tells git that the import is done.
+//! commits ([`ImportRefs`]), and tells git that the import is done.
+//!
+//! git does not look at the end of the helper, and would take commits that an earlier import left
+//! in these refs for those of a failed one. So a failed import removes them, and the stream that
+//! git reads is declared to be incomplete without its end, which a killed helper does not send.
 
-use crate::conversion::Progress;
-use crate::fetch::{FetchError, closed_heads, fetch};
+use crate::conversion::{FetchNotice, Progress};
+use crate::fetch::{closed_heads, fetch};
+use crate::fetch_error::FetchError;
+use crate::fetch_options::FetchOptions;
 use crate::git::repository::{GitDirectory, GitDirectoryError, RefChange};
+use crate::import_refs::ImportRefs;
 use crate::metadata::{Metadata, MetadataError};
 use crate::object_id::Node;
-use crate::peer::Peer;
-use crate::refs::{RefStyle, RemoteRefs, remote_refs};
+use crate::oddity::OddityReport;
+use crate::peer::{Peer, PeerRefs};
+use crate::refs::{PRIVATE_PREFIX, RefStyle, RemoteRefs, remote_refs};
+use crate::repository_tags::{have_tags_changed, head_nodes, repository_tag_refs};
 use crate::revision::ChangeError;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
 use std::io::{self, BufRead, Write};
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The refs of the helper, from which git takes the commits.
-const PRIVATE_PREFIX: &[u8] = b"refs/larder/hg/";
-/// The answer to `capabilities`. A push is then refused here, which is clearer than git's own
-/// words.
-const CAPABILITIES: &[u8] = b"option\nimport\npush\n\
-    refspec refs/heads/*:refs/larder/hg/refs/heads/*\nrefspec HEAD:refs/larder/hg/HEAD\n\n";
+/// The answer to `capabilities`, before the refspecs. A push is then refused here, which is clearer
+/// than git's own words.
+const CAPABILITIES: &[u8] = b"option\nimport\npush\n";
+/// The line that ends the stream of an import.
+pub const END_OF_IMPORT: &[u8] = b"done\n";
+/// The answer for the tags, which are read from what was converted.
+const TAGS_CAPABILITIES: &[u8] = b"option\nimport\nrefspec HEAD:refs/larder/hg/HEAD\n\n";
+
 /// Why a remote helper ended.
 #[derive(Debug, thiserror::Error)]
 pub enum HelperError {
@@ -32,15 +46,46 @@ pub enum HelperError {
     /// The changes could not be fetched.
     #[error(transparent)]
     Fetch(#[from] FetchError),
+    /// An import failed.
+    #[error("{error}")]
+    Import {
+        /// Why.
+        error: Box<HelperError>,
+        /// Whether git finds that out by itself, because the refs of the import are removed. Then
+        /// [`END_OF_IMPORT`] is written when the error was printed: git would take the end of the
+        /// stream for a crash of its own, and leave a report.
+        is_removed: bool,
+    },
     /// git asked for something that this helper did not offer.
     #[error("git sent an unknown command: {0}")]
     UnknownCommand(String),
     /// git asked for a part of the history.
-    #[error("shallow clones of Mercurial repositories are not supported; leave out --depth")]
-    Shallow,
+    #[error("shallow clones of Mercurial repositories are not supported; leave out --{option}")]
+    Shallow {
+        /// The option of git.
+        option: &'static str,
+    },
+    /// git asked for a part of the objects.
+    #[error(
+        "partial clones of Mercurial repositories are not supported; leave out --filter, and take \
+         away what git fetch noted of it: git config --unset remote.NAME.promisor; \
+         git config --unset remote.NAME.partialclonefilter"
+    )]
+    Partial,
     /// There is no git repository to import into.
     #[error("there is no git repository to import into")]
     NoRepository,
+}
+
+impl HelperError {
+    /// Returns what a person can do after this error, if the error does not say so itself.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            HelperError::Fetch(error) => error.advice(),
+            HelperError::Import { error, .. } => error.advice(),
+            _ => None,
+        }
+    }
 }
 
 impl From<ChangeError> for HelperError {
@@ -62,33 +107,51 @@ impl From<GitDirectoryError> for HelperError {
 }
 
 /// How a remote helper works.
-#[derive(Clone, Debug)]
-pub struct HelperSettings {
+#[derive(Clone)]
+pub struct HelperSettings<'o> {
     /// The git directory; `None` outside of a repository, where only refs can be listed.
     pub git_dir: Option<PathBuf>,
+    /// The remote, as git names it: a URL if it has no name.
+    pub remote: OsString,
     /// Which refs the remote repository has.
     pub style: RefStyle,
-    /// The threads that convert files.
-    pub threads: NonZeroUsize,
+    /// How changes are fetched.
+    pub options: FetchOptions<'o>,
+    /// Whether git may change all refs to those of the remote repository (`git clone --mirror`):
+    /// then the refs of the helper are listed, too, so that git does not prune them.
+    pub is_mirror: bool,
+    /// Set while an import runs: git then sends nothing, and keeps the input open.
+    pub is_importing: Arc<AtomicBool>,
 }
 
 /// The state of a dialogue.
 struct Dialogue<'d> {
-    settings: &'d HelperSettings,
+    settings: &'d HelperSettings<'d>,
+    import_refs: ImportRefs,
     peer: &'d mut dyn Peer,
     progress: &'d mut dyn Progress,
-    refs: Option<RemoteRefs>,
+    listed: Option<ListedRefs>,
+    /// Whether git was told to print errors only.
+    is_quiet: bool,
+}
+
+/// The refs that git was told of.
+struct ListedRefs {
+    of_peer: PeerRefs,
+    named: RemoteRefs,
 }
 
 /// Answers git's commands until there are no more. `progress` is told about conversions.
 pub fn run_remote_helper(
-    settings: &HelperSettings,
+    settings: &HelperSettings<'_>,
     peer: &mut dyn Peer,
     input: &mut dyn BufRead,
     output: &mut dyn Write,
     progress: &mut dyn Progress,
 ) -> Result<(), HelperError> {
-    let mut dialogue = Dialogue { settings, peer, progress, refs: None };
+    let import_refs = ImportRefs::new(&settings.remote);
+    let mut dialogue =
+        Dialogue { settings, import_refs, peer, progress, listed: None, is_quiet: false };
     let mut imports: Vec<Vec<u8>> = Vec::new();
     let mut pushes: Vec<Vec<u8>> = Vec::new();
     while let Some(line) = read_line(input)? {
@@ -96,8 +159,19 @@ pub fn run_remote_helper(
         match command {
             // An empty line ends a batch, or the dialogue.
             b"" if !imports.is_empty() => {
-                dialogue.import(&std::mem::take(&mut imports))?;
-                output.write_all(b"done\n")?;
+                output.write_all(b"feature done\n")?;
+                output.flush()?;
+                let names = std::mem::take(&mut imports);
+                settings.is_importing.store(true, Ordering::SeqCst);
+                let imported = dialogue.import(&names);
+                settings.is_importing.store(false, Ordering::SeqCst);
+                let before = imported.map_err(|error| {
+                    let is_removed = dialogue.remove_import_refs(&names).is_ok();
+                    HelperError::Import { error: Box::new(error), is_removed }
+                })?;
+                output.write_all(END_OF_IMPORT)?;
+                output.flush()?;
+                dialogue.report_import(before)?;
             }
             b"" if !pushes.is_empty() => {
                 for target in pushes.drain(..) {
@@ -108,11 +182,44 @@ pub fn run_remote_helper(
                 output.write_all(b"\n")?;
             }
             b"" => return Ok(()),
-            b"capabilities" => output.write_all(CAPABILITIES)?,
+            b"capabilities" => {
+                output.write_all(CAPABILITIES)?;
+                output.write_all(dialogue.import_refs.refspecs().as_bytes())?;
+                output.write_all(b"\n")?;
+            }
             b"option" => output.write_all(dialogue.set_option(argument)?)?,
             b"list" => dialogue.list(output)?,
             b"import" => imports.push(argument.to_vec()),
             b"push" => pushes.push(push_target(argument)),
+            _ => {
+                let command = String::from_utf8_lossy(&line).into_owned();
+                return Err(HelperError::UnknownCommand(command));
+            }
+        }
+        output.flush()?;
+    }
+    Ok(())
+}
+
+/// Answers git's commands for the repository of tags, which lists the tags of all that was
+/// converted. Their commits are there, so that git has nothing to import.
+pub fn run_tags_helper(
+    directory: &Path,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> Result<(), HelperError> {
+    while let Some(line) = read_line(input)? {
+        match split_word(&line) {
+            (b"", _) => return Ok(()),
+            (b"capabilities", _) => output.write_all(TAGS_CAPABILITIES)?,
+            (b"option", _) => output.write_all(b"unsupported\n")?,
+            (b"list", b"") => {
+                for (name, commit) in repository_tag_refs(directory)? {
+                    output.write_all(&commit.to_hex())?;
+                    output.write_all(&[b" ", name.as_slice(), b"\n"].concat())?;
+                }
+                output.write_all(b"\n")?;
+            }
             _ => {
                 let command = String::from_utf8_lossy(&line).into_owned();
                 return Err(HelperError::UnknownCommand(command));
@@ -152,11 +259,16 @@ impl Dialogue<'_> {
     fn set_option(&mut self, argument: &[u8]) -> Result<&'static [u8], HelperError> {
         match split_word(argument) {
             (b"progress", value) => self.progress.set_shown(value == b"true"),
-            (b"verbosity", b"0") => self.progress.set_shown(false),
-            (b"verbosity" | b"dry-run" | b"check-connectivity", _) => {}
-            (b"depth" | b"deepen-since" | b"deepen-not" | b"deepen-relative", _) => {
-                return Err(HelperError::Shallow);
+            (b"verbosity", b"0") => {
+                self.is_quiet = true;
+                self.progress.set_shown(false);
             }
+            (b"verbosity" | b"dry-run" | b"check-connectivity", _) => {}
+            (b"depth", _) => return Err(HelperError::Shallow { option: "depth" }),
+            (b"deepen-relative", _) => return Err(HelperError::Shallow { option: "deepen" }),
+            (b"deepen-since", _) => return Err(HelperError::Shallow { option: "shallow-since" }),
+            (b"deepen-not", _) => return Err(HelperError::Shallow { option: "shallow-exclude" }),
+            (b"filter", _) => return Err(HelperError::Partial),
             _ => return Ok(b"unsupported\n"),
         }
         Ok(b"ok\n")
@@ -166,6 +278,10 @@ impl Dialogue<'_> {
     fn list(&mut self, output: &mut dyn Write) -> Result<(), HelperError> {
         let peer_refs = self.peer.refs()?;
         let mut state = self.open_state()?;
+        if let Some((repository, _)) = &state {
+            // A fetch that finds nothing new does not get further.
+            repository.sweep_packs();
+        }
         let style = self.settings.style;
         let closed = match &mut state {
             Some((repository, metadata)) => closed_heads(&peer_refs, repository, metadata)?,
@@ -186,8 +302,13 @@ impl Dialogue<'_> {
             }
             output.write_all(&[b" ", name.as_slice(), b"\n"].concat())?;
         }
+        if let Some((repository, _)) = &state
+            && self.settings.is_mirror
+        {
+            output.write_all(&repository.list_refs(PRIVATE_PREFIX.as_bytes())?)?;
+        }
         output.write_all(b"\n")?;
-        self.refs = Some(refs);
+        self.listed = Some(ListedRefs { of_peer: peer_refs, named: refs });
         Ok(())
     }
 
@@ -198,18 +319,36 @@ impl Dialogue<'_> {
         Ok(Some((repository, metadata)))
     }
 
-    /// Imports refs, and points the refs of the helper at the commits.
-    fn import(&mut self, names: &[Vec<u8>]) -> Result<(), HelperError> {
+    /// Removes the refs of an import.
+    fn remove_import_refs(&self, names: &[Vec<u8>]) -> Result<(), HelperError> {
+        let Some(directory) = &self.settings.git_dir else { return Ok(()) };
+        let own = |name: &Vec<u8>| name.starts_with(PRIVATE_PREFIX.as_bytes());
+        let names: BTreeSet<&Vec<u8>> = names.iter().filter(|name| !own(name)).collect();
+        let changes: Vec<RefChange> = names
+            .into_iter()
+            .map(|name| RefChange { name: self.import_refs.name_of(name), new: None, old: None })
+            .collect();
+        Ok(GitDirectory::new(directory).change_refs(&changes)?)
+    }
+
+    /// Imports refs, and points the refs of the helper at the commits. Returns the heads before if
+    /// there was anything to fetch.
+    fn import(&mut self, names: &[Vec<u8>]) -> Result<Option<Vec<Node>>, HelperError> {
         let Some(directory) = self.settings.git_dir.clone() else {
             return Err(HelperError::NoRepository);
         };
-        if self.refs.is_none() {
+        remove_crash_reports(&directory);
+        if self.listed.is_none() {
             self.list(&mut io::sink())?;
         }
-        let refs = self.refs.clone().unwrap_or_default();
+        let refs = self.listed.as_ref().map(|listed| listed.named.clone()).unwrap_or_default();
         // git asks for a ref twice when HEAD names it.
         let mut wanted: BTreeMap<Vec<u8>, Node> = BTreeMap::new();
         for name in names {
+            // One of the helper's own; git then reads what it is after the import.
+            if name.starts_with(PRIVATE_PREFIX.as_bytes()) {
+                continue;
+            }
             let target = if name == b"HEAD" { refs.head.as_ref() } else { Some(name) };
             let node = target.and_then(|target| refs.refs.get(target));
             let unknown = || FetchError::UnknownRef(String::from_utf8_lossy(name).into_owned());
@@ -217,18 +356,93 @@ impl Dialogue<'_> {
         }
         let nodes: BTreeSet<Node> = wanted.values().copied().collect();
         let nodes: Vec<Node> = nodes.into_iter().collect();
-        fetch(&directory, self.peer, &nodes, self.settings.threads, self.progress)?;
+        let mut repository = GitDirectory::new(&directory);
+        let metadata = Metadata::open(&mut repository)?;
+        let (commit, before) = (metadata.commit(), head_nodes(&metadata));
+        drop((repository, metadata));
+        let options = self.settings.options.clone();
+        let converted = fetch(&directory, self.peer, &nodes, options, self.progress)?;
+        if before.is_empty() && !self.is_quiet {
+            report_pointers(&converted.oddities, self.progress);
+        }
         let mut repository = GitDirectory::new(&directory);
         let mut metadata = Metadata::open(&mut repository)?;
+        let has_fetched = metadata.commit() != commit;
         let mut changes = Vec::new();
         for (name, node) in wanted {
             let missing = || FetchError::UnknownRef(String::from_utf8_lossy(&name).into_owned());
             let commit = metadata.commit_of(&mut repository, &node)?.ok_or_else(missing)?;
-            let name = [PRIVATE_PREFIX, name.as_slice()].concat();
+            let name = self.import_refs.name_of(&name);
             changes.push(RefChange { name, new: Some(commit), old: None });
         }
+        self.import_refs.remove_clashing(&repository, &changes)?;
         repository.change_refs(&changes)?;
+        Ok(has_fetched.then_some(before))
+    }
+
+    /// Reports an import, after git was told that it is done.
+    fn report_import(&mut self, before: Option<Vec<Node>>) -> Result<(), HelperError> {
+        if !self.is_quiet {
+            self.progress.report(&FetchNotice::Imported);
+        }
+        let (Some(before), Some((mut repository, mut metadata))) = (before, self.open_state()?)
+        else {
+            return Ok(());
+        };
+        if have_tags_changed(&mut repository, &mut metadata, &before)? {
+            self.progress.report(&FetchNotice::TagsChanged { is_quiet: self.is_quiet });
+        }
+        if !self.is_quiet
+            && let Some(name) = self.closed_tip(&mut repository, &mut metadata)?
+        {
+            let name = String::from_utf8_lossy(name).into_owned();
+            self.progress.report(&FetchNotice::ClosedTip { name });
+        }
         Ok(())
+    }
+
+    /// Returns the ref that HEAD names if its changeset closes the branch, which was not known
+    /// before the import, and another head of the branch is open.
+    fn closed_tip(
+        &self,
+        repository: &mut GitDirectory,
+        metadata: &mut Metadata,
+    ) -> Result<Option<&[u8]>, HelperError> {
+        let Some(ListedRefs { of_peer, named }) = &self.listed else { return Ok(None) };
+        let Some(name) = &named.head else { return Ok(None) };
+        let Some(tip) = named.refs.get(name) else { return Ok(None) };
+        // A text is read for each head: those of other branches do not matter.
+        let branches = of_peer.branches.iter().filter(|(_, heads)| heads.contains(tip)).cloned();
+        let of_branch = PeerRefs { branches: branches.collect(), ..PeerRefs::default() };
+        let closed = closed_heads(&of_branch, repository, metadata)?;
+        let is_closed = |node: &Node| closed.contains(node);
+        let current = remote_refs(&of_branch, self.settings.style, is_closed);
+        let is_open = current.refs.get(name).is_some_and(|node| !is_closed(node));
+        Ok((is_closed(tip) && is_open).then_some(name.as_slice()))
+    }
+}
+
+/// Reports files of which a clone has pointers in place of the content.
+fn report_pointers(oddities: &OddityReport, progress: &mut dyn Progress) {
+    for (oddity, kind) in oddities.kinds().filter(|(oddity, _)| oddity.is_pointer()) {
+        progress.report(&FetchNotice::Pointers { oddity, count: kind.count });
+    }
+}
+
+/// Removes what git writes when a helper was killed: its importer takes that for its own crash.
+/// Other reports stay. Errors do not matter.
+fn remove_crash_reports(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with("fast_import_crash_") {
+            continue;
+        }
+        let report = fs::read_to_string(entry.path()).unwrap_or_default();
+        let mut commands = report.lines().skip_while(|line| !line.starts_with("Most Recent"));
+        let is_of_killed = report.contains("\nfatal: stream ends early\n")
+            && commands.nth(2) == Some("* feature done");
+        if is_of_killed {
+            let _removed = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -270,8 +484,15 @@ mod tests {
     }
 
     fn talk(input: &str) -> (String, Result<(), HelperError>) {
-        let settings =
-            HelperSettings { git_dir: None, style: RefStyle::ALL, threads: NonZeroUsize::MIN };
+        let threads = std::num::NonZeroUsize::MIN;
+        let settings = HelperSettings {
+            git_dir: None,
+            remote: "origin".into(),
+            style: RefStyle::ALL,
+            options: threads.into(),
+            is_mirror: false,
+            is_importing: Arc::default(),
+        };
         let mut output = Vec::new();
         let result = run_remote_helper(
             &settings,
@@ -294,8 +515,34 @@ mod tests {
             "unsupported\nok\n@refs/heads/branches/default/tip HEAD\n\
              ? refs/heads/branches/default/tip\n\n"
         );
-        let (_, result) = talk("import refs/heads/branches/default/tip\n\n");
-        assert!(matches!(result, Err(HelperError::NoRepository)));
+        let (output, result) = talk("import refs/heads/branches/default/tip\n\n");
+        let error = result.expect_err("no repository");
+        assert_eq!(error.to_string(), HelperError::NoRepository.to_string());
+        // What git reads is incomplete.
+        assert_eq!(output, "feature done\n");
+    }
+
+    #[test]
+    fn reports_of_killed_helpers_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = |end: &str, command: &str| {
+            format!(
+                "fast-import crash report:\n    fast-import process: 1\n\nfatal: {end}\n\n\
+                 Most Recent Commands Before Crash\n---\n{command}\n\nActive Branch LRU\n"
+            )
+        };
+        let reports = [
+            ("fast_import_crash_1", report("stream ends early", "* feature done")),
+            ("fast_import_crash_2", report("stream ends early", "  feature done\n* blob")),
+            ("fast_import_crash_3", report("out of memory", "* feature done")),
+            ("other", report("stream ends early", "* feature done")),
+        ];
+        for (name, report) in &reports {
+            fs::write(folder.path().join(name), report).unwrap();
+        }
+        remove_crash_reports(folder.path());
+        let is_left = reports.map(|(name, _)| folder.path().join(name).exists());
+        assert_eq!(is_left, [false, true, true, true]);
     }
 
     #[test]
@@ -306,6 +553,6 @@ mod tests {
             output.ends_with("error refs/heads/b pushing to Mercurial is not supported yet\n\n")
         );
         assert!(matches!(talk("fetch x\n").1, Err(HelperError::UnknownCommand(_))));
-        assert!(matches!(talk("option depth 1\n").1, Err(HelperError::Shallow)));
+        assert!(matches!(talk("option depth 1\n").1, Err(HelperError::Shallow { .. })));
     }
 }

@@ -3,17 +3,21 @@
 //!
 //! The payload of the part `stream2` has for each file a byte for its folder (`s`: the store, `c`:
 //! caches), the length of its name, its size, the name without encoding, and the bytes. Lengths
-//! are numbers of seven bits a byte, the lowest first (mercurial/streamclone.py, `consumev2`). The
-//! files are written to a folder, which [`crate::LocalPeer::open_store`] reads.
+//! are numbers of seven bits a byte, the lowest first (mercurial/streamclone.py, `consumev2`). A
+//! bundle `packed1` has for each file a line with its name, a zero byte and the size in decimal
+//! digits, and the bytes; folders have the names that a changegroup has (`consumev1`). The files
+//! are written to a folder, which [`crate::LocalPeer::open_store`] reads.
 
-use crate::bundle::StorePart;
+use crate::bundle::{PACKED, StorePart};
 use crate::byte_reader::{end_of_stream, fill, read_array, read_bytes};
-use crate::local::{StoreLayout, unsupported_requirements};
+use crate::local::{StoreLayout, decode_folders, unsupported_requirements};
+use crate::path_text::path_text;
 use crate::percent;
 use crate::revision::ChangeError;
+use crate::varint::{self, MAX_NUMBER_BYTES};
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, BufRead, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Longer names do not occur: a path of 4096 bytes is the limit of most systems.
@@ -32,54 +36,114 @@ const STORE_FILES: [&[u8]; 6] = [
 /// Writes the files of a part to an empty folder, and reads the bundle to its end. After an error
 /// the folder is of no use.
 pub fn unpack_store(part: &mut StorePart<'_>, folder: &Path) -> Result<(), ChangeError> {
-    if part.name != "stream2" {
-        let what = format!("the files of a store in a part {}", part.name);
-        return Err(ChangeError::Unsupported { what });
-    }
-    let parameter = |name: &[u8]| {
-        let mut parameters = part.parameters.iter();
-        parameters.find(|(found, _)| found == name).map(|(_, value)| value.as_slice())
+    unpack_with_progress(part, folder, &mut |_, _| {})
+}
+
+/// Calls `report` before each file with the number of those before it and of all.
+pub(crate) fn unpack_with_progress(
+    part: &mut StorePart<'_>,
+    folder: &Path,
+    report: &mut dyn FnMut(u64, u64),
+) -> Result<(), ChangeError> {
+    let read_header = match part.name.as_str() {
+        "stream2" => read_header,
+        PACKED => read_packed_header,
+        name => {
+            let what = format!("the files of a store in a part {name}");
+            return Err(ChangeError::Unsupported { what });
+        }
     };
-    let requirements = percent::decode(parameter(b"requirements").unwrap_or_default());
+    let requirements = percent::decode(part.parameter("requirements").unwrap_or_default());
     let unsupported = unsupported_requirements(requirements.split(|byte| *byte == b','));
     if let Some(names) = unsupported {
         let what = format!("a store that needs {names}");
         return Err(ChangeError::Unsupported { what });
     }
-    let count = parameter(b"filecount").and_then(|count| str::from_utf8(count).ok()?.parse().ok());
+    let count = part.parameter("filecount");
+    let count = count.and_then(|count| str::from_utf8(count).ok()?.parse().ok());
     let count =
         count.ok_or_else(|| ChangeError::new_damaged("a store without the number of its files"))?;
-    unpack_files(part, count, folder)?;
+    unpack_files(part, count, folder, (read_header, report))?;
+    if part.name == PACKED {
+        // Nothing but the number of files tells where it ends.
+        return Ok(());
+    }
+    check_end(part)?;
     part.finish()
 }
 
-/// Writes `count` files, with which the stream must end.
-fn unpack_files(read: &mut dyn BufRead, count: u64, folder: &Path) -> Result<(), ChangeError> {
-    let mut files = StoreFiles { layout: StoreLayout::of_store(folder), folders: HashSet::new() };
-    let mut name = Vec::new();
-    for _ in 0..count {
-        let [kind] = read_array(read)?;
-        let name_len = read_number(read)?;
-        let size = read_number(read)?;
-        if name_len > MAX_NAME_BYTES {
-            return Err(ChangeError::new_damaged("the name of a file is too long"));
-        }
-        read_bytes(read, name_len as usize, &mut name)?;
-        match kind {
-            b's' => files.write(&name, size, read)?,
-            b'c' => copy(read, size, &mut io::sink())?,
-            other => {
-                return Err(ChangeError::new_damaged(format!(
-                    "a file in an unknown folder {other:#04x}"
-                )));
-            }
-        }
-    }
+fn check_end(read: &mut dyn BufRead) -> Result<(), ChangeError> {
     if fill(read)?.is_empty() {
-        Ok(())
-    } else {
-        Err(ChangeError::new_damaged("more files than announced"))
+        return Ok(());
     }
+    Err(ChangeError::new_damaged("more files than announced"))
+}
+
+/// The header of a file.
+struct StoreFileHeader {
+    /// Whether the file is in the folder of the store.
+    is_in_store: bool,
+    name: Vec<u8>,
+    size: u64,
+}
+
+/// Reads the header of a file in one of the forms.
+type HeaderReader = fn(&mut dyn BufRead) -> Result<StoreFileHeader, ChangeError>;
+
+fn read_header(read: &mut dyn BufRead) -> Result<StoreFileHeader, ChangeError> {
+    let [kind] = read_array(read)?;
+    let name_len = read_number(read)?;
+    let size = read_number(read)?;
+    if name_len > MAX_NAME_BYTES {
+        return Err(ChangeError::new_damaged("the name of a file is too long"));
+    }
+    let mut name = Vec::new();
+    read_bytes(read, name_len as usize, &mut name)?;
+    let is_in_store = match kind {
+        b's' => true,
+        b'c' => false,
+        other => {
+            let what = format!("a file in an unknown folder {other:#04x}");
+            return Err(ChangeError::new_damaged(what));
+        }
+    };
+    Ok(StoreFileHeader { is_in_store, name, size })
+}
+
+fn read_packed_header(read: &mut dyn BufRead) -> Result<StoreFileHeader, ChangeError> {
+    let mut line = Vec::new();
+    read.take(MAX_NAME_BYTES).read_until(b'\n', &mut line)?;
+    if line.pop() != Some(b'\n') {
+        return match line.len() as u64 + 1 < MAX_NAME_BYTES {
+            true => Err(end_of_stream().into()),
+            false => Err(ChangeError::new_damaged("the name of a file is too long")),
+        };
+    }
+    let mut fields = line.splitn(2, |byte| *byte == 0);
+    let name = decode_folders(fields.next().unwrap_or_default());
+    let size = fields.next().and_then(|size| str::from_utf8(size).ok()?.parse().ok());
+    let damaged = || ChangeError::new_damaged("a file without a size");
+    Ok(StoreFileHeader { is_in_store: true, name, size: size.ok_or_else(damaged)? })
+}
+
+/// Writes `count` files.
+fn unpack_files(
+    read: &mut dyn BufRead,
+    count: u64,
+    folder: &Path,
+    (read_header, report): (HeaderReader, &mut dyn FnMut(u64, u64)),
+) -> Result<(), ChangeError> {
+    let mut files = StoreFiles { layout: StoreLayout::of_store(folder), folders: HashSet::new() };
+    for number in 0..count {
+        report(number, count);
+        let StoreFileHeader { is_in_store, name, size } = read_header(read)?;
+        if is_in_store {
+            files.write(&name, size, read)?;
+        } else {
+            copy(read, size, |_| Ok(()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The files written so far.
@@ -99,12 +163,9 @@ impl StoreFiles {
         let is_filelog = is_filelog(name);
         if !is_filelog && !STORE_FILES.contains(&name) {
             return if name.starts_with(b"data/") {
-                Err(ChangeError::new_damaged(format!(
-                    "a file with the name {}",
-                    name.escape_ascii()
-                )))
+                Err(ChangeError::new_damaged(format!("a file with the name {}", path_text(name))))
             } else {
-                copy(read, size, &mut io::sink())
+                copy(read, size, |_| Ok(()))
             };
         }
         let path = self.layout.store_file(name);
@@ -113,7 +174,7 @@ impl StoreFiles {
         }
         let created = File::create_new(&path);
         let mut file = created.map_err(|error| name_file(&error, &path))?;
-        copy(read, size, &mut file)
+        copy(read, size, |bytes| file.write_all(bytes).map_err(|error| name_file(&error, &path)))
     }
 
     fn make_folder(&mut self, file: &Path) -> Result<(), ChangeError> {
@@ -135,25 +196,48 @@ fn is_filelog(name: &[u8]) -> bool {
 
 /// Reads a number of seven bits a byte.
 fn read_number(read: &mut dyn BufRead) -> Result<u64, ChangeError> {
-    let mut number = 0;
-    for shift in (0..63).step_by(7) {
-        let [byte] = read_array(read)?;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Ok(number);
+    // Each one has a next one until it is read.
+    let mut bytes = [0x80; MAX_NUMBER_BYTES];
+    for byte in &mut bytes {
+        [*byte] = read_array(read)?;
+        if *byte & 0x80 == 0 {
+            break;
         }
     }
-    Err(ChangeError::new_damaged("a number is too long"))
+    let number = varint::read_number(&bytes).map(|(number, _)| number as u64);
+    number.ok_or_else(|| ChangeError::new_damaged("a number is too long"))
 }
 
-/// Copies `size` bytes.
-fn copy(read: &mut dyn BufRead, size: u64, write: &mut dyn io::Write) -> Result<(), ChangeError> {
-    let copied = io::copy(&mut read.take(size), write)?;
-    if copied == size { Ok(()) } else { Err(end_of_stream().into()) }
+/// Passes `size` bytes on, piece by piece.
+fn copy(
+    read: &mut dyn BufRead,
+    size: u64,
+    mut write: impl FnMut(&[u8]) -> Result<(), ChangeError>,
+) -> Result<(), ChangeError> {
+    let mut left = size;
+    while left > 0 {
+        let bytes = fill(read)?;
+        let piece = bytes.get(..usize::try_from(left).unwrap_or(usize::MAX)).unwrap_or(bytes);
+        if piece.is_empty() {
+            return Err(end_of_stream().into());
+        }
+        write(piece)?;
+        let len = piece.len();
+        read.consume(len);
+        left -= len as u64;
+    }
+    Ok(())
 }
 
+/// Returns the error of writing a file. Names that cannot be those of files together are a mistake
+/// in the changes; all else has its reason here.
 fn name_file(error: &io::Error, path: &Path) -> ChangeError {
-    ChangeError::Read(io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    use io::ErrorKind::{AlreadyExists, InvalidFilename, NotADirectory};
+    let named = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    match error.kind() {
+        AlreadyExists | InvalidFilename | NotADirectory => ChangeError::Read(named),
+        _ => ChangeError::Scratch(named),
+    }
 }
 
 #[cfg(test)]
@@ -170,7 +254,9 @@ mod tests {
 
     fn unpack(bytes: &[u8], count: u64) -> Result<tempfile::TempDir, String> {
         let folder = tempfile::tempdir().expect("a folder");
-        let unpacked = unpack_files(&mut &*bytes, count, folder.path());
+        let mut read = bytes;
+        let unpacked = unpack_files(&mut read, count, folder.path(), (read_header, &mut |_, _| {}));
+        let unpacked = unpacked.and_then(|()| check_end(&mut read));
         unpacked.map(|()| folder).map_err(|error| error.to_string())
     }
 
@@ -200,7 +286,7 @@ mod tests {
         let large = [&[b's', 8, 0xff, 0xff, 0xff, 0xff, 0x7f][..], b"data/a.ix"].concat();
         let twice = file(b's', b"data/a.i", b"").repeat(2);
         let cases = [
-            (file(b's', b"data/x\0.i", b""), "a file with the name data/x\\x00.i"),
+            (file(b's', b"data/x\0.i", b""), "a file with the name data/x\\u{0}.i"),
             (file(b's', b"data/x.py", b""), "a file with the name data/x.py"),
             (file(b's', b"meta/a/00manifest.i", b""), "treemanifest"),
             (file(b'x', b"data/a.i", b""), "an unknown folder 0x78"),
@@ -216,6 +302,25 @@ mod tests {
         let two = [file(b's', b"data/a.i", b""), file(b's', b"data/b.i", b"")].concat();
         assert!(unpack(&two, 1).is_err_and(|message| message.contains("more files")));
         assert!(unpack(&two, 3).is_err_and(|message| message.contains("ended early")));
+    }
+
+    /// A full disk is no fault of the changes.
+    #[test]
+    fn files_that_cannot_be_written_are_told_from_damaged_ones() {
+        let bytes = file(b's', b"data/a.i", b"text");
+        let folder = tempfile::tempdir().expect("a folder");
+        let unpack = |bytes: &[u8]| {
+            let mut read = bytes;
+            unpack_files(&mut read, 1, folder.path(), (read_header, &mut |_, _| {}))
+        };
+        let mut full = File::options().write(true).open("/dev/full").expect("a device");
+        let written = copy(&mut bytes.as_slice(), 4, |piece| {
+            full.write_all(piece).map_err(|error| name_file(&error, Path::new("a.i")))
+        });
+        assert!(matches!(written, Err(ChangeError::Scratch(_))), "{written:?}");
+        assert!(matches!(unpack(&bytes[..bytes.len() - 1]), Err(ChangeError::Read(_))));
+        // The name is there now.
+        assert!(matches!(unpack(&bytes), Err(ChangeError::Read(_))));
     }
 
     proptest! {

@@ -26,9 +26,9 @@ pub struct TagMerge {
 }
 
 impl TagMerge {
-    /// Adds the file of a head: the id of its blob or its
-    /// revision, and its text without the block of metadata that a copied
-    /// file begins with. Heads are added from the oldest to the newest, by their revision numbers.
+    /// Adds the file of a head: the id of its blob or its revision, and its text without the block
+    /// of metadata that a copied file begins with. Heads are added from the oldest to the newest,
+    /// by their revision numbers.
     pub fn add_file(&mut self, file: [u8; 20], text: &[u8]) {
         // Heads that share a version count once.
         if !self.files.insert(file) {
@@ -45,6 +45,18 @@ impl TagMerge {
     /// Returns the changesets that tags name, also those that do not exist.
     pub fn nodes(&self) -> impl Iterator<Item = Node> {
         self.tags.values().filter_map(|history| history.node.as_slice().try_into().ok().map(Node))
+    }
+
+    /// Returns the names of tags whose changesets do not exist, sorted; removed tags are none.
+    pub(crate) fn unknown_names(&self, is_changeset: impl Fn(&Node) -> bool) -> Vec<&[u8]> {
+        let is_unknown = |history: &TagHistory| match history.node.as_slice().try_into() {
+            Ok(node) => !Node(node).is_null() && !is_changeset(&Node(node)),
+            Err(_) => true,
+        };
+        let unknown = self.tags.iter().filter(|(_, history)| is_unknown(history));
+        let mut names: Vec<&[u8]> = unknown.map(|(name, _)| name.as_slice()).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Returns the tags, sorted by name: those that were not removed, and whose changesets exist.

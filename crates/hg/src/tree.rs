@@ -4,10 +4,23 @@
 //! are shared. The unchanged runs of a listing are the delta that is written, so no listings are
 //! compared. A folder of an earlier conversion is read when a change is below it.
 //!
-//! Old converters wrote paths with an empty name in them (`a//b`, `/a`). git has no such names:
-//! what is below an empty name is merged into the folder around it, whose own entries win. The tree
-//! of such a folder here keeps both parts apart, and only its object is merged.
+//! A manifest can have what git cannot:
+//!
+//! * A path that is a file and a folder (`a` and `a/b`). A folder here has one entry of a name. As
+//!   in git-cinnabar, the changes of a manifest are made in order: first each changed path is
+//!   removed, with all that is below it, then the new files are added, sorted by path, and take the
+//!   places of what is in their way. So the entry depends on what was there before.
+//! * Paths with an empty name (`a//b`, `/a`), from old converters. The entry with an empty name is
+//!   kept apart, and only the object is merged ([`empty_names`]).
+//!
+//! Paths that are in the manifest and not in the tree are noted.
 
+mod empty_names;
+mod listing;
+
+pub(crate) use listing::{compare_names, entry_at};
+
+use crate::file_conversion::lock;
 use crate::git::deflate::Deflater;
 use crate::git::delta::GitDeltaWriter;
 use crate::git::object::{EMPTY_TREE, ObjectKind, object_id};
@@ -15,20 +28,41 @@ use crate::git::pack_writer::{EncodedObject, PackWriter, is_delta_useful};
 use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::manifest::FileFlag;
 use crate::object_id::GitId;
+use listing::{EntryChange, ListingEdit, ListingRun, edit_listing, entries};
 use memchr::memchr;
-use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::io;
 use std::rc::Rc;
 use std::sync::Mutex;
 
 /// A folder.
 pub(crate) struct Tree {
-    /// The entries as git lists them, without those below an empty name.
+    /// The entries as git lists them, without the one with an empty name.
     listing: Vec<u8>,
-    /// The folders below that are in memory, by name; with the empty name, if there is one.
-    folders: Vec<(Box<[u8]>, Rc<Tree>)>,
+    /// The folders below that are in memory, by name.
+    folders: Vec<(Rc<[u8]>, Rc<Tree>)>,
+    /// The entry with an empty name.
+    nameless: Option<TreeEntry>,
+    /// Whether it or a folder below has an entry with an empty name.
+    has_empty_names: bool,
     /// The object.
     pub(crate) id: GitId,
+}
+
+/// An entry of a folder.
+#[derive(Clone)]
+enum TreeEntry {
+    File,
+    Folder(Rc<Tree>),
+}
+
+/// The folder that changes apply to.
+enum FolderBase {
+    Tree(Rc<Tree>),
+    /// None, and nothing is added.
+    Removed,
+    /// None but a file, which stays, because nothing is added.
+    File,
 }
 
 /// The blob of a path, with its flag; `None`: the path is removed.
@@ -45,84 +79,87 @@ pub(crate) enum TreeError {
     Damaged(GitId),
 }
 
-/// Writes trees into a pack.
+/// Writes trees into a pack, or only finds their ids.
 pub(crate) struct TreeWriter<'a> {
-    pub(crate) pack: &'a Mutex<PackWriter>,
+    /// `None`: the trees are in the repository already.
+    pack: Option<&'a Mutex<PackWriter>>,
     pub(crate) repository: &'a mut GitDirectory,
     pub(crate) deflater: Deflater,
     git_delta: Vec<u8>,
+    /// The paths of manifests that are not in their trees.
+    pub(crate) lost_paths: BTreeSet<Vec<u8>>,
 }
 
-/// What becomes of a name in a folder.
-enum EntryChange {
-    File(Option<(GitId, FileFlag)>),
-    Folder(Option<Rc<Tree>>),
+/// The changes of the entries of a folder.
+#[derive(Default)]
+struct ChangedEntries<'p> {
+    entries: Vec<(&'p [u8], EntryChange)>,
+    /// The folders among them; `None`: nothing is left in one.
+    folders: Vec<(&'p [u8], Option<Rc<Tree>>)>,
 }
 
-/// An entry of a listing.
-struct Entry<'l> {
-    name: &'l [u8],
-    is_folder: bool,
-    id: GitId,
-    mode: &'l [u8],
-    end: usize,
-}
-
-/// Reads the entry at a position.
-fn entry_at(listing: &[u8], position: usize) -> Option<Entry<'_>> {
-    let rest = listing.get(position..)?;
-    let space = memchr(b' ', rest)?;
-    let nul = memchr(0, rest)?;
-    let mode = rest.get(..space)?;
-    let name = rest.get(space + 1..nul)?;
-    let id = rest.get(nul + 1..nul + 21)?.try_into().ok().map(GitId)?;
-    Some(Entry { name, is_folder: mode == b"40000", id, mode, end: position + nul + 21 })
-}
-
-/// Returns the entries of a listing.
-fn entries(listing: &[u8]) -> impl Iterator<Item = Entry<'_>> {
-    let mut position = 0;
-    std::iter::from_fn(move || {
-        let entry = entry_at(listing, position)?;
-        position = entry.end;
-        Some(entry)
-    })
-}
-
-/// Compares names as git does, which takes a folder's name as one with a slash at its end.
-fn compare_names(a: (&[u8], bool), b: (&[u8], bool)) -> Ordering {
-    let common = a.0.len().min(b.0.len());
-    let next = |(name, is_folder): (&[u8], bool)| {
-        name.get(common).copied().unwrap_or(if is_folder { b'/' } else { 0 })
-    };
-    a.0.get(..common).cmp(&b.0.get(..common)).then_with(|| next(a).cmp(&next(b)))
-}
-
-fn mode(flag: FileFlag) -> &'static [u8] {
-    match flag {
-        FileFlag::Plain => b"100644",
-        FileFlag::Executable => b"100755",
-        FileFlag::Link => b"120000",
+impl<'p> ChangedEntries<'p> {
+    /// Sorts the entries as git does.
+    fn sort(&mut self) {
+        self.entries.sort_by(|(a, a_change), (b, b_change)| {
+            compare_names((a, a_change.is_folder()), (b, b_change.is_folder()))
+        });
     }
-}
 
-fn write_entry(listing: &mut Vec<u8>, mode: &[u8], name: &[u8], id: GitId) {
-    listing.extend_from_slice(mode);
-    listing.push(b' ');
-    listing.extend_from_slice(name);
-    listing.push(0);
-    listing.extend_from_slice(&id.0);
+    /// Returns the change of the file with a name. Between it and the next folder, only longer
+    /// names were added.
+    fn file_change(&mut self, name: &[u8]) -> Option<&mut EntryChange> {
+        let longer = self.entries.iter_mut().rev().take_while(|(other, _)| other.starts_with(name));
+        let mut files = longer.filter(|(_, change)| !change.is_folder());
+        files.find(|(other, _)| *other == name).map(|(_, change)| change)
+    }
+
+    fn has_folder(&self, name: &[u8]) -> bool {
+        self.folders.iter().any(|(other, _)| *other == name)
+    }
+
+    /// Adds the change of a folder.
+    fn push_folder(&mut self, name: &'p [u8], folder: Option<Rc<Tree>>) {
+        self.entries.push((name, EntryChange::Folder(folder.as_ref().map(|folder| folder.id))));
+        self.folders.push((name, folder));
+    }
 }
 
 impl Tree {
     /// Returns the tree without entries, from which a first tree is made.
     pub(crate) fn empty() -> Rc<Tree> {
-        Rc::new(Tree { listing: Vec::new(), folders: Vec::new(), id: EMPTY_TREE })
+        Rc::new(Tree::read_from(Vec::new(), EMPTY_TREE))
+    }
+
+    /// Returns a tree whose folders are not in memory.
+    fn read_from(listing: Vec<u8>, id: GitId) -> Tree {
+        Tree { listing, folders: Vec::new(), nameless: None, has_empty_names: false, id }
     }
 
     fn folder(&self, name: &[u8]) -> Option<&Rc<Tree>> {
         let found = self.folders.binary_search_by(|(other, _)| (**other).cmp(name)).ok()?;
         self.folders.get(found).map(|(_, tree)| tree)
+    }
+
+    /// Returns the folders in memory after changes.
+    fn changed_folders(
+        &self,
+        changes: Vec<(&[u8], Option<Rc<Tree>>)>,
+    ) -> Vec<(Rc<[u8]>, Rc<Tree>)> {
+        let mut folders = self.folders.clone();
+        for (name, folder) in changes {
+            match (folders.binary_search_by(|(other, _)| (**other).cmp(name)), folder) {
+                (Ok(at), Some(folder)) => {
+                    if let Some(place) = folders.get_mut(at) {
+                        place.1 = folder;
+                    }
+                }
+                (Ok(at), None) => drop(folders.remove(at)),
+                (Err(at), Some(folder)) => folders.insert(at, (name.into(), folder)),
+                (Err(_), None) => {}
+            }
+        }
+        folders
     }
 }
 
@@ -131,7 +168,18 @@ impl<'a> TreeWriter<'a> {
         pack: &'a Mutex<PackWriter>,
         repository: &'a mut GitDirectory,
     ) -> TreeWriter<'a> {
-        TreeWriter { pack, repository, deflater: Deflater::new(), git_delta: Vec::new() }
+        TreeWriter { pack: Some(pack), ..TreeWriter::without_pack(repository) }
+    }
+
+    /// Finds the ids of trees, and writes none of them.
+    pub(crate) fn without_pack(repository: &'a mut GitDirectory) -> TreeWriter<'a> {
+        TreeWriter {
+            pack: None,
+            repository,
+            deflater: Deflater::new(),
+            git_delta: Vec::new(),
+            lost_paths: BTreeSet::new(),
+        }
     }
 
     /// Reads a tree of an earlier conversion, without the folders below it.
@@ -144,7 +192,7 @@ impl<'a> TreeWriter<'a> {
         if !is_whole {
             return Err(TreeError::Damaged(id));
         }
-        Ok(Rc::new(Tree { listing, folders: Vec::new(), id }))
+        Ok(Rc::new(Tree::read_from(listing, id)))
     }
 
     /// Makes a tree from another one and its changes, which are sorted by path.
@@ -156,89 +204,183 @@ impl<'a> TreeWriter<'a> {
         if changes.is_empty() {
             return Ok(base.clone());
         }
-        Ok(self.update_folder(base, changes)?.unwrap_or_else(Tree::empty))
+        Ok(self.update_folder(base, changes, 0)?.unwrap_or_else(Tree::empty))
     }
 
-    /// Returns the changed folder; `None` if nothing is left in it.
+    /// Returns the changed folder; `None` if nothing is left in it. `depth` bytes of each path are
+    /// the folder's. Functions that lead back to this one keep little on the stack.
     fn update_folder(
         &mut self,
         base: &Rc<Tree>,
         changes: &[PathChange<'_>],
+        depth: usize,
     ) -> Result<Option<Rc<Tree>>, TreeError> {
-        let mut entry_changes = self.change_entries(base, changes)?;
-        let name_of = |change: &(&[u8], EntryChange)| {
-            (change.0.to_vec(), matches!(change.1, EntryChange::Folder(_)))
-        };
-        entry_changes.sort_by(|a, b| {
-            let (a, b) = (name_of(a), name_of(b));
-            compare_names((&a.0, a.1), (&b.0, b.1))
-        });
-        let (listing, instructions) = edit_listing(&base.listing, &entry_changes);
-        let mut folders = base.folders.clone();
-        for (name, change) in entry_changes {
-            let EntryChange::Folder(folder) = change else { continue };
-            match (folders.binary_search_by(|(other, _)| (**other).cmp(name)), folder) {
-                (Ok(at), Some(folder)) => {
-                    if let Some(place) = folders.get_mut(at) {
-                        place.1 = folder;
-                    }
-                }
-                (Ok(at), None) => drop(folders.remove(at)),
-                (Err(at), Some(folder)) => folders.insert(at, (name.into(), folder)),
-                (Err(_), None) => {}
-            }
-        }
-        let below_empty_name = folders.first().filter(|(name, _)| name.is_empty());
-        if let Some((_, below)) = below_empty_name {
-            let below = self.object_listing(below)?;
-            let merged = self.merge_listings(&listing, &below)?;
-            let id = self.write_whole(&merged)?;
-            return Ok(Some(Rc::new(Tree { listing, folders, id })));
-        }
-        if listing.is_empty() {
-            return Ok(None);
-        }
-        let id = self.write(base, &listing, &instructions)?;
-        Ok(Some(Rc::new(Tree { listing, folders, id })))
+        let changed = self.change_entries(base, changes, depth)?;
+        let prefix = changes.first().and_then(|(path, _)| path.get(..depth)).unwrap_or_default();
+        self.write_folder(base, changed, prefix)
     }
 
     /// Groups changes by the first name of their paths, and makes the folders below.
     fn change_entries<'p>(
         &mut self,
         base: &Rc<Tree>,
-        changes: &[PathChange<'p>],
-    ) -> Result<Vec<(&'p [u8], EntryChange)>, TreeError> {
-        let mut entry_changes: Vec<(&[u8], EntryChange)> = Vec::new();
+        changes: &'p [PathChange<'p>],
+        depth: usize,
+    ) -> Result<ChangedEntries<'p>, TreeError> {
+        let mut changed = ChangedEntries::default();
         let mut rest = changes;
         while let Some((path, change)) = rest.first() {
-            let Some(slash) = memchr(b'/', path) else {
-                entry_changes.push((path, EntryChange::File(*change)));
+            let name = path.get(depth..).unwrap_or_default();
+            let Some(slash) = memchr(b'/', name) else {
+                changed.entries.push((name, EntryChange::File(*change)));
                 rest = rest.get(1..).unwrap_or_default();
                 continue;
             };
-            let (name, prefix) = (&path[..slash], &path[..=slash]);
-            let below: Vec<PathChange<'_>> = rest
-                .iter()
-                .map_while(|(path, change)| Some((path.strip_prefix(prefix)?, *change)))
-                .collect();
-            rest = rest.get(below.len()..).unwrap_or_default();
-            let folder = self.base_folder(base, name)?;
-            let folder = self.update_folder(&folder, &below)?;
-            entry_changes.push((name, EntryChange::Folder(folder)));
+            let (name, prefix) = (&name[..slash], &name[..=slash]);
+            let is_below = |path: &[u8]| path.get(depth..).is_some_and(|p| p.starts_with(prefix));
+            let count = rest.iter().take_while(|(path, _)| is_below(path)).count();
+            let (below, after) = rest.split_at(count);
+            rest = after;
+            match self.folder_base(base, name, &mut changed, below, depth + prefix.len())? {
+                FolderBase::Tree(tree) => {
+                    let folder = self.update_folder(&tree, below, depth + prefix.len())?;
+                    changed.push_folder(name, folder);
+                }
+                FolderBase::Removed => changed.push_folder(name, None),
+                FolderBase::File => {}
+            }
         }
-        Ok(entry_changes)
+        Ok(changed)
     }
 
-    /// Returns the folder with a name in a tree; an empty one if there is none.
-    fn base_folder(&mut self, base: &Rc<Tree>, name: &[u8]) -> Result<Rc<Tree>, TreeError> {
+    /// Returns the folder that changes below a name apply to. An entry that another change removes,
+    /// or that is in the way of a path, gives way.
+    fn folder_base<'p>(
+        &mut self,
+        base: &Rc<Tree>,
+        name: &'p [u8],
+        changed: &mut ChangedEntries<'p>,
+        below: &[PathChange<'_>],
+        depth: usize,
+    ) -> Result<FolderBase, TreeError> {
+        let is_set = below.iter().any(|(_, file)| file.is_some());
+        let entry = self.entry(base, name)?;
+        if let Some(change) = changed.file_change(name) {
+            if is_set && matches!(change, EntryChange::File(Some(_))) {
+                *change = EntryChange::File(None);
+                self.add_lost_file(below, depth);
+            }
+            if let Some(TreeEntry::Folder(folder)) = entry {
+                let prefix = below.first().and_then(|(path, _)| path.get(..depth));
+                self.add_lost_below(&folder, &mut prefix.unwrap_or_default().to_vec(), below)?;
+            }
+            return Ok(if is_set { FolderBase::Tree(Tree::empty()) } else { FolderBase::Removed });
+        }
+        match entry {
+            Some(TreeEntry::Folder(folder)) => Ok(FolderBase::Tree(folder)),
+            Some(TreeEntry::File) if is_set => {
+                self.add_lost_file(below, depth);
+                changed.entries.push((name, EntryChange::File(None)));
+                Ok(FolderBase::Tree(Tree::empty()))
+            }
+            Some(TreeEntry::File) => Ok(FolderBase::File),
+            None => Ok(FolderBase::Tree(Tree::empty())),
+        }
+    }
+
+    /// Returns the entry with a name.
+    fn entry(&mut self, base: &Tree, name: &[u8]) -> Result<Option<TreeEntry>, TreeError> {
+        if name.is_empty() {
+            return Ok(base.nameless.clone());
+        }
         if let Some(folder) = base.folder(name) {
-            return Ok(folder.clone());
+            return Ok(Some(TreeEntry::Folder(folder.clone())));
         }
-        let stored = entries(&base.listing).find(|entry| entry.is_folder && entry.name == name);
-        match stored {
-            Some(entry) => self.read(entry.id),
-            None => Ok(Tree::empty()),
+        match entries(&base.listing).find(|entry| entry.name == name) {
+            Some(entry) if entry.is_folder => Ok(Some(TreeEntry::Folder(self.read(entry.id)?))),
+            Some(_) => Ok(Some(TreeEntry::File)),
+            None => Ok(None),
         }
+    }
+
+    /// Makes a folder from its changed entries; `None` if nothing is left in it.
+    fn write_folder(
+        &mut self,
+        base: &Tree,
+        mut changed: ChangedEntries<'_>,
+        prefix: &[u8],
+    ) -> Result<Option<Rc<Tree>>, TreeError> {
+        let nameless = self.change_nameless(base, &mut changed, prefix)?;
+        let ListingEdit { listing, runs, .. } = self.edit(base, &mut changed, prefix)?;
+        if listing.is_empty() && nameless.is_none() {
+            return Ok(None);
+        }
+        let folders = base.changed_folders(changed.folders);
+        let has_empty_names =
+            nameless.is_some() || folders.iter().any(|(_, folder)| folder.has_empty_names);
+        let mut tree = Tree { listing, folders, nameless, has_empty_names, id: GitId::NULL };
+        tree.id = match &tree.nameless {
+            Some(TreeEntry::Folder(below)) => self.merge_nameless(&tree, below, prefix)?,
+            nameless => {
+                if nameless.is_some() {
+                    self.lost_paths.insert(prefix.to_vec());
+                }
+                self.write(base, &tree.listing, &runs)?
+            }
+        };
+        Ok(Some(Rc::new(tree)))
+    }
+
+    /// Takes the changes of the entry with an empty name, and returns the entry that they give.
+    fn change_nameless(
+        &mut self,
+        base: &Tree,
+        changed: &mut ChangedEntries<'_>,
+        prefix: &[u8],
+    ) -> Result<Option<TreeEntry>, TreeError> {
+        let is_nameless = |(name, _): &(&[u8], EntryChange)| name.is_empty();
+        if !changed.entries.iter().any(is_nameless) {
+            return Ok(base.nameless.clone());
+        }
+        let mut is_file = false;
+        changed.entries.retain(|entry| {
+            is_file |= is_nameless(entry) && matches!(entry.1, EntryChange::File(Some(_)));
+            !is_nameless(entry)
+        });
+        let folder = changed.folders.iter().position(|(name, _)| name.is_empty());
+        match (folder.map(|at| changed.folders.remove(at).1), &base.nameless) {
+            (Some(Some(folder)), _) => return Ok(Some(TreeEntry::Folder(folder))),
+            (None, Some(TreeEntry::Folder(folder))) => {
+                self.add_lost_below(folder, &mut [prefix, b"/"].concat(), &[])?;
+            }
+            _ => {}
+        }
+        Ok(is_file.then_some(TreeEntry::File))
+    }
+
+    /// Changes a listing. A folder that has the name of a changed file is removed.
+    fn edit(
+        &mut self,
+        base: &Tree,
+        changed: &mut ChangedEntries<'_>,
+        prefix: &[u8],
+    ) -> Result<ListingEdit, TreeError> {
+        changed.sort();
+        let edited = edit_listing(&base.listing, &changed.entries);
+        let taken = edited.taken.iter().filter_map(|at| changed.entries.get(*at));
+        let taken = taken.map(|(name, _)| *name).filter(|name| !changed.has_folder(name));
+        let taken: Vec<&[u8]> = taken.collect();
+        if taken.is_empty() {
+            return Ok(edited);
+        }
+        for name in taken {
+            if let Some(TreeEntry::Folder(folder)) = self.entry(base, name)? {
+                self.add_lost_below(&folder, &mut [prefix, name, b"/"].concat(), &[])?;
+            }
+            changed.push_folder(name, None);
+        }
+        changed.sort();
+        Ok(edit_listing(&base.listing, &changed.entries))
     }
 
     /// Writes a changed listing, as a delta of the former one where that is shorter.
@@ -249,11 +391,18 @@ impl<'a> TreeWriter<'a> {
         instructions: &[ListingRun],
     ) -> Result<GitId, TreeError> {
         let id = object_id(ObjectKind::Tree, listing);
-        let mut pack = crate::file_conversion::lock(self.pack);
-        if pack.find(&id).is_some() {
+        let Some(pack) = self.pack else { return Ok(id) };
+        // Commits are written meanwhile: the lock is not held while bytes are compressed.
+        let (is_written, base_place) = {
+            let pack = lock(pack);
+            (pack.find(&id).is_some(), pack.find(&base.id))
+        };
+        if is_written {
             return Ok(id);
         }
-        if let Some(place) = pack.find(&base.id).filter(|_| !base.listing.is_empty()) {
+        // The object of a merged folder has other entries than its listing.
+        let is_merged = matches!(base.nameless, Some(TreeEntry::Folder(_)));
+        if let Some(place) = base_place.filter(|_| !base.listing.is_empty() && !is_merged) {
             let mut writer =
                 GitDeltaWriter::new(&mut self.git_delta, base.listing.len(), listing.len());
             for run in instructions {
@@ -265,136 +414,20 @@ impl<'a> TreeWriter<'a> {
                 }
             }
             if is_delta_useful(self.git_delta.len(), listing.len(), place) {
-                let delta = &self.git_delta;
-                pack.append(&EncodedObject::encode_delta(
-                    id,
-                    ObjectKind::Tree,
-                    place,
-                    delta,
-                    &mut self.deflater,
-                ))?;
+                let (delta, deflater) = (&self.git_delta, &mut self.deflater);
+                let object =
+                    EncodedObject::encode_delta(id, ObjectKind::Tree, place, delta, deflater);
+                lock(pack).append(&object)?;
                 return Ok(id);
             }
         }
-        pack.append(&EncodedObject::encode_whole(
-            id,
-            ObjectKind::Tree,
-            listing,
-            &mut self.deflater,
-        ))?;
+        let object = EncodedObject::encode_whole(id, ObjectKind::Tree, listing, &mut self.deflater);
+        lock(pack).append(&object)?;
         Ok(id)
     }
 
     fn write_whole(&mut self, listing: &[u8]) -> Result<GitId, TreeError> {
-        let mut pack = crate::file_conversion::lock(self.pack);
-        Ok(pack.append_whole(ObjectKind::Tree, listing, &mut self.deflater)?)
-    }
-
-    /// Returns the listing of a tree's object, which differs from its own below an empty name.
-    fn object_listing(&mut self, tree: &Rc<Tree>) -> Result<Vec<u8>, TreeError> {
-        if tree.folders.first().is_some_and(|(name, _)| name.is_empty()) {
-            return self.read_listing(tree.id);
-        }
-        Ok(tree.listing.clone())
-    }
-
-    fn read_listing(&mut self, id: GitId) -> Result<Vec<u8>, TreeError> {
-        let read = crate::file_conversion::lock(self.pack).read(&id)?;
-        match read {
-            Some(listing) => Ok(listing),
-            None => Ok(self.repository.read_content(&id)?),
-        }
-    }
-
-    /// Merges a listing into another one, whose entries win; folders in both are merged.
-    fn merge_listings(&mut self, own: &[u8], other: &[u8]) -> Result<Vec<u8>, TreeError> {
-        let mut merged: Vec<(Vec<u8>, bool, Vec<u8>, GitId)> = entries(own)
-            .map(|entry| (entry.name.to_vec(), entry.is_folder, entry.mode.to_vec(), entry.id))
-            .collect();
-        for entry in entries(other) {
-            match merged.iter_mut().find(|(name, ..)| name == entry.name) {
-                None => {
-                    let name = entry.name.to_vec();
-                    merged.push((name, entry.is_folder, entry.mode.to_vec(), entry.id));
-                }
-                Some((_, true, _, id)) if entry.is_folder && *id != entry.id => {
-                    let (own, other) = (self.read_listing(*id)?, self.read_listing(entry.id)?);
-                    let listing = self.merge_listings(&own, &other)?;
-                    *id = self.write_whole(&listing)?;
-                }
-                Some(_) => {}
-            }
-        }
-        merged.sort_by(|a, b| compare_names((&a.0, a.1), (&b.0, b.1)));
-        let mut listing = Vec::new();
-        for (name, _, mode, id) in &merged {
-            write_entry(&mut listing, mode, name, *id);
-        }
-        Ok(listing)
-    }
-}
-
-/// A part of a changed listing.
-enum ListingRun {
-    /// Bytes of the former listing: where they begin, and how many.
-    Copy(usize, usize),
-    /// Bytes that are new: where they begin in the changed listing, and how many.
-    Insert(usize, usize),
-}
-
-/// Makes a listing from another one and changes that are sorted as git sorts. An entry with an
-/// empty name is left out.
-fn edit_listing(base: &[u8], changes: &[(&[u8], EntryChange)]) -> (Vec<u8>, Vec<ListingRun>) {
-    let mut listing = Vec::with_capacity(base.len() + 64);
-    let mut runs = Vec::new();
-    let (mut copied_to, mut position) = (0, 0);
-    for (name, change) in changes {
-        let is_folder = matches!(change, EntryChange::Folder(_));
-        let mut replaced_to = None;
-        while let Some(entry) = entry_at(base, position) {
-            match compare_names((entry.name, entry.is_folder), (name, is_folder)) {
-                Ordering::Less => position = entry.end,
-                Ordering::Equal => {
-                    replaced_to = Some(entry.end);
-                    break;
-                }
-                Ordering::Greater => break,
-            }
-        }
-        push_copy(base, copied_to..position, &mut listing, &mut runs);
-        let start = listing.len();
-        match change {
-            _ if name.is_empty() => {}
-            EntryChange::File(Some((id, flag))) => {
-                write_entry(&mut listing, mode(*flag), name, *id);
-            }
-            EntryChange::Folder(Some(folder)) => {
-                write_entry(&mut listing, b"40000", name, folder.id);
-            }
-            EntryChange::File(None) | EntryChange::Folder(None) => {}
-        }
-        match runs.last_mut() {
-            Some(ListingRun::Insert(_, len)) => *len += listing.len() - start,
-            _ if listing.len() > start => {
-                runs.push(ListingRun::Insert(start, listing.len() - start));
-            }
-            _ => {}
-        }
-        position = replaced_to.unwrap_or(position);
-        copied_to = position;
-    }
-    push_copy(base, copied_to..base.len(), &mut listing, &mut runs);
-    (listing, runs)
-}
-
-fn push_copy(
-    base: &[u8],
-    range: std::ops::Range<usize>,
-    listing: &mut Vec<u8>,
-    runs: &mut Vec<ListingRun>,
-) {
-    if !range.is_empty() {
-        runs.push(ListingRun::Copy(range.start, range.len()));
-        listing.extend_from_slice(base.get(range).unwrap_or_default());
+        let Some(pack) = self.pack else { return Ok(object_id(ObjectKind::Tree, listing)) };
+        Ok(lock(pack).append_whole(ObjectKind::Tree, listing, &mut self.deflater)?)
     }
 }

@@ -1,7 +1,11 @@
 //! Bundles that Mercurial writes.
 
+use crate::golden_vectors::NoProgress;
 use crate::test_repository::{TestRepository, has_mercurial, read_all};
-use larder_hg::{BundlePeer, ChangeError, Peer as _, open_bundle};
+use larder_hg::{
+    BundlePeer, ChangeError, GitDirectory, Peer as _, convert_bundle, open_bundle, stored_texts,
+};
+use std::num::NonZeroUsize;
 
 /// All formats, by the names of `hg bundle`.
 const SPECIFICATIONS: [&str; 8] = [
@@ -25,7 +29,7 @@ fn bundles_of_mercurial_are_read() {
     all_formats_deliver_the_same_changes(&repository);
     a_bundle_names_branches_and_heads(&repository);
     a_bundle_that_builds_on_others_needs_their_texts(&repository);
-    store_bundles_are_refused_by_name(&repository);
+    store_bundles_need_a_scratch_folder(&repository);
     a_bundle_of_a_real_repository_is_never_read_in_part(&repository);
 }
 
@@ -56,7 +60,7 @@ fn a_bundle_names_branches_and_heads(repository: &TestRepository) {
         (b"other/%C3%BC%20~x".to_vec(), repository.nodes("3")),
     ];
     assert_eq!(refs.branches, expected);
-    assert_eq!(refs.heads, repository.nodes("head() and not 3"));
+    assert_eq!(refs.heads, repository.nodes("reverse(head() and not 3)"));
     let nodes = repository.nodes("all()");
     assert_eq!(peer.find_known(&nodes).unwrap(), [true; 6]);
     assert_eq!(peer.find_known(&[larder_hg::Node([7; 20])]).unwrap(), [false]);
@@ -76,22 +80,28 @@ fn a_bundle_that_builds_on_others_needs_their_texts(repository: &TestRepository)
     let path = repository.path().join("part.hg");
     let error = BundlePeer::from_path(path.clone()).refs().unwrap_err();
     assert!(matches!(error, ChangeError::Unsupported { .. }), "{error}");
-    let changesets = repository.nodes("all()");
-    let texts: Vec<_> = (0..changesets.len())
-        .map(|number| repository.hg(&["debugdata", "-c", &number.to_string()]))
-        .collect();
-    let text = move |node| {
-        let number = changesets.iter().position(|found| *found == node)?;
-        texts.get(number).cloned()
+    let folder = tempfile::tempdir().unwrap();
+    GitDirectory::create(folder.path()).unwrap();
+    let read_refs = || {
+        let mut peer = BundlePeer::from_path(path.clone());
+        peer.set_base_texts(stored_texts(folder.path()));
+        peer.refs()
     };
-    let refs = BundlePeer::from_path(path).with_base_texts(Box::new(text)).refs().unwrap();
-    assert_eq!(refs.heads.len(), 1);
+    let error = read_refs().unwrap_err();
+    assert!(matches!(error, ChangeError::Unsupported { .. }), "{error}");
+    let mut whole = BundlePeer::from_path(repository.bundle("zstd-v2"));
+    convert_bundle(folder.path(), &mut whole, NonZeroUsize::MIN, &mut NoProgress).unwrap();
+    let refs = read_refs().unwrap();
+    assert_eq!(refs.heads, repository.nodes("5"));
 }
 
-fn store_bundles_are_refused_by_name(repository: &TestRepository) {
+fn store_bundles_need_a_scratch_folder(repository: &TestRepository) {
     let path = repository.bundle("none-v2;stream=v2");
     let error = BundlePeer::from_path(path).refs().unwrap_err();
-    assert_eq!(error.to_string(), "not supported: a stream clone bundle (part stream2)");
+    assert_eq!(
+        error.to_string(),
+        "not supported: a stream clone bundle (stream2) without a scratch folder"
+    );
 }
 
 fn a_bundle_of_a_real_repository_is_never_read_in_part(repository: &TestRepository) {

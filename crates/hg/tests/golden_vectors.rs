@@ -1,6 +1,7 @@
 //! The edge repositories as git-cinnabar 0.7.5 converts them (`golden/`, recorded from it): refs,
 //! HEAD, and the commit of each changeset. Where it fails, the results are those of docs/hg.md.
 
+use crate::checks::faults;
 use crate::mercurial::{Mercurial, each_edge_repository, has_mercurial};
 use larder_hg::{
     ConversionSummary, GitDirectory, LocalPeer, Metadata, Node, Peer as _, Phase, Progress,
@@ -17,18 +18,18 @@ impl Progress for NoProgress {
     fn advance(&mut self, _: Phase, _: u64, _: Option<u64>) {}
 }
 
-/// What a vector says: commits by refs, the ref of HEAD, and commits by changesets.
+/// The content of a vector: commits by refs, the ref of HEAD, and commits by changesets.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Vector {
+pub(crate) struct Vector {
     refs: BTreeMap<String, String>,
     head: String,
-    commits: BTreeMap<String, String>,
+    pub(crate) commits: BTreeMap<String, String>,
 }
 
 const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 
 /// Reads a vector; `None` if git-cinnabar failed.
-fn read_vector(name: &str) -> Option<Vector> {
+pub(crate) fn read_vector(name: &str) -> Option<Vector> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
     let text = std::fs::read_to_string(format!("{folder}/{name}.txt")).ok()?;
     let mut vector = Vector::default();
@@ -56,7 +57,7 @@ pub(crate) fn git(directory: &Path, args: &[&str]) -> String {
 }
 
 /// Converts a repository, and returns the folder with the result.
-fn convert_repository(source: &Path) -> (tempfile::TempDir, PathBuf, ConversionSummary) {
+pub(crate) fn convert_repository(source: &Path) -> (tempfile::TempDir, PathBuf, ConversionSummary) {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("git");
     GitDirectory::create(&directory).unwrap();
@@ -121,6 +122,40 @@ fn expected_tags(source: &Path, directory: &Path) -> BTreeMap<String, String> {
     refs
 }
 
+/// Faults that git finds in a repository, and that have to stay: without them, commits would have
+/// other ids than git-cinnabar's.
+const ACCEPTED_FAULTS: [(&str, &str); 3] = [
+    // The path `../up`, which git does not check out.
+    ("dotdot", "hasDotdot"),
+    // The paths `.git/config` and `sub/.GIT/x`, which git does not check out.
+    ("dotgit", "hasDotgit"),
+    // A description with a NUL, which is the message.
+    ("raw", "nulInCommit"),
+];
+
+/// Has git check all objects as it does when they are fetched or pushed with checks
+/// (`transfer.fsckObjects`), in the repository and in the pack.
+fn check_with_git(directory: &Path, name: &str) {
+    let accepted = ACCEPTED_FAULTS.iter().find(|(repository, _)| *repository == name);
+    let mut settings = Vec::new();
+    let mut strict = "--strict".to_string();
+    if let Some((_, fault)) = accepted {
+        settings = vec!["-c".to_string(), format!("fsck.{fault}=ignore")];
+        strict = format!("{strict}={fault}=ignore");
+    }
+    let settings = settings.iter().map(String::as_str);
+    let args: Vec<&str> = settings.chain(["fsck", "--full", "--strict", "--no-progress"]).collect();
+    git(directory, &args);
+    let index = directory.join("checked.idx");
+    for entry in std::fs::read_dir(directory.join("objects/pack")).unwrap() {
+        let pack = entry.unwrap().path();
+        if pack.extension().is_some_and(|extension| extension == "pack") {
+            let (index, pack) = (index.to_string_lossy(), pack.to_string_lossy());
+            git(directory, &["index-pack", &strict, "-o", &index, &pack]);
+        }
+    }
+}
+
 /// Refs that git-cinnabar leaves out, because git does not take the names: their heads are here.
 fn is_encoded_here(name: &str) -> bool {
     name.contains('%')
@@ -136,7 +171,8 @@ fn edge_repositories_are_as_git_cinnabar_converts_them() {
         let name = source.file_name().unwrap().to_string_lossy().into_owned();
         let (_folder, directory, converted) = convert_repository(&source);
         assert_eq!(converted.changesets, changesets_in_order(&source).len(), "{name}");
-        git(&directory, &["fsck", "--full", "--no-progress"]);
+        check_with_git(&directory, &name);
+        assert_eq!(faults(&directory, true), Vec::<String>::new(), "{name}");
         assert_eq!(read_tags(&directory), expected_tags(&source, &directory), "{name}");
         let Some(expected) = read_vector(&name) else { continue };
         let nodes = expected.commits.keys().cloned().collect();
@@ -181,13 +217,14 @@ fn fetches_give_what_one_conversion_gives() {
         let nodes: BTreeSet<String> = nodes.into_iter().collect();
         let commits = read_repository(folder.path(), &nodes).commits;
         check_texts(folder.path(), &nodes);
+        assert_eq!(faults(folder.path(), true), Vec::<String>::new(), "{name}");
         assert_eq!(commits, read_repository(&at_once, &nodes).commits, "{name}");
         assert_eq!(commits.len(), nodes.len(), "{name}");
         let Some(newest) = commits.values().next() else { continue };
         let segments = git(folder.path(), &["ls-tree", "refs/larder/hg/metadata:segments"]);
         assert!(segments.lines().count() <= 8, "{segments}");
         git(folder.path(), &["update-ref", "refs/heads/one", newest]);
-        git(folder.path(), &["fsck", "--full", "--no-progress"]);
+        check_with_git(folder.path(), &name);
     }
 }
 
@@ -218,7 +255,7 @@ fn later_fetches_work_after_a_garbage_collection() {
     for commit in commits.values() {
         git(folder.path(), &["cat-file", "-e", commit]);
     }
-    git(folder.path(), &["fsck", "--full", "--no-progress"]);
+    check_with_git(folder.path(), "cli");
 }
 
 /// Checks that the metadata has the text of each changeset, by its first line: the manifest.
@@ -236,7 +273,7 @@ fn check_texts(directory: &Path, nodes: &BTreeSet<String>) {
 }
 
 /// Returns the changesets that a server would show, in the order of their numbers.
-fn changesets_in_order(source: &Path) -> Vec<String> {
+pub(crate) fn changesets_in_order(source: &Path) -> Vec<String> {
     let mut peer = LocalPeer::open(source).unwrap();
     let heads = peer.refs().unwrap().heads;
     let mut changes = peer.changes(&heads, &[]).unwrap();
@@ -246,4 +283,42 @@ fn changesets_in_order(source: &Path) -> Vec<String> {
         nodes.push(revision.node.to_string());
     }
     nodes
+}
+
+/// The reports of the edge repositories have all that is unusual in them.
+#[test]
+fn the_oddities_of_a_history_are_reported() {
+    if !has_mercurial("the_oddities_of_a_history_are_reported") {
+        return;
+    }
+    let check = |name: &str, expected: &[(&str, u64)]| {
+        let source = each_edge_repository().into_iter().find(|path| path.ends_with(name)).unwrap();
+        let (_folder, _, converted) = convert_repository(&source);
+        let kinds = converted.oddities.kinds();
+        let found: Vec<_> = kinds.map(|(oddity, kind)| (oddity.name(), kind.count)).collect();
+        assert_eq!(found, expected, "{name}");
+        for (oddity, kind) in converted.oddities.kinds() {
+            let has_examples = oddity.name() != "hidden-changeset";
+            assert_eq!(kind.examples.len() as u64, kind.count.min(5) * u64::from(has_examples));
+        }
+    };
+    check("negdate", &[("early-time", 1)]);
+    check("floatdate", &[("cut-time", 1)]);
+    check("floattz", &[("cut-time", 1)]);
+    check("emptyuser", &[("empty-user", 1)]);
+    check("dblslash", &[("empty-path-name", 1)]);
+    check("dotgit", &[("refused-path", 2)]);
+    check("dotdot", &[("refused-path", 1)]);
+    check("raw", &[("padded-twin", 3), ("extra-field", 3)]);
+    check("ref-df", &[("encoded-ref", 1)]);
+    let of_cli = [
+        ("cut-time", 3),
+        ("cut-user", 3),
+        ("extra-field", 1),
+        ("case-clash", 2),
+        ("encoded-ref", 1),
+        ("encoded-tag", 3),
+        ("hidden-changeset", 2),
+    ];
+    check("cli", &of_cli);
 }

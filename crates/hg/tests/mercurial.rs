@@ -129,6 +129,17 @@ pub(crate) fn edge_repositories() -> PathBuf {
     folder
 }
 
+/// Writes a bundle of so many changesets, the same ones in each run (`edge/mkhistory.py`).
+pub(crate) fn make_history(bundle: &Path, changesets: usize) {
+    run_script("mkhistory.py", &[bundle.to_str().unwrap(), &changesets.to_string()]);
+}
+
+/// Runs a script of the folder `edge`.
+pub(crate) fn run_script(name: &str, arguments: &[&str]) {
+    let script = format!("{}/tests/edge/{name}", env!("CARGO_MANIFEST_DIR"));
+    check(command("python3").args(["-B", &script]).args(arguments).output().unwrap());
+}
+
 /// Returns the paths of the edge repositories.
 pub(crate) fn each_edge_repository() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(edge_repositories()).unwrap();

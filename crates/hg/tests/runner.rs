@@ -8,11 +8,22 @@
 )]
 
 mod bundles;
+mod checks;
+mod cinnabar_imports;
 mod golden_vectors;
+mod hostile_input;
+mod incremental_fetches;
+mod interruptions;
 mod local_repositories;
+mod made_changes;
 mod mercurial;
+mod overlapping_bundles;
+mod path_clashes;
 mod received_changes;
+mod server_logins;
 mod servers;
+mod stored_parents;
+mod stream_clones;
 mod test_repository;
 
 #[test]

@@ -3,21 +3,22 @@
 use crate::golden_vectors::NoProgress;
 use crate::test_repository::{TestRepository, has_mercurial, read_all};
 use larder_hg::{
-    ChangeError, GitDirectory, HttpSettings, Node, Peer, PipeServer, SshCommand, SshLocation,
-    connect_http, connect_pipe, fetch,
+    BundleContent, ChangeError, ChangeSource, FetchError, FetchNotice, FetchOptions, GitDirectory,
+    HttpSettings, Node, Peer, PeerRefs, Phase, PipeServer, Progress, ServerSettings, SshCommand,
+    SshLocation, WirePeer, connect_http, connect_pipe, fetch,
 };
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// A server on a port of its own.
-struct HttpServer {
+pub(crate) struct HttpServer {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl HttpServer {
-    fn start(repository: &TestRepository, options: &[&str]) -> HttpServer {
+    pub(crate) fn start(repository: &TestRepository, options: &[&str]) -> HttpServer {
         // Without a file for its log, the server writes to the pipe that is closed below.
         let mut arguments =
             vec!["serve", "-a", "127.0.0.1", "-p", "0", "-E", "errors.log", "-A", "access.log"];
@@ -42,7 +43,7 @@ impl Drop for HttpServer {
     }
 }
 
-/// What each server of the test repository must answer.
+/// Checks the answers of a server of the test repository.
 fn check_peer(repository: &TestRepository, peer: &mut dyn Peer, name: &str) {
     let refs = peer.refs().unwrap();
     let expected = [
@@ -109,9 +110,19 @@ fn check_http(repository: &TestRepository) {
 }
 
 fn check_pipes(repository: &TestRepository) {
-    let server = PipeServer::local("hg".as_ref(), repository.path());
-    let mut peer = connect_pipe(server, Box::new(|_| {})).unwrap();
-    check_peer(repository, &mut peer, "a pipe");
+    check_peer(repository, &mut connect_local(repository.path()), "a pipe");
+}
+
+/// Connects to a server by a shell in place of ssh.
+pub(crate) fn connect_local(repository: &std::path::Path) -> WirePeer {
+    let location = SshLocation {
+        user: None,
+        host: "machine".to_owned(),
+        port: None,
+        path: repository.to_str().unwrap().to_owned(),
+    };
+    let ssh = SshCommand::Shell("f() { shift; exec sh -c \"$1\"; }; f".into());
+    connect_pipe(PipeServer::ssh(&ssh, "hg", &location), Box::new(|_| {})).unwrap()
 }
 
 /// A stand-in for ssh runs the command in a shell, as a server of ssh does.
@@ -153,55 +164,154 @@ fn check_bundles_of_servers(repository: &TestRepository) {
     let all = read_all(peer.changes(&[], &[]).unwrap().as_mut()).unwrap();
     assert_eq!(all.changesets.len(), 6);
 
-    let manifest = format!("{0}s BUNDLESPEC=none-packed1\n{0} BUNDLESPEC=zstd-v2\n", files.url);
+    let manifest = format!("{0}s BUNDLESPEC=none-packed2\n{0} BUNDLESPEC=zstd-v2\n", files.url);
     std::fs::write(repository.path().join(".hg/clonebundles.manifest"), manifest).unwrap();
     let server = HttpServer::start(repository, &["extensions.clonebundles="]);
     let mut peer = server.connect();
-    let mut bundle = peer.clone_bundle().unwrap().unwrap();
-    assert_eq!(bundle.url, files.url);
-    assert_eq!(read_all(bundle.source.as_mut()).unwrap().changesets.len(), 6);
-    drop(bundle);
+    assert_eq!(peer.clone_bundles().unwrap(), [files.url.as_str()]);
+    let bundle = peer.open_clone_bundle(&files.url).unwrap().unwrap();
+    let BundleContent::Changes { mut source, .. } = bundle else { panic!("a store") };
+    assert_eq!(read_all(source.as_mut()).unwrap().changesets.len(), 6);
+    drop(source);
+    check_first_fetches(repository, &server, &files.url);
+}
 
-    // A first fetch takes the bundle, and the rest from the server: one pack of each. Without its
-    // end, the bundle is of no use, and all comes from the server.
+/// The notices of a fetch about bundles that were not taken.
+#[derive(Default)]
+struct FailedBundles(Vec<String>);
+
+impl Progress for FailedBundles {
+    fn advance(&mut self, _: Phase, _: u64, _: Option<u64>) {}
+
+    fn report(&mut self, notice: &FetchNotice) {
+        if let FetchNotice::CloneBundleFailed { message } = notice {
+            self.0.push(message.clone());
+        }
+    }
+}
+
+/// A first fetch takes the first bundle that can be read, and the rest from the server: one pack
+/// of each. Without its end a bundle is of no use; if there is no other one, all comes from the
+/// server.
+fn check_first_fetches(repository: &TestRepository, server: &HttpServer, whole: &str) {
     repository.hg(&["commit", "-q", "--config", "ui.allowemptycommit=1", "-m", "newer"]);
     let heads = server.connect().refs().unwrap().heads;
     let bytes = std::fs::read(repository.path().join("bundle.hg")).unwrap();
     let cut_off = FileServer::start(bytes[..bytes.len() * 2 / 3].to_vec());
-    for (url, packs) in [(&files.url, 2), (&cut_off.url, 1)] {
-        let manifest = format!("{url} BUNDLESPEC=zstd-v2\n");
+    let gone = serve(|_| answer("404 Not Found", "", b""));
+    let (cut_off, gone) = (cut_off.url.as_str(), gone.url.as_str());
+    for (urls, failed, packs) in [
+        (&[whole][..], &[][..], 2),
+        (&[cut_off], &[cut_off], 1),
+        (&[gone, cut_off, whole, gone], &[gone, cut_off], 2),
+    ] {
+        let lines = urls.iter().map(|url| format!("{url} BUNDLESPEC=zstd-v2\n"));
+        let manifest = lines.collect::<String>();
         std::fs::write(repository.path().join(".hg/clonebundles.manifest"), manifest).unwrap();
         let folder = tempfile::tempdir().unwrap();
         GitDirectory::create(folder.path()).unwrap();
-        let mut peer = server.connect();
         let threads = std::num::NonZeroUsize::MIN;
-        let converted = fetch(folder.path(), &mut *peer, &heads, threads, &mut NoProgress).unwrap();
-        assert_eq!(converted.changesets, 7, "{url}");
-        let files = std::fs::read_dir(folder.path().join("objects/pack")).unwrap();
-        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        assert_eq!(names.filter(|name| name.ends_with(".pack")).count(), packs, "{url}");
+        let mut notices = FailedBundles::default();
+        let mut peer = server.connect();
+        let converted = fetch(folder.path(), &mut *peer, &heads, threads, &mut notices).unwrap();
+        assert_eq!(converted.changesets, 7, "{urls:?}");
+        assert_eq!(notices.0.len(), failed.len(), "{:?}", notices.0);
+        for (message, url) in notices.0.iter().zip(failed) {
+            assert!(message.contains(url), "{message}");
+        }
+        assert_eq!(count_packs(folder.path()), packs, "{urls:?}");
+    }
+    let manifest = format!("{whole} BUNDLESPEC=zstd-v2\n");
+    std::fs::write(repository.path().join(".hg/clonebundles.manifest"), manifest).unwrap();
+    check_continued_fetch(server, &heads);
+    check_first_fetch_by_ssh(repository, whole, &heads);
+}
+
+/// A server behind ssh does not have the bundle itself: it comes by a connection of its own.
+fn check_first_fetch_by_ssh(repository: &TestRepository, whole: &str, heads: &[Node]) {
+    let configuration = "[extensions]\nclonebundles =\n";
+    std::fs::write(repository.path().join(".hg/hgrc"), configuration).unwrap();
+    let mut peer = connect_local(repository.path());
+    let folder = tempfile::tempdir().unwrap();
+    GitDirectory::create(folder.path()).unwrap();
+    let settings = |url: &str| {
+        assert_eq!(url, whole);
+        let http = HttpSettings::default();
+        let ssh = SshCommand::Program("ssh".into());
+        Ok(ServerSettings { http, ssh, output: Box::new(|_| {}) })
+    };
+    let mut options = FetchOptions::from(std::num::NonZeroUsize::MIN);
+    options.servers = Some(&settings);
+    let converted = fetch(folder.path(), &mut peer, heads, options, &mut NoProgress).unwrap();
+    assert_eq!((converted.changesets, count_packs(folder.path())), (7, 2));
+}
+
+/// A server that ends the connection after the bundle: the next fetch takes what is newer.
+fn check_continued_fetch(server: &HttpServer, heads: &[Node]) {
+    let folder = tempfile::tempdir().unwrap();
+    GitDirectory::create(folder.path()).unwrap();
+    let threads = std::num::NonZeroUsize::MIN;
+    let mut peer = BundleOnlyPeer(server.connect());
+    let failed = fetch(folder.path(), &mut peer, heads, threads, &mut NoProgress);
+    assert!(matches!(failed, Err(FetchError::Peer(ChangeError::Aborted { .. }))), "{failed:?}");
+    assert_eq!(count_packs(folder.path()), 1);
+    let mut peer = server.connect();
+    let converted = fetch(folder.path(), &mut *peer, heads, threads, &mut NoProgress).unwrap();
+    assert_eq!((converted.changesets, count_packs(folder.path())), (1, 2));
+}
+
+fn count_packs(repository: &std::path::Path) -> usize {
+    let files = std::fs::read_dir(repository.join("objects/pack")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".pack")).count()
+}
+
+/// A server that sends no changes, and recommends bundles.
+struct BundleOnlyPeer(Box<dyn Peer>);
+
+impl Peer for BundleOnlyPeer {
+    fn refs(&mut self) -> Result<PeerRefs, ChangeError> {
+        self.0.refs()
+    }
+
+    fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
+        self.0.find_known(nodes)
+    }
+
+    fn lookup(&mut self, name: &[u8]) -> Result<Node, ChangeError> {
+        self.0.lookup(name)
+    }
+
+    fn changes(
+        &mut self,
+        _: &[Node],
+        _: &[Node],
+    ) -> Result<Box<dyn ChangeSource + '_>, ChangeError> {
+        Err(ChangeError::Aborted { message: "too busy".into() })
+    }
+
+    fn clone_bundles(&mut self) -> Result<Vec<String>, ChangeError> {
+        self.0.clone_bundles()
+    }
+
+    fn open_clone_bundle(&mut self, url: &str) -> Result<Option<BundleContent<'_>>, ChangeError> {
+        self.0.open_clone_bundle(url)
     }
 }
 
 /// A server that sends the same bytes to every request, to one client after the other.
-struct FileServer {
-    url: String,
+pub(crate) struct FileServer {
+    pub(crate) url: String,
 }
 
 impl FileServer {
-    fn start(bytes: Vec<u8>) -> FileServer {
-        serve(move |_| {
-            let mut answer =
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n".to_vec();
-            answer.extend(format!("Content-Length: {}\r\n\r\n", bytes.len()).into_bytes());
-            answer.extend(&bytes);
-            answer
-        })
+    pub(crate) fn start(bytes: Vec<u8>) -> FileServer {
+        serve(move |_| answer("200 OK", "Content-Type: application/octet-stream\r\n", &bytes))
     }
 }
 
 /// Starts a server that answers the header of each request, and closes the connection.
-fn serve(mut answer: impl FnMut(&str) -> Vec<u8> + Send + 'static) -> FileServer {
+pub(crate) fn serve(mut answer: impl FnMut(&str) -> Vec<u8> + Send + 'static) -> FileServer {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -217,48 +327,14 @@ fn serve(mut answer: impl FnMut(&str) -> Vec<u8> + Send + 'static) -> FileServer
     FileServer { url }
 }
 
-fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let len = body.len();
     let begin =
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {len}\r\nConnection: close\r\n\r\n");
     [begin.as_bytes(), body].concat()
 }
 
-const MERCURIAL: &str = "Content-Type: application/mercurial-0.1\r\n";
-
-#[test]
-fn a_server_that_asks_for_a_login_gets_one() {
-    let server = serve(|request| {
-        if !request.contains("uthorization: Basic dXNlcjpzZWNyZXQ=\r\n") {
-            let headers = "WWW-Authenticate: Basic realm=\"r\"\r\n";
-            return answer("401 Unauthorized", headers, b"");
-        }
-        let is_first = request.starts_with("GET /?cmd=capabilities ");
-        let body: &[u8] = if is_first { b"lookup known" } else { b"0\n" };
-        answer("200 OK", MERCURIAL, body)
-    });
-    let connect = |password: &'static str, count: &Arc<Mutex<usize>>| {
-        let count = Arc::clone(count);
-        let credentials = move |url: &str| {
-            assert!(url.starts_with("http://127.0.0.1:") && !url.contains("cmd"));
-            *count.lock().unwrap() += 1;
-            Some(("user".to_owned(), password.to_owned()))
-        };
-        let settings =
-            HttpSettings { credentials: Some(Box::new(credentials)), ..HttpSettings::default() };
-        connect_http(&server.url, settings)
-    };
-    let count = Arc::default();
-    let mut peer = connect("secret", &count).unwrap();
-    assert_eq!(peer.find_known(&[Node([1; 20])]).unwrap(), [false]);
-    assert_eq!(*count.lock().unwrap(), 1, "the login is kept");
-    let error = connect("wrong", &Arc::default()).map(|_| ()).unwrap_err().to_string();
-    assert!(error.starts_with("the server says: 401 Unauthorized (http://127.0.0.1:"), "{error}");
-    // In the URL.
-    let url = server.url.replace("http://", "http://user:secret@");
-    assert!(connect_http(&url, HttpSettings::default()).is_ok());
-    assert!(connect_http(&server.url, HttpSettings::default()).is_err());
-}
+pub(crate) const MERCURIAL: &str = "Content-Type: application/mercurial-0.1\r\n";
 
 #[test]
 fn later_commands_go_where_the_first_one_was_led_to() {
@@ -276,6 +352,44 @@ fn later_commands_go_where_the_first_one_was_led_to() {
     assert!(matches!(error, ChangeError::Damaged { .. }), "{error}");
 }
 
+/// A proxy that takes less than others: the changes are asked for again with fewer common nodes.
+#[test]
+fn a_request_that_is_too_long_is_made_shorter() {
+    let lengths: Arc<Mutex<Vec<usize>>> = Arc::default();
+    let noted = Arc::clone(&lengths);
+    let server = serve(move |request| {
+        if request.contains("cmd=capabilities ") {
+            return answer("200 OK", MERCURIAL, b"getbundle httpheader=1024");
+        }
+        noted.lock().unwrap().push(request.len());
+        match request.len() > 4000 {
+            true => answer("400 Bad Request", "Content-Type: text/html\r\n", b"too long"),
+            false => answer("200 OK", "Content-Type: application/hg-error\r\n", b"read"),
+        }
+    });
+    let mut peer = connect_http(&server.url, HttpSettings::default()).unwrap();
+    let common: Vec<Node> = (0..4000_u16)
+        .map(|number| {
+            let [high, low] = number.to_be_bytes();
+            let mut node = Node([7; 20]);
+            (node.0[0], node.0[1]) = (high, low);
+            node
+        })
+        .collect();
+    let error = peer.changes(&[Node([1; 20])], &common).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "the server says: read");
+    let lengths = std::mem::take(&mut *lengths.lock().unwrap());
+    assert!(matches!(lengths[..], [20_000..26_000, 5_000..8_000, 1_000..4_000]), "{lengths:?}");
+    // A request that cannot be shorter is refused.
+    let server = serve(move |request| match request.contains("cmd=capabilities ") {
+        true => answer("200 OK", MERCURIAL, b"getbundle httpheader=1024"),
+        false => answer("400 Bad Request", "", b""),
+    });
+    let mut peer = connect_http(&server.url, HttpSettings::default()).unwrap();
+    let error = peer.changes(&[], &common).map(|_| ()).unwrap_err().to_string();
+    assert!(error.starts_with("the server says: 400 Bad Request (http://127"), "{error}");
+}
+
 #[test]
 fn failures_of_servers_are_named() {
     let check =
@@ -288,9 +402,9 @@ fn failures_of_servers_are_named() {
     let error = "Content-Type: application/hg-error\r\n";
     check("200 OK", error, "no access\n", "the server says: no access");
     check("500 Oops", error, "broken", "the server says: broken");
-    check("404 Not Found", "", "page", "the server says: 404 Not Found (URL?cmd=capabilities)");
+    check("404 Not Found", "", "page", "the server says: 404 Not Found (URL)");
     let page = "Content-Type: text/html\r\n";
-    let expected = "not supported: URL is not a repository of Mercurial";
+    let expected = "URL is not a repository of Mercurial";
     check("200 OK", page, "<html>", expected);
     let digest = "WWW-Authenticate: Digest realm=\"r\"\r\n";
     let expected = "not supported: the login that the server asks for (Digest realm=\"r\")";
@@ -300,7 +414,7 @@ fn failures_of_servers_are_named() {
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
     let error = connect_http(&url, HttpSettings::default()).map(|_| ()).unwrap_err().to_string();
-    assert!(error.starts_with(&format!("reading changes: {url}?cmd=capabilities: ")), "{error}");
+    assert!(error.starts_with(&format!("reading changes: {url}: ")), "{error}");
 }
 
 #[test]
@@ -327,7 +441,7 @@ fn a_program_that_is_not_mercurial_is_named() {
     };
     let expected = "the server says: the connection ended early: no such host";
     assert_eq!(connect("echo no such host >&2; exit 255 #"), expected);
-    let expected = "damaged changes: the program at the other end is not Mercurial";
+    let expected = "the program at the other end is not Mercurial";
     assert_eq!(connect("yes #"), expected);
     let server = PipeServer::ssh(&SshCommand::Program("/no/program".into()), "hg", &location);
     let error = connect_pipe(server, Box::new(|_| {})).map(|_| ()).unwrap_err().to_string();

@@ -3,12 +3,16 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::git_remote_hg::{GitProgress, conversion_threads};
+use crate::git_progress::GitProgress;
+use crate::hg_lookup::{HgLookup, LookupError};
 use crate::hg_servers::server_settings;
-use crate::output::{format_bytes, format_count, sanitize_line};
+use crate::hg_settings::HgSettings;
+use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_hg::{
-    ConversionSummary, FetchError, GitDirectory, GitId, Metadata, Node, RefStyle, convert_all,
-    convert_bundle, open_peer, rollback, update_tags,
+    BundlePeer, CINNABAR_REF, CheckDepth, CinnabarImport, ConversionCheck, ConversionSummary,
+    FetchError, GitDirectory, GitId, METADATA_REF, Metadata, MetadataError, Oddity, OddityReport,
+    StateChoice, TagUpdate, check_conversion, convert_all, convert_bundle, import_cinnabar,
+    open_peer, rollback, set_metadata_state, strip_login, update_tags,
 };
 use serde_json::json;
 use std::ffi::OsString;
@@ -18,7 +22,8 @@ use std::path::{Path, PathBuf};
 /// Look up changesets of Mercurial in git, import bundles, convert repositories
 ///
 /// `git clone hg::URL` and `git fetch` work through the program git-remote-hg, which is larder
-/// under another name: put it beside larder in a folder of PATH.
+/// under another name: put it beside larder in a folder of PATH, as by `ln -s larder
+/// ~/.cargo/bin/git-remote-hg`. Likewise git-cinnabar, for the commands of that program.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HgArgs {
     /// Use the git repository of this folder
@@ -39,17 +44,35 @@ enum HgCommand {
         /// The bundle: a file, as `hg bundle` writes it
         bundle: OsString,
     },
-    /// Convert a whole repository to a new git repository
+    /// Convert a whole repository to a git repository, or add what is new to it
     Convert {
         /// The Mercurial repository: a URL, a folder or a bundle
         source: OsString,
-        /// The git repository, which is created
+        /// The git repository, which is created if it is not there
         destination: PathBuf,
     },
+    /// Check what was converted: changesets, commits and the metadata by their hashes
+    ///
+    /// The parents of manifests and file revisions are found from those of changesets. That git can
+    /// read its objects is checked by `git fsck`.
+    Fsck {
+        /// Make the texts of all manifests again, and read all files, too
+        #[arg(long)]
+        full: bool,
+    },
+    /// Take over a repository of git-cinnabar: read its metadata once, and go on without it
+    ///
+    /// Commits, refs and the metadata of git-cinnabar stay as they are.
+    ImportCinnabar,
     /// Set the tags of git to those of Mercurial
+    ///
+    /// Tags that were made so and are gone in Mercurial are deleted. A tag of git with the name of
+    /// another one of Mercurial stays; it is named, and the exit code is 1.
     Tags,
     /// Forget what the last fetch or import added (commits and branches of git stay)
     Rollback,
+    /// Forget everything about Mercurial (commits and branches of git stay)
+    Clear,
 }
 
 #[derive(Debug, clap::Args)]
@@ -67,49 +90,59 @@ impl HgArgs {
         match self.command {
             HgCommand::Hg2git(args) => look_up(context, &self.repository, args, find_commit),
             HgCommand::Git2hg(args) => look_up(context, &self.repository, args, find_changeset),
-            HgCommand::Unbundle { bundle } => {
-                let repository = discover(&self.repository)?;
-                let mut progress = progress(context);
-                let threads = conversion_threads();
-                let directory = repository.directory();
-                let converted =
-                    convert_bundle(directory, Path::new(&bundle), threads, &mut progress);
-                progress.finish();
-                print_converted(
-                    context,
-                    converted.map_err(|error| source_failure(&bundle, &error))?,
-                )
-            }
+            HgCommand::Unbundle { bundle } => import_bundle(context, &self.repository, &bundle),
             HgCommand::Convert { source, destination } => {
                 convert_repository(context, &source, &destination)
             }
-            HgCommand::Tags => {
-                let repository = discover(&self.repository)?;
-                let count = update_tags(repository.directory());
-                let count = count.map_err(|error| hg_failure(&error))?;
-                if context.format == OutputFormat::Json {
-                    context.out.print_json(&json!({ "tags": count }))?;
-                } else if !context.quiet {
-                    context.out.print_line(format_count(count as u64, "tag"))?;
-                }
-                Ok(CommandStatus::Done)
+            HgCommand::Fsck { full } => {
+                let depth = if full { CheckDepth::Full } else { CheckDepth::Fast };
+                check_repository(context, &self.repository, depth)
             }
-            HgCommand::Rollback => {
+            HgCommand::ImportCinnabar => import_repository(context, &self.repository),
+            HgCommand::Tags => set_tags(context, &self.repository),
+            HgCommand::Rollback => roll_back(context, &self.repository),
+            HgCommand::Clear => {
                 let mut repository = discover(&self.repository)?;
-                let is_done = rollback(&mut repository).map_err(|error| store_failure(&error))?;
-                if is_done {
-                    context.print_note("the last import is forgotten");
-                    return Ok(CommandStatus::Done);
-                }
-                context.print_note("nothing was imported from Mercurial");
-                Ok(CommandStatus::NothingFound)
+                set_metadata_state(&mut repository, None, StateChoice::Earlier)
+                    .map_err(|error| store_failure(&error))?;
+                context.print_note("all imports are forgotten");
+                Ok(CommandStatus::Done)
             }
         }
     }
 }
 
+/// How many heads are named, the newest ones first.
+const MAX_HEADS: usize = 10;
+/// The note of commands in a repository that has nothing of Mercurial.
+const NOTHING_IMPORTED: &str = "nothing was imported from Mercurial";
+
+/// Goes back to the state before the last import, and prints how many changesets are forgotten.
+fn roll_back(context: &mut CommandContext, folder: &Path) -> Result<CommandStatus, CommandFailure> {
+    let mut repository = discover(folder)?;
+    let before = count_changesets(&mut repository).map_err(|error| store_failure(&error))?;
+    let is_done = rollback(&mut repository).map_err(|error| store_failure(&error))?;
+    let left = count_changesets(&mut repository).map_err(|error| store_failure(&error))?;
+    let forgotten = before.saturating_sub(left);
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({ "forgotten": forgotten, "changesets": left }))?;
+    }
+    if !is_done {
+        context.print_note(NOTHING_IMPORTED);
+        return Ok(CommandStatus::NothingFound);
+    }
+    let forgotten = format_count(forgotten as u64, "changeset");
+    context.print_note(format!("the last import is forgotten: {forgotten}"));
+    Ok(CommandStatus::Done)
+}
+
+fn count_changesets(repository: &mut GitDirectory) -> Result<usize, MetadataError> {
+    Metadata::open(repository)?.count_changesets(repository)
+}
+
 fn progress(context: &CommandContext) -> GitProgress {
-    GitProgress::new(io::stderr().is_terminal() && !context.quiet)
+    let progress = GitProgress::new(io::stderr().is_terminal() && !context.quiet);
+    if context.quiet { progress.without_notices() } else { progress }
 }
 
 fn discover(folder: &Path) -> Result<GitDirectory, CommandFailure> {
@@ -124,24 +157,38 @@ fn store_failure(error: &dyn std::error::Error) -> CommandFailure {
 }
 
 fn hg_failure(error: &FetchError) -> CommandFailure {
-    CommandFailure::new(failure_kind(error), sanitize_line(&error.to_string()))
+    let failure = CommandFailure::new(failure_kind(error), sanitize_line(&error.to_string()));
+    match error.advice() {
+        Some(advice) => failure.with_hint(advice),
+        None => failure,
+    }
 }
 
 /// A failure that names the repository or the bundle.
 fn source_failure(source: &OsString, error: &FetchError) -> CommandFailure {
-    let message = format!("{}: {error}", source.to_string_lossy());
-    CommandFailure::new(failure_kind(error), sanitize_line(&message))
+    let message = format!("{}: {error}", strip_login(&source.to_string_lossy()));
+    let failure = CommandFailure::new(failure_kind(error), sanitize_line(&message));
+    match error.advice() {
+        Some(_) if Path::new(source).is_file() => {
+            failure.with_hint("the file is cut off; nothing of it is kept: get it again")
+        }
+        Some(advice) => failure.with_hint(advice),
+        None => failure,
+    }
 }
 
 fn failure_kind(error: &FetchError) -> FailureKind {
     match error {
-        FetchError::Peer(_) | FetchError::Conversion(_) => FailureKind::Source,
+        FetchError::Peer(_)
+        | FetchError::Conversion(_)
+        | FetchError::CloneBundle { .. }
+        | FetchError::Unrelated => FailureKind::Source,
         _ => FailureKind::Store,
     }
 }
 
 /// Finds what an id names, of the other program.
-type Finder = fn(&mut Metadata, &mut GitDirectory, &str) -> Result<Option<String>, CommandFailure>;
+type Finder = fn(&mut HgLookup, &str) -> Result<Option<String>, LookupError>;
 
 /// Prints what each id is in the other program; 40 zeros if it is not known.
 fn look_up(
@@ -150,14 +197,23 @@ fn look_up(
     args: IdArgs,
     find: Finder,
 ) -> Result<CommandStatus, CommandFailure> {
-    let mut repository = discover(folder)?;
-    let mut metadata = Metadata::open(&mut repository).map_err(|error| store_failure(&error))?;
+    let mut lookup = HgLookup::open(discover(folder)?).map_err(|error| store_failure(&error))?;
+    if lookup.metadata.is_empty() {
+        context.print_note(NOTHING_IMPORTED);
+    }
     let mut status = CommandStatus::Done;
     let stdin = io::stdin();
     let lines = args.batch.then(|| stdin.lock().lines()).into_iter().flatten();
     for id in args.ids.into_iter().map(Ok).chain(lines) {
         let id = id.map_err(|error| CommandFailure::new(FailureKind::Source, error))?;
-        let found = find(&mut metadata, &mut repository, id.trim())?;
+        let found = match find(&mut lookup, id.trim()) {
+            Ok(found) => found,
+            Err(error @ LookupError::Ambiguous { .. }) => {
+                print_message("warning", sanitize_line(&error.to_string()));
+                None
+            }
+            Err(error) => return Err(store_failure(&error)),
+        };
         if found.is_none() {
             status = CommandStatus::NothingFound;
         }
@@ -166,41 +222,88 @@ fn look_up(
         } else {
             context.out.print_line(found.unwrap_or_else(|| GitId::NULL.to_string()))?;
         }
+        if args.batch {
+            // Another program may wait for it before it asks again.
+            context.out.flush()?;
+        }
     }
     Ok(status)
 }
 
-fn find_commit(
-    metadata: &mut Metadata,
-    repository: &mut GitDirectory,
-    id: &str,
-) -> Result<Option<String>, CommandFailure> {
-    let nodes = match Node::from_hex(id.as_bytes()) {
-        Some(node) => vec![node],
-        None => metadata.find_by_prefix(repository, id).map_err(|error| store_failure(&error))?,
-    };
-    match nodes.as_slice() {
-        [node] => {
-            let commit = metadata.commit_of(repository, node);
-            Ok(commit.map_err(|error| store_failure(&error))?.map(|commit| commit.to_string()))
-        }
-        [] => Ok(None),
-        _ => {
-            let message = format!("{id} is the beginning of {} changesets", nodes.len());
-            Err(CommandFailure::new(FailureKind::Usage, message))
-        }
+fn find_commit(lookup: &mut HgLookup, id: &str) -> Result<Option<String>, LookupError> {
+    if let Some(fault) = find_id_fault(id) {
+        let id = sanitize_line(id);
+        print_message("warning", format!("{id:?} is no changeset: {fault}"));
+    }
+    Ok(lookup.find_commit(id)?.map(|commit| commit.to_string()))
+}
+
+/// Returns why no changeset can have an id, or one with this beginning.
+fn find_id_fault(id: &str) -> Option<&'static str> {
+    let is_hexadecimal = id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match id.len() {
+        _ if !is_hexadecimal => Some("an id has hexadecimal digits"),
+        0..8 => Some("at least 8 digits of an id are needed"),
+        8..=40 => None,
+        _ => Some("an id has 40 digits"),
     }
 }
 
-fn find_changeset(
-    metadata: &mut Metadata,
-    repository: &mut GitDirectory,
-    id: &str,
-) -> Result<Option<String>, CommandFailure> {
-    let commit = repository.resolve(&format!("{id}^{{commit}}"));
-    let Some(commit) = commit.map_err(|error| store_failure(&error))? else { return Ok(None) };
-    let node = metadata.changeset_of(repository, &commit);
-    Ok(node.map_err(|error| store_failure(&error))?.map(|node| node.to_string()))
+fn find_changeset(lookup: &mut HgLookup, name: &str) -> Result<Option<String>, LookupError> {
+    Ok(lookup.find_changeset(name)?.map(|node| node.to_string()))
+}
+
+fn import_bundle(
+    context: &mut CommandContext,
+    folder: &Path,
+    bundle: &OsString,
+) -> Result<CommandStatus, CommandFailure> {
+    let repository = discover(folder)?;
+    let directory = repository.directory();
+    let options = read_settings(Some(directory))?.conversion().map_err(usage_failure)?;
+    let mut progress = progress(context);
+    let mut peer = BundlePeer::from_path(PathBuf::from(bundle));
+    let converted = convert_bundle(directory, &mut peer, options, &mut progress);
+    progress.finish();
+    let converted = converted.map_err(|error| source_failure(bundle, &error))?;
+    let is_new = converted.changesets > 0;
+    let status = print_converted(context, converted)?;
+    if is_new && !repository.has_branches().map_err(|error| store_failure(&error))? {
+        print_heads(context, repository)?;
+    }
+    Ok(status)
+}
+
+/// Names the heads of a repository without branches, and a command that makes a branch.
+fn print_heads(
+    context: &mut CommandContext,
+    repository: GitDirectory,
+) -> Result<(), CommandFailure> {
+    context.out.flush()?;
+    let mut lookup = HgLookup::open(repository).map_err(|error| store_failure(&error))?;
+    let nodes: Vec<_> =
+        lookup.metadata.heads().iter().map(|head| (head.node, head.branch.clone())).collect();
+    let count = format_count(nodes.len() as u64, "head");
+    context.print_note(format!("no branch of git leads to what was imported; it has {count}"));
+    for (node, branch) in nodes.iter().rev().take(MAX_HEADS) {
+        let commit =
+            lookup.find_commit(&node.to_string()).map_err(|error| store_failure(&error))?;
+        if let Some(commit) = commit {
+            let branch = sanitize_line(&String::from_utf8_lossy(branch));
+            context.print_note(format!("{commit} is a head of the branch {branch}"));
+        }
+    }
+    context.print_note("to have a branch there: git branch NAME COMMIT");
+    Ok(())
+}
+
+/// Reads the settings of a repository, or those of the user.
+fn read_settings(git_dir: Option<&Path>) -> Result<HgSettings, CommandFailure> {
+    HgSettings::read(git_dir, None).map_err(|error| store_failure(&error))
+}
+
+fn usage_failure(message: String) -> CommandFailure {
+    CommandFailure::new(FailureKind::Usage, message)
 }
 
 fn convert_repository(
@@ -208,41 +311,230 @@ fn convert_repository(
     source: &OsString,
     destination: &Path,
 ) -> Result<CommandStatus, CommandFailure> {
-    if destination.exists() {
+    if destination.exists() && !can_be_destination(destination) {
         let message = format!("{} exists", sanitize_line(&destination.display().to_string()));
         return Err(CommandFailure::new(FailureKind::Usage, message)
-            .with_hint("name a folder that does not exist yet"));
+            .with_hint("name a folder that does not exist yet, or that was converted before"));
     }
-    let peer = open_peer(source, |url| server_settings(url, None));
+    let git_dir = destination.join("HEAD").is_file().then_some(destination);
+    let settings = read_settings(git_dir)?;
+    let servers = |url: &str| server_settings(url, git_dir);
+    let style = settings.ref_style().map_err(usage_failure)?;
+    let options = settings.fetch_options(&source.to_string_lossy(), &servers);
+    let options = options.map_err(usage_failure)?;
+    let peer = open_peer(source, servers);
     let mut peer = peer.map_err(|error| hg_failure(&FetchError::Peer(error)))?;
-    let repository = GitDirectory::create(destination).map_err(|error| store_failure(&error))?;
+    let is_new = !destination.exists();
+    let repository = GitDirectory::create(destination).map_err(|error| {
+        if is_new {
+            // Nothing is in it yet but a part of what git writes at first.
+            let _removed = std::fs::remove_dir_all(destination);
+        }
+        store_failure(&error)
+    })?;
     let mut progress = progress(context);
-    let converted = convert_all(
-        repository.directory(),
-        &mut *peer,
-        RefStyle::ALL,
-        conversion_threads(),
-        &mut progress,
-    );
+    let converted = convert_all(repository.directory(), &mut *peer, style, options, &mut progress);
     progress.finish();
-    print_converted(context, converted.map_err(|error| source_failure(source, &error))?)
+    let converted = converted.map_err(|error| {
+        let failure = source_failure(source, &error);
+        match error {
+            FetchError::Unrelated | FetchError::CinnabarRepository => failure,
+            _ => failure.with_hint("the same command goes on with what is there, or begins again"),
+        }
+    });
+    print_converted(context, converted?)
+}
+
+/// Returns whether a folder is empty, or a git repository without a working tree that a conversion
+/// made, wholly or in part.
+fn can_be_destination(folder: &Path) -> bool {
+    let is_empty = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+    let is_converted = || {
+        let is_repository = folder.join("HEAD").is_file() && folder.join("objects").is_dir();
+        let mut repository = GitDirectory::new(folder);
+        is_repository
+            && (repository.has_branches().is_ok_and(|has| !has)
+                || repository.resolve(METADATA_REF).is_ok_and(|commit| commit.is_some()))
+    };
+    is_empty || is_converted()
+}
+
+/// Takes over the metadata of git-cinnabar.
+fn import_repository(
+    context: &mut CommandContext,
+    folder: &Path,
+) -> Result<CommandStatus, CommandFailure> {
+    let mut repository = discover(folder)?;
+    let commit = repository.resolve(CINNABAR_REF).map_err(|error| store_failure(&error))?;
+    let Some(commit) = commit else {
+        context.print_note("git-cinnabar has not converted anything here");
+        return Ok(CommandStatus::NothingFound);
+    };
+    let mut progress = progress(context);
+    let imported = import_cinnabar(repository.directory(), commit, &mut progress);
+    progress.finish();
+    let imported = imported.map_err(|error| store_failure(&error))?;
+    let CinnabarImport { changesets, manifests, file_revisions, objects, bytes } = imported;
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({
+            "changesets": changesets, "manifests": manifests, "file_revisions": file_revisions,
+            "objects": objects, "bytes": bytes,
+        }))?;
+    } else if !context.quiet {
+        context.out.print_line(format!(
+            "taken over: {}, {}, {} ({}, {})",
+            format_count(changesets as u64, "changeset"),
+            format_count(manifests as u64, "manifest"),
+            format_count(file_revisions as u64, "file revision"),
+            format_count(objects as u64, "object"),
+            format_bytes(bytes)
+        ))?;
+    }
+    Ok(CommandStatus::Done)
+}
+
+fn check_repository(
+    context: &mut CommandContext,
+    folder: &Path,
+    depth: CheckDepth,
+) -> Result<CommandStatus, CommandFailure> {
+    let repository = discover(folder)?;
+    let mut progress = progress(context);
+    let checked = check_conversion(repository.directory(), depth, &mut progress);
+    progress.finish();
+    let report = checked.map_err(|error| store_failure(&error))?;
+    let ConversionCheck { changesets, manifests, file_revisions, .. } = report;
+    let is_empty = (changesets, report.fault_count) == (0, 0);
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({
+            "changesets": changesets, "manifests": manifests, "file_revisions": file_revisions,
+            "full": depth == CheckDepth::Full, "without_hash": report.without_hash,
+            "without_parents": report.without_parents,
+            "without_manifest": report.without_manifest,
+            "faults": report.faults, "fault_count": report.fault_count,
+        }))?;
+    } else if !context.quiet && !is_empty {
+        let verdict = match (report.fault_count, depth) {
+            (0, CheckDepth::Full) => "OK",
+            (0, CheckDepth::Fast) => "OK, without the texts of manifests and files",
+            _ => "damaged",
+        };
+        context.out.print_line(format!(
+            "{verdict}: {}, {}, {} checked",
+            format_count(changesets as u64, "changeset"),
+            format_count(manifests as u64, "manifest"),
+            format_count(file_revisions as u64, "file revision"),
+        ))?;
+        for (count, what) in [
+            (report.without_hash, "censored or in LFS, without a text that has the hash"),
+            (report.without_parents, "of git-cinnabar, without the parents: these are tried"),
+            (
+                report.without_manifest,
+                "of these in no manifest, so only the blobs are known to be there",
+            ),
+        ] {
+            if count > 0 {
+                let count = format_count(count as u64, "file revision");
+                context.out.print_line(format!("{count}: {what}"))?;
+            }
+        }
+    }
+    context.out.flush()?;
+    if is_empty {
+        context.print_note(NOTHING_IMPORTED);
+        return Ok(CommandStatus::NothingFound);
+    }
+    if report.fault_count == 0 {
+        return Ok(CommandStatus::Done);
+    }
+    report.faults.iter().for_each(|fault| print_message("error", sanitize_line(fault)));
+    let faults = format_count(report.fault_count as u64, "fault");
+    let failure = CommandFailure::new(FailureKind::Store, format!("the conversion has {faults}"));
+    Err(failure
+        .with_hint("see whether git can read all objects: git fsck --full")
+        .with_hint("to convert again, to the same ids: git clone hg::URL into a new folder"))
+}
+
+/// Sets the tags of git. Those that are kept in place of Mercurial's make the exit code 1.
+fn set_tags(context: &mut CommandContext, folder: &Path) -> Result<CommandStatus, CommandFailure> {
+    let mut repository = discover(folder)?;
+    let metadata = Metadata::open(&mut repository).map_err(|error| store_failure(&error))?;
+    let updated = update_tags(repository.directory()).map_err(|error| hg_failure(&error))?;
+    let TagUpdate { tags, deleted, kept, .. } = updated;
+    let kept: Vec<String> =
+        kept.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    if context.format == OutputFormat::Json {
+        let report = json!({ "tags": tags, "deleted": deleted, "kept": kept });
+        context.out.print_json(&report)?;
+    } else if !context.quiet && !metadata.is_empty() {
+        let mut line = format_count(tags as u64, "tag");
+        if deleted > 0 {
+            line.push_str(&format!(", {deleted} deleted"));
+        }
+        context.out.print_line(line)?;
+    }
+    context.out.flush()?;
+    for name in &kept {
+        let name = sanitize_line(name);
+        let message = format!("the tag {name} of Mercurial is not set: git has another one");
+        print_message("warning", message);
+    }
+    if metadata.is_empty() {
+        context.print_note(NOTHING_IMPORTED);
+        return Ok(CommandStatus::NothingFound);
+    }
+    if kept.is_empty() {
+        return Ok(CommandStatus::Done);
+    }
+    print_message("hint", "to replace a tag of git, delete it (git tag -d NAME), and try again");
+    Ok(CommandStatus::NothingFound)
 }
 
 fn print_converted(
     context: &mut CommandContext,
     converted: ConversionSummary,
 ) -> Result<CommandStatus, CommandFailure> {
-    let ConversionSummary { changesets, objects, bytes } = converted;
+    let ConversionSummary { changesets, objects, bytes, unhashed_manifests, oddities } = converted;
+    let is_kept = |oddity| matches!(oddity, Oddity::KeptTag | Oddity::KeptBranch);
+    let has_kept_refs = oddities.kinds().any(|(oddity, _)| is_kept(oddity));
     if context.format == OutputFormat::Json {
-        let value = json!({ "changesets": changesets, "objects": objects, "bytes": bytes });
-        context.out.print_json(&value)?;
+        let oddities: Vec<_> = oddities
+            .kinds()
+            .map(|(oddity, kind)| {
+                json!({ "kind": oddity.name(), "count": kind.count, "examples": kind.examples })
+            })
+            .collect();
+        context.out.print_json(&json!({
+            "changesets": changesets, "objects": objects, "bytes": bytes,
+            "unhashed_manifests": unhashed_manifests, "oddities": oddities,
+        }))?;
     } else if !context.quiet {
         context.out.print_line(format!(
-            "ConversionSummary {} ({}, {})",
+            "converted: {} ({}, {})",
             format_count(changesets as u64, "changeset"),
             format_count(objects as u64, "object"),
             format_bytes(bytes)
         ))?;
+        if unhashed_manifests > 0 {
+            let count = format_count(unhashed_manifests, "manifest");
+            let way = "hashed only with others that were made from them: larder hg fsck --full";
+            context.out.print_line(format!("{count}: {way}"))?;
+        }
+        print_oddities(context, &oddities)?;
     }
-    Ok(CommandStatus::Done)
+    Ok(if has_kept_refs { CommandStatus::NothingFound } else { CommandStatus::Done })
+}
+
+/// Prints what was unusual: the number of each kind, and the first examples.
+fn print_oddities(
+    context: &mut CommandContext,
+    oddities: &OddityReport,
+) -> Result<(), CommandFailure> {
+    for (oddity, kind) in oddities.kinds() {
+        context.out.print_line(format!("{:>8} {}", kind.count, oddity.description()))?;
+        for example in &kind.examples {
+            context.out.print_line(format!("         {}", sanitize_line(example)))?;
+        }
+    }
+    Ok(())
 }

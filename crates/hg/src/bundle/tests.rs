@@ -122,8 +122,8 @@ fn mandatory_names_that_are_unknown_are_refused() {
     let version = bundle2("", &body(&[part("CHANGEGROUP", &[("version", "05")], b"")]));
     expect_error(&version, "not supported: changegroup version 05");
     expect_error(b"HG2Y", "not supported: bundle version HG2Y");
-    expect_error(b"HGS1UN", "not supported: a stream clone bundle (packed1)");
-    expect_error(b"<!DOCTYPE", "damaged changes: not a bundle: it begins with \"<!DO\"");
+    expect_error(b"HGS1GZ", "not supported: bundle compression GZ");
+    expect_error(b"<!DOCTYPE", "not a bundle: it begins with \"<!DO\"");
 }
 
 #[test]
@@ -182,6 +182,19 @@ fn bookmarks_and_files_of_a_store_are_delivered() {
         BundleContent::Changes { .. } => panic!("changes"),
     }
     expect_error(&store, "not supported: a stream clone bundle (part stream2)");
+    let numbers = [[0; 7].as_slice(), &[1], &[0; 7], &[9], &[0, 3]].concat();
+    let packed = [b"HGS1UN".as_slice(), &numbers, b"ab\0files"].concat();
+    match open_bundle_content(Box::new(packed.as_slice())).expect("a bundle") {
+        BundleContent::Store(part) => {
+            assert_eq!(part.parameter("requirements"), Some(b"ab".as_slice()));
+            assert_eq!(part.parameter("filecount"), Some(b"1".as_slice()));
+        }
+        BundleContent::Changes { .. } => panic!("changes"),
+    }
+    expect_error(&packed, "not supported: a stream clone bundle (part packed1)");
+    expect_error(&packed[..24], "reading changes: the stream ended early");
+    let endless = [b"HGS1UN".as_slice(), &numbers, b"abcfiles"].concat();
+    expect_error(&endless, "damaged changes: the requirements of a store have no end");
 }
 
 /// A bundle of each compression, uncompressed ones first.
@@ -215,4 +228,22 @@ proptest! {
         bytes.truncate(cut.index(2 * bytes.len()).max(8));
         drop(read_all(&bytes));
     }
+}
+
+#[test]
+fn a_damaged_end_behind_the_changes_is_found() {
+    let mut content = changegroup();
+    content.resize(content.len() + 100_000, 0);
+    let whole = [b"HG10GZ", zlib(&content).as_slice()].concat();
+    let read = |bytes: &[u8]| -> Result<(), ChangeError> {
+        let stream = Box::new(std::io::BufReader::with_capacity(7, Cursor::new(bytes.to_vec())));
+        let mut source = open_bundle(stream)?;
+        while source.next_file()?.is_some() {}
+        Ok(())
+    };
+    assert!(read(&whole).is_ok());
+    let mut damaged = whole.clone();
+    // The checksum of the data.
+    *damaged.last_mut().expect("a byte") ^= 1;
+    assert!(read(&damaged).is_err());
 }

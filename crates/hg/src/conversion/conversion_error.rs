@@ -4,6 +4,7 @@ use crate::file_conversion::FileError;
 use crate::git::repository::GitDirectoryError;
 use crate::manifest::ManifestError;
 use crate::metadata::MetadataError;
+use crate::object_id::Node;
 use crate::revision::ChangeError;
 use crate::tree::TreeError;
 use std::io;
@@ -23,6 +24,12 @@ pub enum ConversionError {
     /// The pack cannot be written.
     #[error("writing a pack: {0}")]
     Pack(#[from] io::Error),
+    /// Another process converted changes, or forgot some, after this conversion began.
+    #[error("another process changed the Mercurial metadata meanwhile; run the command again")]
+    Outdated,
+    /// Two changesets have one id.
+    #[error("two texts of changesets have the id {0} (a collision of SHA-1)")]
+    Collision(Node),
     /// A changeset, manifest or file is not what Mercurial writes.
     #[error("{0}")]
     Damaged(String),

@@ -3,18 +3,55 @@
 use crate::file_conversion::{FileError, StoredText, StoredTexts, lock};
 use crate::git::repository::GitDirectory;
 use crate::metadata::{Metadata, MetadataError};
-use crate::object_id::Node;
-use std::sync::Mutex;
+use crate::object_id::{GitId, Node};
+use std::sync::{Mutex, MutexGuard};
 
 /// The repository and what earlier conversions left in it, for several threads.
-pub(super) struct StoredState(pub(super) Mutex<(GitDirectory, Metadata)>);
+pub(super) struct StoredState {
+    state: Mutex<(GitDirectory, Metadata)>,
+    is_empty: bool,
+}
 
 impl StoredState {
+    pub(super) fn new(repository: GitDirectory, metadata: Metadata) -> StoredState {
+        let is_empty = metadata.is_empty();
+        StoredState { state: Mutex::new((repository, metadata)), is_empty }
+    }
+
+    /// Returns the repository and the metadata, for one thread.
+    pub(super) fn lock(&self) -> MutexGuard<'_, (GitDirectory, Metadata)> {
+        lock(&self.state)
+    }
+
+    /// Returns the commit of a changeset.
+    pub(super) fn commit_of(&self, changeset: &Node) -> Result<Option<GitId>, MetadataError> {
+        if self.is_empty {
+            return Ok(None);
+        }
+        self.look_up(|metadata, repository| metadata.commit_of(repository, changeset))
+    }
+
+    /// Returns whether a commit is that of a changeset.
+    pub(super) fn has_commit(&self, commit: &GitId) -> Result<bool, MetadataError> {
+        if self.is_empty {
+            return Ok(false);
+        }
+        let node = self.look_up(|metadata, repository| metadata.changeset_of(repository, commit));
+        Ok(node?.is_some())
+    }
+
+    /// Returns whether a manifest was converted before.
+    pub(super) fn has_manifest(&self, manifest: &Node) -> Result<bool, MetadataError> {
+        let tree =
+            self.look_up(|metadata, repository| metadata.tree_of_manifest(repository, manifest))?;
+        Ok(tree.is_some())
+    }
+
     pub(super) fn look_up<T>(
         &self,
         look: impl FnOnce(&mut Metadata, &mut GitDirectory) -> Result<T, MetadataError>,
     ) -> Result<T, MetadataError> {
-        let mut state = lock(&self.0);
+        let mut state = self.lock();
         let (repository, metadata) = &mut *state;
         look(metadata, repository)
     }

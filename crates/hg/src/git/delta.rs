@@ -4,7 +4,7 @@
 //! hunks is a copy. No texts are compared, except at the ends of a hunk, because Mercurial's hunks
 //! are whole lines.
 
-use crate::delta::{DeltaError, hunks};
+use crate::delta::{DeltaError, Hunk};
 use crate::varint::{read_number, write_number};
 
 /// The most bytes that one instruction inserts.
@@ -88,31 +88,64 @@ impl<'t> HgText<'t> {
     }
 }
 
-/// Writes Mercurial's delta between two texts as git's delta between their contents, over `delta`.
-/// Bytes at the ends of a hunk that it replaces by themselves join the copies around it.
-pub(crate) fn encode_hunks(
+/// Writes the hunks between two texts of Mercurial as git's delta between their contents, over
+/// `delta`. Bytes at the ends of a hunk that it replaces by themselves join the copies around it.
+/// Returns false, with a part of the delta, if it would have more than `max_len` bytes.
+pub(crate) fn encode_hunks<'h>(
     base: HgText<'_>,
-    hg_delta: &[u8],
+    hunks: impl Iterator<Item = Result<Hunk<'h>, DeltaError>>,
     new: HgText<'_>,
+    max_len: usize,
     delta: &mut Vec<u8>,
-) -> Result<(), DeltaError> {
+) -> Result<bool, DeltaError> {
     let writer = GitDeltaWriter::new(delta, base.content().len(), new.content().len());
     let mut clipped = ClippedWriter { writer, base, skipped: new.metadata_len, copy: (0, 0) };
     let mut position = 0;
-    for hunk in hunks(hg_delta, base.text.len()) {
+    for hunk in hunks {
         let hunk = hunk?;
-        let replaced = base.text.get(hunk.start..hunk.end).ok_or(DeltaError)?;
-        let prefix = common_prefix(replaced, hunk.data);
-        let rest = (replaced.get(prefix..), hunk.data.get(prefix..));
-        let (old, new) = (rest.0.unwrap_or_default(), rest.1.unwrap_or_default());
-        let suffix = common_suffix(old, new);
+        let ClippedHunk { prefix, inserted, suffix } = ClippedHunk::new(base.text, hunk)?;
         clipped.copy(position, hunk.start + prefix - position);
-        clipped.insert(new.get(..new.len() - suffix).unwrap_or_default());
+        if clipped.writer.delta.len() + inserted.len() > max_len + clipped.skipped {
+            return Ok(false);
+        }
+        clipped.insert(inserted);
         position = hunk.end - suffix;
     }
     clipped.copy(position, base.text.len() - position);
     clipped.flush();
-    Ok(())
+    Ok(delta.len() <= max_len)
+}
+
+/// Returns the bytes that git's delta of these hunks inserts, at most: without writing it.
+pub(crate) fn count_insertions<'h>(
+    base: HgText<'_>,
+    hunks: impl Iterator<Item = Result<Hunk<'h>, DeltaError>>,
+) -> Result<usize, DeltaError> {
+    let mut count = 0;
+    for hunk in hunks {
+        count += ClippedHunk::new(base.text, hunk?)?.inserted.len();
+    }
+    Ok(count)
+}
+
+/// A hunk without the bytes at its ends that it replaces by themselves.
+struct ClippedHunk<'h> {
+    /// The bytes that stay at the start and at the end.
+    prefix: usize,
+    suffix: usize,
+    inserted: &'h [u8],
+}
+
+impl<'h> ClippedHunk<'h> {
+    fn new(base: &[u8], hunk: Hunk<'h>) -> Result<ClippedHunk<'h>, DeltaError> {
+        let replaced = base.get(hunk.start..hunk.end).ok_or(DeltaError)?;
+        let prefix = common_prefix(replaced, hunk.data);
+        let rest = (replaced.get(prefix..), hunk.data.get(prefix..));
+        let (old, new) = (rest.0.unwrap_or_default(), rest.1.unwrap_or_default());
+        let suffix = common_suffix(old, new);
+        let inserted = new.get(..new.len() - suffix).unwrap_or_default();
+        Ok(ClippedHunk { prefix, suffix, inserted })
+    }
 }
 
 /// Writes what is left of copies and insertions of whole texts when the metadata of both is taken
@@ -213,7 +246,7 @@ pub(crate) fn apply(base: &[u8], delta: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delta::apply_delta;
+    use crate::delta::{apply_delta, hunks};
     use proptest::prelude::*;
 
     proptest! {
@@ -241,8 +274,21 @@ mod tests {
             let base = HgText { text: &base, metadata_len: metadata.0.min(base.len()) };
             let new = HgText { text: &text, metadata_len: metadata.1.min(text.len()) };
             let mut delta = Vec::new();
-            encode_hunks(base, &hg_delta, new, &mut delta).unwrap();
+            let encode = |max_len: usize, delta: &mut Vec<u8>| {
+                let hunks = hunks(&hg_delta, base.text.len());
+                encode_hunks(base, hunks, new, max_len, delta).unwrap()
+            };
+            prop_assert!(encode(usize::MAX >> 1, &mut delta));
             prop_assert_eq!(apply(base.content(), &delta), Some(new.content().to_vec()));
+            let insertions = count_insertions(base, hunks(&hg_delta, base.text.len())).unwrap();
+            prop_assert!(insertions <= delta.len() + metadata.1);
+            // A limit changes only whether there is a delta.
+            let len = delta.len();
+            let mut limited = Vec::new();
+            prop_assert!(encode(len, &mut limited));
+            prop_assert_eq!(&limited, &delta);
+            prop_assert!(!encode(len - 1, &mut limited));
+            prop_assert!(limited.len() <= len);
         }
     }
 

@@ -22,6 +22,12 @@ impl ObjectKind {
     }
 }
 
+/// Returns the parents of a commit.
+pub(crate) fn commit_parents(content: &[u8]) -> impl Iterator<Item = GitId> {
+    let lines = content.split(|byte| *byte == b'\n').skip(1);
+    lines.map_while(|line| GitId::from_hex(line.strip_prefix(b"parent ")?))
+}
+
 /// The number in packs of a delta whose base is named by its offset.
 pub(super) const OFFSET_DELTA: u8 = 6;
 

@@ -12,6 +12,9 @@ use std::os::unix::fs::FileExt as _;
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 32 << 10;
 
+/// The most bytes that are reserved before an object is read: its length may be damaged.
+const MAX_RESERVED_BYTES: usize = 16 << 20;
+
 /// A file from a position on.
 struct FileFrom<'f> {
     file: &'f File,
@@ -31,7 +34,7 @@ fn damage_error() -> io::Error {
 }
 
 /// Reads the object at an offset, whose bases are in the same pack.
-pub(super) fn read_object(file: &File, offset: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_object(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let mut deltas = Vec::new();
     let mut position = offset;
     loop {
@@ -41,8 +44,11 @@ pub(super) fn read_object(file: &File, offset: u64) -> io::Result<Vec<u8>> {
             OFFSET_DELTA => Some(read_base_distance(&mut reader)?),
             _ => None,
         };
-        let mut content = Vec::with_capacity(len);
-        ZlibDecoder::new(reader).read_to_end(&mut content)?;
+        let mut content = Vec::with_capacity(len.min(MAX_RESERVED_BYTES));
+        ZlibDecoder::new(reader).take((len as u64).saturating_add(1)).read_to_end(&mut content)?;
+        if content.len() != len {
+            return Err(damage_error());
+        }
         let Some(distance) = distance else {
             return deltas.iter().rev().try_fold(content, |base, one: &Vec<u8>| {
                 delta::apply(&base, one).ok_or_else(damage_error)
@@ -81,4 +87,32 @@ fn read_base_distance(reader: &mut impl Read) -> io::Result<u64> {
             (distance + 1).checked_mul(128).ok_or_else(damage_error)? | u64::from(byte & 0x7f);
     }
     Ok(distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Seek as _, Write as _};
+
+    fn read(bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(bytes)?;
+        file.rewind()?;
+        read_object(&file, 0)
+    }
+
+    /// Damaged lengths of any size: nothing is reserved for them.
+    #[test]
+    fn lengths_that_are_wrong_are_refused() {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"hello").expect("bytes in memory");
+        let content = encoder.finish().expect("bytes in memory");
+        assert_eq!(read(&[&[0x35][..], &content].concat()).expect("an object"), b"hello");
+        let huge = [0xbf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+        // Found by fuzzing: a length of 64 bits.
+        let largest = [&[0xbf][..], &[0xff; 8], &[0x0f]].concat();
+        for header in [&[0x34][..], &[0x36], &huge, &largest] {
+            assert!(read(&[header, &content].concat()).is_err(), "{header:?}");
+        }
+    }
 }

@@ -3,106 +3,34 @@
 //! Ids, checksums and offsets are known as the objects pass by, so nothing is read again to make
 //! the index. Threads compress objects by themselves ([`EncodedObject`]) and then append them one
 //! at a time; an object is appended once. The files get their names when they are complete and on
-//! the disk.
+//! the disk. Those of a process that was killed are deleted by the next one
+//! ([`super::pack_leftovers`]).
 
 use super::deflate::{Deflater, store};
 use super::delta::MIN_DELTA_BYTES;
+use super::file_lock::is_named;
 use super::object::{OFFSET_DELTA, ObjectKind, object_id};
+use super::pack_entries::{PackEntries, PackEntry, PackPlace, encode_index};
+use super::pack_keep::PackKeep;
+use super::pack_leftovers::{TEMPORARY_PREFIX, sweep_leftovers};
 use super::pack_reader;
-use crate::id_index::IdIndex;
 use crate::object_id::GitId;
 use sha1::{Digest as _, Sha1};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::{self, File, TryLockError};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The longest chain of deltas, as in git.
 pub(crate) const MAX_CHAIN: u8 = 50;
 /// Signature and version; the number of objects follows.
 const PACK_HEADER: [u8; 8] = *b"PACK\0\0\0\x02";
-const INDEX_HEADER: [u8; 8] = *b"\xfftOc\0\0\0\x02";
-/// Objects of which the entries are in one block.
-const ENTRIES_PER_BLOCK: usize = 1 << 12;
 /// The bytes of a pack that can be indexed.
 const MAX_PACK_BYTES: u64 = 1 << 40;
 /// Bytes that are written in one call.
 const BUFFER_BYTES: usize = 1 << 20;
-/// From here on, an offset needs the table of 64 bits.
-const MAX_SHORT_OFFSET: u64 = 1 << 31;
-
-/// Where an object is in the pack.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PackPlace {
-    pub(crate) offset: u64,
-    /// The number of deltas between the object and a whole one.
-    pub(crate) chain: u8,
-}
-
-/// An object of the pack, in 30 bytes: there are millions of them.
-struct PackEntry {
-    id: [u8; 20],
-    offset: [u8; 5],
-    crc: [u8; 4],
-    chain: u8,
-}
-
-impl PackEntry {
-    fn new(id: GitId, place: PackPlace, crc: u32) -> PackEntry {
-        let [_, _, _, offset @ ..] = place.offset.to_be_bytes();
-        PackEntry { id: id.0, offset, crc: crc.to_be_bytes(), chain: place.chain }
-    }
-
-    fn to_place(&self) -> PackPlace {
-        let [a, b, c, d, e] = self.offset;
-        PackPlace { offset: u64::from_be_bytes([0, 0, 0, a, b, c, d, e]), chain: self.chain }
-    }
-}
-
-/// The objects of a pack, in blocks, so that adding one moves none.
-#[derive(Default)]
-struct PackEntries {
-    blocks: Vec<Vec<PackEntry>>,
-    index: IdIndex,
-}
-
-impl PackEntries {
-    fn get(&self, number: usize) -> Option<&PackEntry> {
-        self.blocks.get(number / ENTRIES_PER_BLOCK)?.get(number % ENTRIES_PER_BLOCK)
-    }
-
-    fn find(&self, id: &GitId) -> Option<PackPlace> {
-        let found = self.index.find(&id.0, |number| self.get(number).map(|entry| &entry.id));
-        found.and_then(|number| self.get(number)).map(PackEntry::to_place)
-    }
-
-    fn push(&mut self, entry: PackEntry) {
-        match self.blocks.last_mut().filter(|block| block.len() < ENTRIES_PER_BLOCK) {
-            Some(block) => block.push(entry),
-            None => {
-                let mut block = Vec::with_capacity(ENTRIES_PER_BLOCK);
-                block.push(entry);
-                self.blocks.push(block);
-            }
-        }
-        let blocks = &self.blocks;
-        self.index.push(|number| {
-            let block = blocks.get(number / ENTRIES_PER_BLOCK)?;
-            block.get(number % ENTRIES_PER_BLOCK).map(|entry| &entry.id)
-        });
-    }
-
-    fn len(&self) -> usize {
-        self.blocks.iter().map(Vec::len).sum()
-    }
-
-    /// Returns the entries sorted by id.
-    fn sort_by_id(&self) -> Vec<&PackEntry> {
-        let mut sorted: Vec<&PackEntry> = self.blocks.iter().flatten().collect();
-        sorted.sort_unstable_by_key(|entry| entry.id);
-        sorted
-    }
-}
 
 /// An object that is ready to be appended.
 pub(crate) struct EncodedObject {
@@ -113,6 +41,8 @@ pub(crate) struct EncodedObject {
     /// The length of the content or the delta before compression.
     len: usize,
     compressed: Vec<u8>,
+    /// The fingerprint of the content; 0: none.
+    fingerprint: u32,
 }
 
 impl EncodedObject {
@@ -125,14 +55,19 @@ impl EncodedObject {
     ) -> EncodedObject {
         let mut compressed = Vec::new();
         deflater.deflate(content, &mut compressed);
-        EncodedObject { id, kind, base: None, len: content.len(), compressed }
+        EncodedObject { id, kind, base: None, len: content.len(), compressed, fingerprint: 0 }
     }
 
     /// Takes an object whose bytes compression would not make smaller.
     pub(crate) fn encode_stored(id: GitId, kind: ObjectKind, content: &[u8]) -> EncodedObject {
         let mut compressed = Vec::with_capacity(content.len() + 64);
         store(content, &mut compressed);
-        EncodedObject { id, kind, base: None, len: content.len(), compressed }
+        EncodedObject { id, kind, base: None, len: content.len(), compressed, fingerprint: 0 }
+    }
+
+    /// Adds the fingerprint of the content.
+    pub(crate) fn with_fingerprint(self, fingerprint: u32) -> EncodedObject {
+        EncodedObject { fingerprint, ..self }
     }
 
     /// Compresses a delta against an object of the pack.
@@ -145,13 +80,36 @@ impl EncodedObject {
     ) -> EncodedObject {
         let mut compressed = Vec::new();
         deflater.deflate(delta, &mut compressed);
-        EncodedObject { id, kind, base: Some(base), len: delta.len(), compressed }
+        EncodedObject { id, kind, base: Some(base), len: delta.len(), compressed, fingerprint: 0 }
     }
 }
 
 /// Returns whether a delta is worth its place instead of the whole content.
 pub(crate) fn is_delta_useful(delta_len: usize, content_len: usize, base: PackPlace) -> bool {
-    delta_len >= MIN_DELTA_BYTES && delta_len < content_len / 2 + 40 && base.chain + 1 < MAX_CHAIN
+    delta_len >= MIN_DELTA_BYTES
+        && delta_len <= max_useful_delta(content_len)
+        && base.chain + 1 < MAX_CHAIN
+}
+
+/// Returns the most bytes of a delta that is worth its place instead of the whole content.
+pub(crate) fn max_useful_delta(content_len: usize) -> usize {
+    content_len / 2 + 39
+}
+
+/// The random number that keys fingerprints of contents. Two contents with one id are told apart by
+/// their fingerprints, which nobody can make equal without the key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FingerprintKey(u64);
+
+impl FingerprintKey {
+    fn new() -> FingerprintKey {
+        FingerprintKey(RandomState::new().build_hasher().finish())
+    }
+
+    /// Returns the fingerprint of a content, which is not 0.
+    pub(crate) fn fingerprint(self, content: &[u8]) -> u32 {
+        (xxh3_64_with_seed(content, self.0) as u32).max(1)
+    }
 }
 
 /// A pack that is being written, without a name.
@@ -164,12 +122,15 @@ pub(crate) struct PackWriter {
     /// The bytes of the pack so far, with the pending ones.
     end: u64,
     entries: PackEntries,
+    fingerprint_key: FingerprintKey,
     is_finished: bool,
 }
 
-/// A pack that is complete and on the disk.
+/// A pack that is complete and on the disk. git does not delete it before this is dropped.
 #[derive(Debug)]
 pub(crate) struct FinishedPack {
+    /// `None` for a pack without objects, and where the pack has a mark of somebody else.
+    _keep: Option<PackKeep>,
     /// The number of objects.
     pub(crate) objects: usize,
     /// The bytes of the pack and its index.
@@ -177,19 +138,15 @@ pub(crate) struct FinishedPack {
 }
 
 impl PackWriter {
-    /// Creates a pack in a folder such as `objects/pack`, which is made if it is missing. git
-    /// deletes files with such names (`tmp_pack_...`) when they are left by a killed process.
+    /// Creates a pack in a folder such as `objects/pack`, which is made if it is missing. All
+    /// errors name the folder.
     pub(crate) fn create(folder: &Path) -> io::Result<PackWriter> {
-        fs::create_dir_all(folder)?;
-        let mut attempt = 0_u32;
-        let (path, file) = loop {
-            let path = folder.join(format!("tmp_pack_larder_{}_{attempt}", std::process::id()));
-            match File::options().read(true).write(true).create_new(true).open(&path) {
-                Ok(file) => break (path, file),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
-                Err(error) => return Err(error),
-            }
-        };
+        let folder = &std::path::absolute(folder)?;
+        let created = fs::create_dir_all(folder).and_then(|()| {
+            sweep_leftovers(folder);
+            create_file(folder)
+        });
+        let (path, file) = created.map_err(|error| name_folder(folder, &error))?;
         let mut pending = Vec::with_capacity(BUFFER_BYTES + (64 << 10));
         pending.extend_from_slice(&PACK_HEADER);
         // The number of objects, known at the end.
@@ -197,18 +154,38 @@ impl PackWriter {
         let end = pending.len() as u64;
         let folder = folder.to_path_buf();
         let entries = PackEntries::default();
-        Ok(PackWriter { file, path, folder, pending, end, entries, is_finished: false })
+        Ok(PackWriter {
+            file,
+            path,
+            folder,
+            pending,
+            end,
+            entries,
+            fingerprint_key: FingerprintKey::new(),
+            is_finished: false,
+        })
     }
 
     /// Returns where an object is.
     pub(crate) fn find(&self, id: &GitId) -> Option<PackPlace> {
-        self.entries.find(id)
+        self.entries.find(id).map(PackEntry::to_place)
     }
 
-    /// Appends an object, unless the pack has it.
-    pub(crate) fn append(&mut self, object: &EncodedObject) -> io::Result<PackPlace> {
-        if let Some(place) = self.find(&object.id) {
-            return Ok(place);
+    /// Returns the key of the fingerprints of this pack.
+    pub(crate) fn fingerprint_key(&self) -> FingerprintKey {
+        self.fingerprint_key
+    }
+
+    /// Returns whether an object of the pack has a fingerprint; `None` where it has none.
+    pub(crate) fn has_fingerprint(&self, id: &GitId, fingerprint: u32) -> Option<bool> {
+        let known = u32::from_be_bytes(self.entries.find(id)?.fingerprint);
+        (known != 0).then_some(known == fingerprint)
+    }
+
+    /// Appends an object; returns false if the pack has one with its id.
+    pub(crate) fn append(&mut self, object: &EncodedObject) -> io::Result<bool> {
+        if self.find(&object.id).is_some() {
+            return Ok(false);
         }
         let start = self.pending.len();
         let number = if object.base.is_some() { OFFSET_DELTA } else { object.kind as u8 };
@@ -216,20 +193,26 @@ impl PackWriter {
         if let Some(base) = object.base {
             write_base_distance(&mut self.pending, self.end - base.offset);
         }
-        self.pending.extend_from_slice(&object.compressed);
-        let bytes = self.pending.get(start..).unwrap_or_default();
+        let header = self.pending.get(start..).unwrap_or_default();
         let chain = object.base.map_or(0, |base| base.chain.saturating_add(1));
         let place = PackPlace { offset: self.end, chain };
-        let crc = crc32fast::hash(bytes);
-        self.end += bytes.len() as u64;
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(header);
+        crc.update(&object.compressed);
+        self.end += (header.len() + object.compressed.len()) as u64;
         if self.end > MAX_PACK_BYTES {
-            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+            return Err(self.name_error(&io::Error::from(io::ErrorKind::FileTooLarge)));
         }
-        self.entries.push(PackEntry::new(object.id, place, crc));
-        if self.pending.len() >= BUFFER_BYTES {
+        let crc = crc.finalize();
+        self.entries.push(PackEntry::new(object.id, place, crc, object.fingerprint));
+        if self.pending.len() + object.compressed.len() < BUFFER_BYTES {
+            self.pending.extend_from_slice(&object.compressed);
+        } else {
             self.flush()?;
+            // A large object is not copied.
+            self.write(&object.compressed)?;
         }
-        Ok(place)
+        Ok(true)
     }
 
     /// Hashes, compresses and appends a whole object.
@@ -247,29 +230,39 @@ impl PackWriter {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.pending)?;
+        let pending = std::mem::take(&mut self.pending);
+        let written = self.write(&pending);
+        self.pending = pending;
         self.pending.clear();
-        Ok(())
+        written
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes).map_err(|error| self.name_error(&error))
+    }
+
+    fn name_error(&self, error: &io::Error) -> io::Error {
+        name_folder(&self.folder, error)
     }
 
     /// Reads an object again; `None` if the pack does not have it.
     pub(crate) fn read(&mut self, id: &GitId) -> io::Result<Option<Vec<u8>>> {
         let Some(place) = self.find(id) else { return Ok(None) };
         self.flush()?;
-        pack_reader::read_object(&self.file, place.offset).map(Some)
+        let read = pack_reader::read_object(&self.file, place.offset);
+        read.map(Some).map_err(|error| self.name_error(&error))
     }
 
     /// Completes the pack and writes its index. A pack without objects leaves nothing.
     pub(crate) fn finish(mut self) -> io::Result<FinishedPack> {
         if self.entries.len() == 0 {
-            return Ok(FinishedPack { objects: 0, bytes: 0 });
+            return Ok(FinishedPack { _keep: None, objects: 0, bytes: 0 });
         }
         self.flush()?;
-        let count = u32::try_from(self.entries.len()).map_err(io::Error::other)?;
-        self.file.write_all_at(&count.to_be_bytes(), PACK_HEADER.len() as u64)?;
-        let checksum = hash_file(&self.file, self.end)?;
-        self.file.write_all_at(&checksum.0, self.end)?;
-        self.file.sync_all()?;
+        let checksum = self.complete().map_err(|error| self.name_error(&error))?;
+        if !is_named(&self.path, &self.file) {
+            self.restore().map_err(|error| self.name_error(&error))?;
+        }
         let index = encode_index(&self.entries, checksum);
         let index_path = self.path.with_extension("idx");
         let written = self.put_in_place(&index_path, &index, checksum);
@@ -277,15 +270,42 @@ impl PackWriter {
             // Nothing refers to it, and the error is the one to report.
             let _removed = fs::remove_file(&index_path);
         }
-        written?;
+        let keep = written.map_err(|error| self.name_error(&error))?;
         self.is_finished = true;
         let bytes = self.end + 20 + index.len() as u64;
-        Ok(FinishedPack { objects: self.entries.len(), bytes })
+        Ok(FinishedPack { _keep: keep, objects: self.entries.len(), bytes })
+    }
+
+    /// Copies the pack to a new file: `git gc --prune=now` has deleted its name, as of any file
+    /// that begins with `tmp_`.
+    fn restore(&mut self) -> io::Result<()> {
+        let (path, mut copy) = create_file(&self.folder)?;
+        self.path = path;
+        self.file.rewind()?;
+        io::copy(&mut self.file, &mut copy)?;
+        copy.sync_all()?;
+        self.file = copy;
+        Ok(())
+    }
+
+    /// Writes the number of objects and the checksum, which is returned.
+    fn complete(&self) -> io::Result<GitId> {
+        let count = u32::try_from(self.entries.len()).map_err(io::Error::other)?;
+        self.file.write_all_at(&count.to_be_bytes(), PACK_HEADER.len() as u64)?;
+        let checksum = hash_file(&self.file, self.end)?;
+        self.file.write_all_at(&checksum.0, self.end)?;
+        self.file.sync_all()?;
+        Ok(checksum)
     }
 
     /// Writes the index and gives both files their names: the pack first, because git looks for
-    /// indexes.
-    fn put_in_place(&self, index_path: &Path, index: &[u8], checksum: GitId) -> io::Result<()> {
+    /// indexes. Returns the mark that keeps them.
+    fn put_in_place(
+        &self,
+        index_path: &Path,
+        index: &[u8],
+        checksum: GitId,
+    ) -> io::Result<Option<PackKeep>> {
         let mut index_file = File::options().write(true).create_new(true).open(index_path)?;
         index_file.write_all(index)?;
         index_file.sync_all()?;
@@ -295,19 +315,51 @@ impl PackWriter {
             fs::set_permissions(path, permissions)?;
         }
         let named = self.folder.join(format!("pack-{checksum}"));
-        fs::rename(&self.path, named.with_extension("pack"))?;
-        fs::rename(index_path, named.with_extension("idx"))?;
-        File::open(&self.folder)?.sync_all()
+        let (pack_path, named_index) = (named.with_extension("pack"), named.with_extension("idx"));
+        let keep = PackKeep::create(&pack_path, &self.path)?;
+        fs::rename(&self.path, &pack_path)?;
+        let indexed = fs::rename(index_path, &named_index);
+        if indexed.is_err() && !named_index.exists() {
+            // Without an index it is no pack, and under this name nobody would delete it.
+            let _renamed = fs::rename(&pack_path, &self.path);
+        }
+        indexed?;
+        File::open(&self.folder)?.sync_all()?;
+        Ok(keep)
     }
 }
 
 impl Drop for PackWriter {
     fn drop(&mut self) {
         if !self.is_finished {
-            // git deletes it later if this fails.
+            // It is deleted later if this fails.
             let _removed = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Creates the file of a pack, with the lock that tells it from one of a killed process.
+fn create_file(folder: &Path) -> io::Result<(PathBuf, File)> {
+    let mut attempt = 0_u32;
+    loop {
+        let path = folder.join(format!("{TEMPORARY_PREFIX}{}_{attempt}", std::process::id()));
+        match File::options().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => {
+                // Without locks, as on some network file systems, the file is never swept.
+                let is_swept = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+                if !is_swept && is_named(&path, &file) {
+                    return Ok((path, file));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        attempt += 1;
+    }
+}
+
+fn name_folder(folder: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
 }
 
 /// Writes kind and length: 4 bits of the length in the first byte, then 7 in each.
@@ -353,37 +405,6 @@ fn hash_file(file: &File, len: u64) -> io::Result<GitId> {
     Ok(GitId(hasher.finalize().into()))
 }
 
-fn encode_index(entries: &PackEntries, pack_checksum: GitId) -> Vec<u8> {
-    let sorted = entries.sort_by_id();
-    let mut index = Vec::with_capacity(1024 + 8 + 40 + sorted.len() * 28);
-    index.extend_from_slice(&INDEX_HEADER);
-    let mut place = 0;
-    for first in 0..=u8::MAX {
-        while sorted.get(place).is_some_and(|entry| entry.id[0] <= first) {
-            place += 1;
-        }
-        index.extend((place as u32).to_be_bytes());
-    }
-    sorted.iter().for_each(|entry| index.extend_from_slice(&entry.id));
-    sorted.iter().for_each(|entry| index.extend_from_slice(&entry.crc));
-    let mut long_offsets: Vec<u64> = Vec::new();
-    for entry in &sorted {
-        let offset = entry.to_place().offset;
-        let short = if offset < MAX_SHORT_OFFSET {
-            offset as u32
-        } else {
-            long_offsets.push(offset);
-            0x8000_0000 | (long_offsets.len() - 1) as u32
-        };
-        index.extend(short.to_be_bytes());
-    }
-    long_offsets.iter().for_each(|offset| index.extend(offset.to_be_bytes()));
-    index.extend_from_slice(&pack_checksum.0);
-    let checksum: [u8; 20] = Sha1::digest(&index).into();
-    index.extend_from_slice(&checksum);
-    index
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -424,6 +445,7 @@ mod tests {
         assert_eq!(pack.read(&newest.0).unwrap(), Some(newest.1.clone()));
         let finished = pack.finish().unwrap();
         assert_eq!(finished.objects, 3_000);
+        drop(finished);
         let names: Vec<_> = fs::read_dir(folder.path().join("objects/pack")).unwrap().collect();
         assert_eq!(names.len(), 2);
         let mut paths = names.iter().flatten().map(fs::DirEntry::path);
@@ -446,20 +468,38 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
+    /// As long as no ref leads to it.
     #[test]
-    fn far_offsets_are_in_the_long_table() {
-        let mut entries = PackEntries::default();
-        for (byte, offset) in [(1_u8, 12), (2, 1 << 31), (3, 5 << 32)] {
-            let place = PackPlace { offset, chain: 0 };
-            entries.push(PackEntry::new(GitId([byte; 20]), place, 7));
+    fn git_keeps_a_finished_pack() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(git(folder.path(), &["init", "-q", "--bare"]).0);
+        let packs = folder.path().join("objects/pack");
+        let mut pack = PackWriter::create(&packs).unwrap();
+        let id = pack.append_whole(ObjectKind::Blob, b"text", &mut Deflater::new()).unwrap();
+        // The name of the unfinished pack, too, is gone after this.
+        assert!(git(folder.path(), &["gc", "-q", "--prune=now"]).0);
+        let finished = pack.finish().unwrap();
+        for args in [&["repack", "-adq"][..], &["gc", "-q", "--prune=now"]] {
+            assert!(git(folder.path(), args).0);
+            let (is_there, text) = git(folder.path(), &["cat-file", "blob", &id.to_string()]);
+            assert!(is_there, "{args:?}: {text}");
         }
-        let index = encode_index(&entries, GitId::NULL);
-        let offsets = &index[8 + 1024 + 3 * 24..];
-        let expected = [12_u32, 0x8000_0000, 0x8000_0001].map(u32::to_be_bytes).concat();
-        assert_eq!(offsets[..12], expected);
-        assert_eq!(
-            offsets[12..28],
-            [(1_u64 << 31).to_be_bytes(), (5_u64 << 32).to_be_bytes()].concat()
-        );
+        drop(finished);
+        assert!(git(folder.path(), &["gc", "-q", "--prune=now"]).0);
+        assert_eq!(fs::read_dir(&packs).unwrap().count(), 0);
+    }
+
+    /// A killed process leaves its pack, under a name that `git gc` removes.
+    #[test]
+    fn git_removes_the_pack_of_a_killed_process() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(git(folder.path(), &["init", "-q", "--bare"]).0);
+        let packs = folder.path().join("objects/pack");
+        let mut pack = PackWriter::create(&packs).unwrap();
+        pack.append_whole(ObjectKind::Blob, b"text", &mut Deflater::new()).unwrap();
+        std::mem::forget(pack);
+        assert_eq!(fs::read_dir(&packs).unwrap().count(), 1);
+        assert!(git(folder.path(), &["gc", "-q", "--prune=now"]).0);
+        assert_eq!(fs::read_dir(&packs).unwrap().count(), 0);
     }
 }

@@ -1,11 +1,17 @@
 //! A git repository, through git itself: objects by `git cat-file --batch`, refs by
-//! `git update-ref --stdin`, settings by `git config`.
+//! `git update-ref --stdin` (but for many new ones), settings by `git config`.
 
+use super::pack_keep::{KEEP_TEXT, PackKeep};
+use super::pack_leftovers::sweep_leftovers;
+use super::packed_refs::{PackedRefsLock, are_free};
 use crate::object_id::GitId;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The number of new refs from which on they are packed into one file.
+const MANY_REFS: usize = 100;
 
 /// Why git could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +37,12 @@ pub enum GitDirectoryError {
     Missing {
         /// The object.
         id: GitId,
+    },
+    /// The ids of the repository are not of SHA-1.
+    #[error("not supported: a git repository with the object format {format}")]
+    ObjectFormat {
+        /// git's name for the format.
+        format: String,
     },
     /// The output of git has another form.
     #[error("git {command}: unexpected output")]
@@ -86,7 +98,7 @@ impl GitDirectory {
         &self.directory
     }
 
-    fn command(&self, name: &'static str) -> Command {
+    pub(super) fn command(&self, name: &'static str) -> Command {
         let mut command = Command::new("git");
         // Replacements would give other objects than those asked for.
         command.arg("--no-replace-objects").arg("--git-dir").arg(&self.directory).arg(name);
@@ -125,40 +137,53 @@ impl GitDirectory {
         Err(GitDirectoryError::Failed { command: name, message })
     }
 
-    /// Returns a setting for a URL, as git's own for servers (`http.<URL>.NAME` or `http.NAME`);
-    /// `None` if it is not set. Without a directory it is the user's.
-    pub fn config_for_url(
-        directory: Option<&Path>,
-        name: &str,
-        url: &str,
-    ) -> Result<Option<String>, GitDirectoryError> {
-        let command = "config";
-        let mut git = Command::new("git");
-        if let Some(directory) = directory {
-            git.arg("--git-dir").arg(directory);
-        }
-        let output = git
-            .args([command, "--get-urlmatch", name, url])
-            .output()
-            .map_err(|source| GitDirectoryError::Pipe { command, source })?;
-        let value = String::from_utf8_lossy(&output.stdout).trim_end().to_string();
-        Ok(output.status.success().then_some(value))
+    /// Returns the URL of a remote, or the URL itself, as the settings of git replace it.
+    pub fn remote_url(&self, remote: &str) -> Result<String, GitDirectoryError> {
+        let output = self.run("ls-remote", ["--get-url", "--", remote], b"")?;
+        Ok(String::from_utf8_lossy(&output).trim_end().to_string())
     }
 
-    /// Returns the value of a setting; `None` if it is not set.
-    pub fn config(&self, name: &str) -> Result<Option<String>, GitDirectoryError> {
-        match self.run("config", ["--get", name], b"") {
-            Ok(value) => Ok(Some(String::from_utf8_lossy(&value).trim_end().to_string())),
-            Err(GitDirectoryError::Failed { .. }) => Ok(None),
+    /// Replaces the only URL of a remote in the settings of the repository. Nothing is changed if
+    /// it is another one than `old`, or does not stand there.
+    pub fn replace_remote_url(
+        &self,
+        remote: &OsStr,
+        old: &OsStr,
+        new: &OsStr,
+    ) -> Result<(), GitDirectoryError> {
+        let name = [OsStr::new("remote."), remote, OsStr::new(".url")];
+        let name = name.into_iter().collect::<OsString>();
+        let local = OsStr::new("--local");
+        match self.run("config", [local, OsStr::new("--get-all"), &name], b"") {
+            Ok(urls) if urls.strip_suffix(b"\n") == Some(old.as_encoded_bytes()) => {
+                self.run("config", [local, &name, new], b"").map(drop)
+            }
+            Ok(_) | Err(GitDirectoryError::Failed { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Returns the folder of packs.
+    /// Returns the folder of packs. A repository whose ids are not of SHA-1 is refused.
     pub(crate) fn pack_folder(&self) -> Result<PathBuf, GitDirectoryError> {
-        let output = self.run("rev-parse", ["--git-path", "objects/pack"], b"")?;
-        let path = output.strip_suffix(b"\n").unwrap_or(&output);
+        let args = ["--show-object-format", "--git-path", "objects/pack"];
+        let output = self.run("rev-parse", args, b"")?;
+        let output = output.strip_suffix(b"\n").unwrap_or(&output);
+        let (format, path) = match memchr::memchr(b'\n', output) {
+            Some(end) => output.split_at(end),
+            None => return Err(GitDirectoryError::Output { command: "rev-parse" }),
+        };
+        if format != b"sha1" {
+            let format = String::from_utf8_lossy(format).into_owned();
+            return Err(GitDirectoryError::ObjectFormat { format });
+        }
+        let path = path.strip_prefix(b"\n").unwrap_or(path);
         Ok(PathBuf::from(std::os::unix::ffi::OsStrExt::from_bytes(path) as &OsStr))
+    }
+
+    /// Deletes what killed processes left in the folder of packs below the git directory. A
+    /// conversion does so in any other folder, too; this costs no process of git.
+    pub(crate) fn sweep_packs(&self) {
+        sweep_leftovers(&self.directory.join("objects/pack"));
     }
 
     /// Finds the repository of a folder, as git does.
@@ -182,7 +207,7 @@ impl GitDirectory {
     pub fn create(folder: &Path) -> Result<GitDirectory, GitDirectoryError> {
         let command = "init";
         let output = Command::new("git")
-            .args([command, "--quiet", "--bare", "--"])
+            .args([command, "--quiet", "--bare", "--object-format=sha1", "--"])
             .arg(folder)
             .output()
             .map_err(|source| GitDirectoryError::Pipe { command, source })?;
@@ -193,8 +218,27 @@ impl GitDirectory {
         Ok(GitDirectory::new(folder))
     }
 
+    /// Returns the refs below a prefix: an id, a space and a name in each line.
+    pub(crate) fn list_refs(&self, prefix: &[u8]) -> Result<Vec<u8>, GitDirectoryError> {
+        let prefix: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(prefix);
+        let format = OsStr::new("--format=%(objectname) %(refname)");
+        self.run("for-each-ref", [format, prefix], b"")
+    }
+
+    /// Returns whether the repository has a branch.
+    pub fn has_branches(&self) -> Result<bool, GitDirectoryError> {
+        let branches = self.run("for-each-ref", ["--count=1", "refs/heads/"], b"")?;
+        Ok(!branches.is_empty())
+    }
+
     /// Returns the id that a revision of git names, such as a ref; `None` if there is none.
-    pub fn resolve(&self, name: &str) -> Result<Option<GitId>, GitDirectoryError> {
+    pub fn resolve(&mut self, name: &str) -> Result<Option<GitId>, GitDirectoryError> {
+        let is_id = name.get(..40).is_some_and(|id| GitId::from_hex(id.as_bytes()).is_some());
+        if is_id || name.starts_with("refs/") && !name.contains('@') {
+            // The process that reads objects is there anyway.
+            return Ok(self.read_object(name)?.map(|object| object.id));
+        }
+        // Some names, such as `HEAD@{1000}`, would end that process.
         match self.run("rev-parse", ["--verify", "--quiet", name], b"") {
             Ok(output) => Ok(GitId::from_hex(output.trim_ascii())),
             Err(GitDirectoryError::Failed { .. }) => Ok(None),
@@ -202,12 +246,30 @@ impl GitDirectory {
         }
     }
 
+    /// Returns the refs of a folder, with its `/` at the end.
+    pub(crate) fn refs(&self, folder: &str) -> Result<Vec<(Vec<u8>, GitId)>, GitDirectoryError> {
+        let output =
+            self.run("for-each-ref", ["--format=%(objectname) %(refname)", folder], b"")?;
+        let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines
+            .map(|line| {
+                let (digits, name) = line.split_at_checked(40)?;
+                Some((name.strip_prefix(b" ")?.to_vec(), GitId::from_hex(digits)?))
+            })
+            .collect::<Option<_>>()
+            .ok_or(GitDirectoryError::Output { command: "for-each-ref" })
+    }
+
     /// Reads the object that a name of git names, such as an id or `COMMIT:PATH`; `None` if it is
-    /// missing.
+    /// missing, or the name is ambiguous.
     pub(crate) fn read_object(
         &mut self,
         name: &str,
     ) -> Result<Option<GitObject>, GitDirectoryError> {
+        // A request is a line.
+        if name.contains('\n') {
+            return Ok(None);
+        }
         if self.objects.is_none() {
             self.objects = Some(self.start_object_process()?);
         }
@@ -223,6 +285,31 @@ impl GitDirectory {
     pub(crate) fn read_content(&mut self, id: &GitId) -> Result<Vec<u8>, GitDirectoryError> {
         let object = self.read_object(&id.to_string())?;
         object.map(|object| object.content).ok_or(GitDirectoryError::Missing { id: *id })
+    }
+
+    /// Reads objects that must be there, in the order of the ids. They are asked for together, so
+    /// that git does not wait for the next question.
+    pub(crate) fn read_contents(
+        &mut self,
+        ids: &[GitId],
+        mut each: impl FnMut(GitId, Vec<u8>),
+    ) -> Result<(), GitDirectoryError> {
+        // So many questions fit into a pipe that nobody reads yet.
+        const QUESTIONS: usize = 256;
+        for ids in ids.chunks(QUESTIONS) {
+            let process = match self.objects.take() {
+                Some(process) => process,
+                None => self.start_object_process()?,
+            };
+            let process = self.objects.insert(process);
+            let answers = process.read_all(ids);
+            let answers = answers
+                .map_err(|source| GitDirectoryError::Pipe { command: "cat-file", source })?;
+            for (id, answer) in ids.iter().zip(answers) {
+                each(*id, answer.ok_or(GitDirectoryError::Missing { id: *id })?.content);
+            }
+        }
+        Ok(())
     }
 
     fn start_object_process(&self) -> Result<ObjectProcess, GitDirectoryError> {
@@ -243,9 +330,55 @@ impl GitDirectory {
         }
     }
 
+    /// Adds the objects of a pack, all of whose links lead to objects that are there. git does not
+    /// delete the pack before the mark is dropped.
+    pub(crate) fn index_pack(
+        &self,
+        pack: &mut dyn io::Read,
+    ) -> Result<Option<PackKeep>, GitDirectoryError> {
+        let command = "index-pack";
+        let pipe_error = |source| GitDirectoryError::Pipe { command, source };
+        let mut child = self
+            .command(command)
+            .args(["--stdin", "--fix-thin", "--check-self-contained-and-connected"])
+            .arg(format!("--keep={KEEP_TEXT}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(pipe_error)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // git notices a pack that ends early, and says why it stops reading.
+            let _copied = io::copy(pack, &mut stdin);
+        }
+        let output = child.wait_with_output().map_err(pipe_error)?;
+        if !output.status.success() {
+            let message = String::from_utf8_lossy(&output.stderr).trim().to_string();
+            return Err(GitDirectoryError::Failed { command, message });
+        }
+        let digits = output.stdout.strip_prefix(b"keep\t").map(<[u8]>::trim_ascii);
+        let Some(checksum) = digits.and_then(GitId::from_hex) else { return Ok(None) };
+        let pack = self.pack_folder()?.join(format!("pack-{checksum}.pack"));
+        Ok(PackKeep::adopt(&pack))
+    }
+
+    /// Returns the first of some objects that is missing.
+    pub(crate) fn find_missing(&self, ids: &[GitId]) -> Result<Option<GitId>, GitDirectoryError> {
+        let command = "cat-file";
+        let mut input = Vec::with_capacity(ids.len() * 41);
+        for id in ids {
+            input.extend_from_slice(&id.to_hex());
+            input.push(b'\n');
+        }
+        let output = self.run(command, ["--batch-check=%(objecttype)"], &input)?;
+        let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let missing = lines.zip(ids).find(|(line, _)| line.ends_with(b" missing"));
+        Ok(missing.map(|(_, id)| *id))
+    }
+
     /// Changes refs, all or none.
     pub(crate) fn change_refs(&self, changes: &[RefChange]) -> Result<(), GitDirectoryError> {
-        if changes.is_empty() {
+        if changes.is_empty() || changes.len() >= MANY_REFS && self.add_packed(changes)? {
             return Ok(());
         }
         let mut input = Vec::new();
@@ -262,7 +395,40 @@ impl GitDirectory {
                 input.push(0);
             }
         }
-        self.run("update-ref", ["--no-deref", "-z", "--stdin"], &input).map(drop)
+        self.run("update-ref", ["--no-deref", "-z", "--stdin"], &input)?;
+        if changes.len() >= MANY_REFS {
+            // git reads a file for each ref that is not packed, several times in a fetch. Another
+            // process may hold the lock; then a later `git gc` does it.
+            let _packed = self.run("pack-refs", ["--all"], b"");
+        }
+        Ok(())
+    }
+
+    /// Adds new refs to those that are packed. Returns false if git has to do that, or there are
+    /// other changes.
+    fn add_packed(&self, changes: &[RefChange]) -> Result<bool, GitDirectoryError> {
+        let new_id = |change: &RefChange| {
+            change.new.filter(|id| *id != GitId::NULL && change.old.is_none_or(|old| old.is_null()))
+        };
+        let new: Option<Vec<(&[u8], GitId)>> =
+            changes.iter().map(|change| Some((change.name.as_slice(), new_id(change)?))).collect();
+        let Some(new) = new else { return Ok(false) };
+        let args = ["--git-path", "packed-refs", "--git-path", "hooks/reference-transaction"];
+        let output = self.run("rev-parse", args, b"")?;
+        let mut paths = output.split(|byte| *byte == b'\n').map(|path| {
+            let path: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(path);
+            Path::new(path)
+        });
+        let (path, hook) = (paths.next().unwrap_or("".as_ref()), paths.next());
+        if hook.is_some_and(Path::exists) {
+            return Ok(false);
+        }
+        let Some(lock) = PackedRefsLock::take(path) else { return Ok(false) };
+        if !are_free(&new, &self.refs("refs/")?) {
+            return Ok(false);
+        }
+        // After an error, git may be able to write them, or say why not.
+        Ok(lock.add(&new).unwrap_or(false))
     }
 }
 
@@ -271,14 +437,27 @@ impl ObjectProcess {
         let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         requests.write_all(format!("{name}\n").as_bytes())?;
         requests.flush()?;
+        self.read_answer()
+    }
+
+    fn read_all(&mut self, ids: &[GitId]) -> io::Result<Vec<Option<GitObject>>> {
+        let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        let lines: Vec<u8> = ids.iter().flat_map(|id| format!("{id}\n").into_bytes()).collect();
+        requests.write_all(&lines)?;
+        requests.flush()?;
+        ids.iter().map(|_| self.read_answer()).collect()
+    }
+
+    fn read_answer(&mut self) -> io::Result<Option<GitObject>> {
         let mut header = Vec::new();
         self.answers.read_until(b'\n', &mut header)?;
         let header = String::from_utf8_lossy(&header).into_owned();
-        let mut words = header.split_ascii_whitespace();
-        let (id, kind, len) = (words.next(), words.next(), words.next());
-        if kind == Some("missing") {
+        // The name may have spaces in it.
+        if header.ends_with(" missing\n") || header.ends_with(" ambiguous\n") {
             return Ok(None);
         }
+        let mut words = header.split_ascii_whitespace();
+        let (id, _kind, len) = (words.next(), words.next(), words.next());
         let id = id.and_then(|id| GitId::from_hex(id.as_bytes()));
         let (Some(id), Some(len)) = (id, len.and_then(|len| len.parse::<u64>().ok())) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected output"));

@@ -1,7 +1,8 @@
 //! The named branches of the visible changesets and their heads (mercurial/branchmap.py).
 
+use crate::branch_heads::remove_ancestors;
+use crate::changeset::branch_of;
 use crate::local::branch_cache::BranchCache;
-use crate::local::changeset_fields::branch_of;
 use crate::local::local_error::LocalError;
 use crate::local::snapshot::Snapshot;
 use crate::revision_set::RevisionSet;
@@ -35,7 +36,7 @@ fn has_right_branches(
 ) -> Result<bool, LocalError> {
     for (name, heads) in branches {
         for head in heads {
-            if branch_of(snapshot.changelog.read_text(*head, decoder)?).0 != *name {
+            if branch_of(snapshot.changelog.read_text(*head, decoder)?) != *name {
                 return Ok(false);
             }
         }
@@ -56,10 +57,10 @@ fn collect_heads(
     for revision in revisions {
         let node = snapshot.changelog.node(Some(revision));
         let branch = match cache.branch(revision, node) {
-            Some(name) => number_of(name, &mut numbers),
+            Some(name) => add_name(name, &mut numbers),
             None => {
-                let (name, _) = branch_of(snapshot.changelog.read_text(revision, decoder)?);
-                number_of(&name, &mut numbers)
+                let name = branch_of(snapshot.changelog.read_text(revision, decoder)?);
+                add_name(&name, &mut numbers)
             }
         };
         if let Some(slot) = branch_of_revision.get_mut(revision as usize) {
@@ -87,13 +88,14 @@ fn collect_heads(
         }
     }
     for heads in &mut heads {
-        remove_ancestors(snapshot, heads, &other_parents);
+        remove_inner_heads(snapshot, heads, &other_parents);
     }
     let branches = names.into_iter().map(|(name, _)| name).zip(heads);
     Ok(branches.filter(|(_, heads)| !heads.is_empty()).collect())
 }
 
-fn number_of(name: &[u8], numbers: &mut HashMap<Vec<u8>, u32>) -> u32 {
+/// Returns the number of a branch, which is added if it is new.
+fn add_name(name: &[u8], numbers: &mut HashMap<Vec<u8>, u32>) -> u32 {
     let next = numbers.len() as u32;
     match numbers.get(name) {
         Some(number) => *number,
@@ -108,22 +110,9 @@ fn parents_of(snapshot: &Snapshot, revision: u32) -> impl Iterator<Item = u32> +
 
 /// Removes the heads that are ancestors of others through other branches or obsolete changesets.
 /// Only the parents of such changesets can be.
-fn remove_ancestors(snapshot: &Snapshot, heads: &mut Vec<u32>, other_parents: &RevisionSet) {
+fn remove_inner_heads(snapshot: &Snapshot, heads: &mut Vec<u32>, other_parents: &RevisionSet) {
     let oldest = heads.iter().copied().find(|head| other_parents.contains(*head));
-    let (Some(oldest), [_, _, ..]) = (oldest, heads.as_slice()) else { return };
-    // A walk towards older revisions, none of which is visited twice.
-    let mut pending = std::collections::BinaryHeap::new();
-    let mut ancestors = std::collections::BTreeSet::new();
-    heads.iter().for_each(|head| pending.extend(parents_of(snapshot, *head)));
-    let mut before = u32::MAX;
-    while let Some(revision) = pending.pop().filter(|revision| *revision >= oldest) {
-        if revision != before {
-            before = revision;
-            if heads.binary_search(&revision).is_ok() {
-                ancestors.insert(revision);
-            }
-            pending.extend(parents_of(snapshot, revision).filter(|parent| *parent >= oldest));
-        }
+    if let (Some(oldest), [_, _, ..]) = (oldest, heads.as_slice()) {
+        remove_ancestors(heads, oldest, |revision| parents_of(snapshot, revision));
     }
-    heads.retain(|head| !ancestors.contains(head));
 }

@@ -1,9 +1,9 @@
 //! The changes between two states of a repository on disk, as a server would send them
 //! (mercurial/changegroup.py).
 
+use crate::changeset::Changeset;
 use crate::line_delta::{write_manifest_delta, write_range_delta};
 use crate::local::change_scope::ChangeScope;
-use crate::local::changeset_fields::{files_of, manifest_of};
 use crate::local::foreign_links::ForeignLinks;
 use crate::local::layout::read_optional;
 use crate::local::local_error::LocalError;
@@ -11,6 +11,7 @@ use crate::local::revlog_group::RevlogGroup;
 use crate::local::snapshot::Snapshot;
 use crate::local::store_path::decode_folders;
 use crate::object_id::Node;
+use crate::path_text::path_text;
 use crate::revision::{ChangeError, ChangeSource, Revision};
 use crate::revision_set::RevisionSet;
 use crate::revlog::{ChunkDecoder, Revlog};
@@ -73,8 +74,9 @@ impl<'a> LocalChanges<'a> {
                 };
                 let changelog = &mut self.snapshot.changelog;
                 let text = changelog.read_text(number, self.decoder)?;
-                let manifest = manifest_of(text).ok_or_else(|| no_manifest(number))?;
-                for path in files_of(text).filter(|path| !path.is_empty()) {
+                let changeset = Changeset::parse(text).ok_or_else(|| damaged_text(number))?;
+                let manifest = changeset.manifest;
+                for path in changeset.files() {
                     if !self.paths.contains(path) {
                         self.paths.insert(path.to_vec());
                     }
@@ -203,9 +205,9 @@ impl<'a> LocalChanges<'a> {
         *open = None;
         for path in paths {
             let Some((index, data)) = self.snapshot.layout.filelog(&path) else {
-                let path = String::from_utf8_lossy(&path);
+                let path = path_text(&path);
                 return Err(ChangeError::Damaged {
-                    what: format!("the path {path:?} leaves the store"),
+                    what: format!("the path {path} leaves the store"),
                 });
             };
             let Some(filelog) = Revlog::open(index, data)? else { continue };
@@ -256,6 +258,6 @@ fn without_empty_components(path: &[u8]) -> Vec<u8> {
     components.collect::<Vec<_>>().join(&b'/')
 }
 
-fn no_manifest(changeset: u32) -> ChangeError {
-    ChangeError::Damaged { what: format!("changeset {changeset} names no manifest") }
+fn damaged_text(changeset: u32) -> ChangeError {
+    ChangeError::Damaged { what: format!("revision {changeset} of the changelog is no changeset") }
 }

@@ -52,9 +52,8 @@ impl From<LocalError> for ChangeError {
             }
             LocalError::Revlog(error) => error.into(),
             LocalError::Requirements { .. } => ChangeError::Unsupported { what: error.to_string() },
-            LocalError::NotRepository { .. } | LocalError::Damaged { .. } => {
-                ChangeError::Damaged { what: error.to_string() }
-            }
+            LocalError::NotRepository { .. } => ChangeError::new_not_mercurial(error.to_string()),
+            LocalError::Damaged { .. } => ChangeError::new_damaged(error.to_string()),
         }
     }
 }

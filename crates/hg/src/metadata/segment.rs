@@ -8,27 +8,30 @@
 //! | `nodes` | the first row | the first 4 bytes of a changeset's node, its number; sorted |
 //! | `commits` | the first row | the same of commits |
 //! | `texts` | number of the first | compressed: length and text of each changeset |
-//! | `lines` | number of the first | compressed: manifests as changes of other ones |
+//! | `lines` | number of the first | compressed: manifests with their parents, as changes of others |
 //! | `manifests` | the first row | the first 4 bytes of a manifest's node, its number; sorted |
 //! | `snapshots` | the node | compressed: all lines of a manifest |
 //! | `files` | the first node | node of a file revision, blob; sorted |
+//! | `parents` | the first node | compressed: the parents of the rows of the same piece of `files` |
 //! | `copies` | the first node | compressed: node, length and metadata of a file revision; sorted |
 //!
 //! Numbers are of 32 bits, big-endian. Nodes and blobs are digests, which compression would not
 //! make smaller.
+//!
+//! The parents of a manifest mostly are the manifest that its changes apply to, and none; so its
+//! record says which ones are. The parents of a file revision are numbers of rows of `files`
+//! ([`super::file_rows`]), or nodes where an earlier segment has them.
 
 use super::StoredFile;
+use super::own_objects::read_tree;
+use super::record::{
+    FILE_ROWS, INDEX_ROW_BYTES, PAIR_BYTES, RecordReader, RowParent, StoredManifest, split_pair,
+};
 use super::table::{Table, hex};
 use crate::git::repository::{GitDirectory, GitDirectoryError};
-use crate::manifest::FileFlag;
+use crate::manifest::ChangedFile;
 use crate::object_id::{GitId, Node};
-use crate::varint::read_number;
 use std::sync::Arc;
-
-/// The bytes of a row of `changesets` and of `files`.
-pub(super) const PAIR_BYTES: usize = 40;
-/// The bytes of a row of `nodes`, `commits` and `manifests`.
-pub(super) const INDEX_ROW_BYTES: usize = 8;
 
 /// Why metadata cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -42,33 +45,21 @@ pub enum MetadataError {
     /// A manifest that another one was made from is missing.
     #[error("the Mercurial metadata is damaged: manifest {0} is missing")]
     MissingManifest(Node),
+    /// The manifests that a manifest was made from lead back to it.
+    #[error("the Mercurial metadata is damaged: manifest {0} is made from itself")]
+    CyclicManifest(Node),
     /// The pack cannot be written.
     #[error("writing a pack: {0}")]
     Pack(#[from] std::io::Error),
+    /// A state to go back to is none of those before the current one.
+    #[error("{0} is no earlier state of the Mercurial metadata")]
+    OtherState(GitId),
+    /// A state to go back to is no metadata.
+    #[error("{0} is no state of the Mercurial metadata")]
+    InvalidState(GitId),
     /// A newer program wrote the metadata.
     #[error("the Mercurial metadata has a format that this version does not know")]
     OtherFormat,
-}
-
-/// A changed line: the path, and the file revision it has now; `None`: it is removed.
-pub(super) type StoredChange = (Vec<u8>, Option<(Node, FileFlag)>);
-
-/// The manifest that changes apply to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StoredBase {
-    Empty,
-    Node(Node),
-}
-
-/// A manifest as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct StoredManifest {
-    pub(super) node: Node,
-    pub(super) tree: GitId,
-    pub(super) base: StoredBase,
-    /// The number of changes from the nearest manifest with all lines up to this one.
-    pub(super) chain: u32,
-    pub(super) changes: Vec<StoredChange>,
 }
 
 /// A segment that is open for lookups.
@@ -82,6 +73,7 @@ pub(super) struct MetadataSegment {
     manifests: Option<Table>,
     snapshots: Option<Table>,
     files: Option<Table>,
+    parents: Option<Table>,
     copies: Option<Table>,
 }
 
@@ -91,7 +83,7 @@ impl MetadataSegment {
         repository: &mut GitDirectory,
         id: GitId,
     ) -> Result<MetadataSegment, MetadataError> {
-        let entries = super::read_tree(repository, id)?;
+        let entries = read_tree(repository, id)?;
         let table = |name: &[u8], is_compressed| {
             let found = entries.iter().find(|(other, _)| other == name);
             found.map(|(_, tree)| Table::new(*tree, is_compressed))
@@ -106,6 +98,7 @@ impl MetadataSegment {
             manifests: table(b"manifests", false),
             snapshots: table(b"snapshots", true),
             files: table(b"files", false),
+            parents: table(b"parents", true),
             copies: table(b"copies", true),
         })
     }
@@ -119,71 +112,6 @@ impl MetadataSegment {
         let found = numbered_piece(table, repository, u32::MAX)?;
         let Some((offset, piece)) = found else { return Ok(0) };
         Ok(u32::MAX as usize - offset + piece.len() / PAIR_BYTES)
-    }
-
-    /// Returns all changesets with their commits, in the order of the conversion.
-    pub(super) fn read_changesets(
-        &mut self,
-        repository: &mut GitDirectory,
-    ) -> Result<Vec<(Node, GitId)>, MetadataError> {
-        let rows = read_rows(self.changesets.as_mut(), repository)?;
-        Ok(rows.into_iter().map(|(node, commit)| (Node(node), GitId(commit))).collect())
-    }
-
-    /// Returns all file revisions with their blobs.
-    pub(super) fn read_files(
-        &mut self,
-        repository: &mut GitDirectory,
-    ) -> Result<Vec<(Node, GitId)>, MetadataError> {
-        let rows = read_rows(self.files.as_mut(), repository)?;
-        Ok(rows.into_iter().map(|(node, blob)| (Node(node), GitId(blob))).collect())
-    }
-
-    /// Returns the metadata of all file revisions that have any.
-    pub(super) fn read_copies(
-        &mut self,
-        repository: &mut GitDirectory,
-    ) -> Result<Vec<(Node, Vec<u8>)>, MetadataError> {
-        let Some(table) = &mut self.copies else { return Ok(Vec::new()) };
-        let content = table.read_all(repository)?;
-        let mut reader = RecordReader { rest: &content };
-        let mut copies = Vec::new();
-        while let Some(node) = reader.id() {
-            let metadata = reader.bytes().ok_or(MetadataError::Damaged(self.id))?;
-            copies.push((Node(node), metadata.to_vec()));
-        }
-        Ok(copies)
-    }
-
-    /// Returns the texts of all changesets, in the order of the conversion.
-    pub(super) fn read_texts(
-        &mut self,
-        repository: &mut GitDirectory,
-    ) -> Result<Vec<Vec<u8>>, MetadataError> {
-        let records = read_records(self.texts.as_mut(), repository)?;
-        records.ok_or(MetadataError::Damaged(self.id))
-    }
-
-    /// Returns all manifests, in the order of the conversion.
-    pub(super) fn read_manifests(
-        &mut self,
-        repository: &mut GitDirectory,
-    ) -> Result<Vec<StoredManifest>, MetadataError> {
-        let records = read_records(self.lines.as_mut(), repository)?.unwrap_or_default();
-        let manifests: Option<Vec<StoredManifest>> =
-            records.iter().map(|record| RecordReader { rest: record }.manifest()).collect();
-        manifests.ok_or(MetadataError::Damaged(self.id))
-    }
-
-    /// Returns the names and objects of all snapshots.
-    pub(super) fn read_snapshots(
-        &mut self,
-        repository: &mut GitDirectory,
-    ) -> Result<Vec<(Vec<u8>, GitId)>, MetadataError> {
-        match &mut self.snapshots {
-            Some(table) => Ok(table.names(repository)?),
-            None => Ok(Vec::new()),
-        }
     }
 
     /// The tree of the segment.
@@ -301,7 +229,7 @@ impl MetadataSegment {
         &mut self,
         repository: &mut GitDirectory,
         node: &Node,
-    ) -> Result<Option<Vec<StoredChange>>, MetadataError> {
+    ) -> Result<Option<Vec<ChangedFile>>, MetadataError> {
         let Some(table) = &mut self.snapshots else { return Ok(None) };
         let Some(piece) = table.find_named(repository, &node.0)? else { return Ok(None) };
         let lines = RecordReader { rest: &piece }.changes();
@@ -314,17 +242,63 @@ impl MetadataSegment {
         repository: &mut GitDirectory,
         node: &Node,
     ) -> Result<Option<StoredFile>, MetadataError> {
+        let Some((_, blob)) = self.file_row(repository, node)? else { return Ok(None) };
+        let metadata = self.copy_metadata(repository, node)?;
+        Ok(Some(StoredFile { blob, metadata }))
+    }
+
+    /// Returns the place of a file revision in its piece, and its blob.
+    fn file_row(
+        &mut self,
+        repository: &mut GitDirectory,
+        node: &Node,
+    ) -> Result<Option<(usize, GitId)>, MetadataError> {
         let Some(table) = &mut self.files else { return Ok(None) };
         let Some((_, piece)) = table.find_piece(repository, &node.0)? else { return Ok(None) };
         let (rows, _) = piece.as_chunks::<PAIR_BYTES>();
         let Ok(at) = rows.binary_search_by(|row| row[..20].cmp(&node.0[..])) else {
             return Ok(None);
         };
-        let Some((_, blob)) = rows.get(at).and_then(|row| split_pair(row)) else {
-            return Ok(None);
+        let blob = rows.get(at).and_then(|row| split_pair(row)).map(|(_, blob)| GitId(blob));
+        Ok(blob.map(|blob| (at, blob)))
+    }
+
+    /// Returns the parents of a file revision of this segment; `None`: they are not known.
+    pub(super) fn find_file_parents(
+        &mut self,
+        repository: &mut GitDirectory,
+        node: &Node,
+    ) -> Result<Option<[Node; 2]>, MetadataError> {
+        let damaged = MetadataError::Damaged(self.id);
+        let Some((at, _)) = self.file_row(repository, node)? else { return Ok(None) };
+        let Some(table) = &mut self.parents else { return Err(damaged) };
+        let Some((_, piece)) = table.find_piece(repository, &node.0)? else { return Err(damaged) };
+        let mut reader = RecordReader { rest: &piece };
+        let mut parents = reader.file_parents();
+        for _ in 0..at {
+            parents = parents.and_then(|_| reader.file_parents());
+        }
+        let Some([p1, p2]) = parents.ok_or(damaged)? else { return Ok(None) };
+        Ok(Some([self.parent_node(repository, p1)?, self.parent_node(repository, p2)?]))
+    }
+
+    fn parent_node(
+        &mut self,
+        repository: &mut GitDirectory,
+        parent: RowParent,
+    ) -> Result<Node, MetadataError> {
+        let row = match parent {
+            RowParent::None => return Ok(Node::NULL),
+            RowParent::Node(node) => return Ok(node),
+            RowParent::Row(row) => row as usize,
         };
-        let metadata = self.copy_metadata(repository, node)?;
-        Ok(Some(StoredFile { blob: GitId(blob), metadata }))
+        let damaged = MetadataError::Damaged(self.id);
+        let Some(table) = &mut self.files else { return Err(damaged) };
+        let piece = table.piece_at(repository, row / FILE_ROWS)?;
+        let start = row % FILE_ROWS * PAIR_BYTES;
+        let node = piece.as_ref().and_then(|piece| piece.get(start..start + PAIR_BYTES));
+        let (node, _) = node.and_then(split_pair).ok_or(damaged)?;
+        Ok(Node(node))
     }
 
     fn copy_metadata(
@@ -345,38 +319,6 @@ impl MetadataSegment {
         }
         Ok(Vec::new())
     }
-}
-
-/// A row of a table of pairs.
-type IdPair = ([u8; 20], [u8; 20]);
-
-/// Returns all rows of a table of pairs.
-fn read_rows(
-    table: Option<&mut Table>,
-    repository: &mut GitDirectory,
-) -> Result<Vec<IdPair>, MetadataError> {
-    let Some(table) = table else { return Ok(Vec::new()) };
-    let content = table.read_all(repository)?;
-    let (rows, _) = content.as_chunks::<PAIR_BYTES>();
-    Ok(rows.iter().filter_map(|row| split_pair(row)).collect())
-}
-
-/// Returns all records of a table; `None` if one is cut off.
-fn read_records(
-    table: Option<&mut Table>,
-    repository: &mut GitDirectory,
-) -> Result<Option<Vec<Vec<u8>>>, MetadataError> {
-    let Some(table) = table else { return Ok(Some(Vec::new())) };
-    let content = table.read_all(repository)?;
-    let mut reader = RecordReader { rest: &content };
-    let mut records = Vec::new();
-    while !reader.rest.is_empty() {
-        match reader.bytes() {
-            Some(record) => records.push(record.to_vec()),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(records))
 }
 
 /// Returns the numbers whose keys begin with the first bytes of an id.
@@ -414,82 +356,7 @@ fn numbered_piece(
     Ok(first.and_then(|first| Some((number.checked_sub(first)? as usize, piece))))
 }
 
-fn split_pair(row: &[u8]) -> Option<IdPair> {
-    let (first, second) = row.split_at_checked(20)?;
-    Some((first.try_into().ok()?, second.try_into().ok()?))
-}
-
 /// The name of a piece of a table by numbers.
 pub(super) fn number_name(number: usize) -> Vec<u8> {
     hex(&(number as u32).to_be_bytes())
-}
-
-/// Reads records; `None` where the bytes are not such a record.
-pub(super) struct RecordReader<'p> {
-    pub(super) rest: &'p [u8],
-}
-
-impl<'p> RecordReader<'p> {
-    fn number(&mut self) -> Option<usize> {
-        let (number, rest) = read_number(self.rest)?;
-        self.rest = rest;
-        Some(number)
-    }
-
-    /// Reads a length and so many bytes.
-    pub(super) fn bytes(&mut self) -> Option<&'p [u8]> {
-        let len = self.number()?;
-        let (bytes, rest) = self.rest.split_at_checked(len)?;
-        self.rest = rest;
-        Some(bytes)
-    }
-
-    fn id(&mut self) -> Option<[u8; 20]> {
-        let (id, rest) = self.rest.split_first_chunk::<20>()?;
-        self.rest = rest;
-        Some(*id)
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        let (byte, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(*byte)
-    }
-
-    fn manifest(&mut self) -> Option<StoredManifest> {
-        let node = Node(self.id()?);
-        let tree = GitId(self.id()?);
-        let base = match self.byte()? {
-            0 => StoredBase::Empty,
-            1 => StoredBase::Node(Node(self.id()?)),
-            _ => return None,
-        };
-        let chain = u32::try_from(self.number()?).ok()?;
-        Some(StoredManifest { node, tree, base, chain, changes: self.changes()? })
-    }
-
-    /// Reads changed lines. A path has the number of bytes that it shares with the one before.
-    pub(super) fn changes(&mut self) -> Option<Vec<StoredChange>> {
-        let count = self.number()?;
-        let mut changes: Vec<StoredChange> = Vec::with_capacity(count.min(self.rest.len()));
-        for _ in 0..count {
-            let shared = self.number()?;
-            let previous = changes.last().map_or(&[][..], |(path, _)| path);
-            let mut path = previous.get(..shared)?.to_vec();
-            path.extend_from_slice(self.bytes()?);
-            let file = match self.byte()? {
-                0 => None,
-                1 => Some(FileFlag::Plain),
-                2 => Some(FileFlag::Executable),
-                3 => Some(FileFlag::Link),
-                _ => return None,
-            };
-            let file = match file {
-                Some(flag) => Some((Node(self.id()?), flag)),
-                None => None,
-            };
-            changes.push((path, file));
-        }
-        Some(changes)
-    }
 }

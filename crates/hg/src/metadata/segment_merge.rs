@@ -4,11 +4,15 @@
 //! those before them that are not much larger; so a changeset is rewritten a few times in a long
 //! history of fetches, and the large segment of the first clone hardly ever.
 
-use super::segment::{MetadataError, MetadataSegment, StoredBase};
+use super::file_merge::merge_files;
+use super::record::{RecordReader, StoredBase, StoredManifest};
+use super::segment::MetadataError;
+use super::segment_scan::{PieceName, SegmentScan, SegmentTable, pair_rows, read_piece};
 use super::segment_writer::{ChangedLine, ManifestRecord, MetadataWriter};
 use crate::git::pack_writer::PackWriter;
 use crate::git::repository::GitDirectory;
-use crate::object_id::GitId;
+use crate::object_id::{GitId, Node};
+use std::io;
 
 /// The number of segments from which on the newest are merged.
 pub(super) const MAX_SEGMENTS: usize = 8;
@@ -34,37 +38,77 @@ pub(super) fn choose_merge(sizes: &[usize]) -> Option<usize> {
     Some(first)
 }
 
-/// Writes one segment with the content of several, and returns its tree.
+/// Writes one segment with the content of several, and returns its tree. One piece of each table is
+/// read at a time: what is kept are ids, and the metadata of files.
 pub(super) fn merge_segments(
     repository: &mut GitDirectory,
     pack: &mut PackWriter,
-    segments: &mut [MetadataSegment],
+    segments: &[GitId],
 ) -> Result<GitId, MetadataError> {
     let mut writer = MetadataWriter::new();
-    let (mut changesets, mut files, mut copies) = (Vec::new(), Vec::new(), Vec::new());
-    for segment in segments {
-        changesets.extend(segment.read_changesets(repository)?);
-        files.extend(segment.read_files(repository)?);
-        copies.extend(segment.read_copies(repository)?);
-        for text in segment.read_texts(repository)? {
-            writer.add_text(pack, &text)?;
+    let (mut changesets, mut copies) = (Vec::new(), Vec::new());
+    let mut scans = Vec::new();
+    for id in segments {
+        let scan = SegmentScan::open(repository, *id)?;
+        for name in scan.pieces(repository, SegmentTable::Changesets)? {
+            let piece = read_piece(repository, SegmentTable::Changesets, name.id)?;
+            changesets.extend(pair_rows(&piece).ok_or(MetadataError::Damaged(name.id))?);
         }
-        for (name, piece) in segment.read_snapshots(repository)? {
-            writer.keep_snapshot(name, piece);
+        each_record(repository, &scan, SegmentTable::Texts, |record| {
+            let text = record.bytes()?;
+            Some(writer.add_text(pack, text))
+        })?;
+        each_record(repository, &scan, SegmentTable::Lines, |record| {
+            let manifest = RecordReader { rest: record.bytes()? }.manifest()?;
+            Some(add_manifest(&mut writer, pack, &manifest))
+        })?;
+        each_record(repository, &scan, SegmentTable::Copies, |record| {
+            copies.push((Node(record.id()?), record.bytes()?.to_vec()));
+            Some(Ok(()))
+        })?;
+        for PieceName { name, id } in scan.pieces(repository, SegmentTable::Snapshots)? {
+            writer.keep_snapshot(name, id);
         }
-        for manifest in segment.read_manifests(repository)? {
-            let changes: Vec<ChangedLine<'_>> =
-                manifest.changes.iter().map(|(path, file)| (path.as_slice(), *file)).collect();
-            let base = match manifest.base {
-                StoredBase::Empty => None,
-                StoredBase::Node(base) => Some(base),
-            };
-            let (node, tree, chain) = (manifest.node, manifest.tree, manifest.chain);
-            let record = ManifestRecord { node, tree, base, chain, changes: &changes };
-            writer.add_manifest(pack, &record)?;
+        scans.push(scan);
+    }
+    // Several segments may have one revision, as in the tables of files.
+    copies.sort_unstable();
+    copies.dedup();
+    let files = merge_files(repository, pack, &scans)?;
+    Ok(writer.finish(pack, &changesets, files, &mut copies)?)
+}
+
+/// Passes on the records of a table. `each` returns `None` if a record is damaged.
+fn each_record(
+    repository: &mut GitDirectory,
+    scan: &SegmentScan,
+    table: SegmentTable,
+    mut each: impl FnMut(&mut RecordReader<'_>) -> Option<io::Result<()>>,
+) -> Result<(), MetadataError> {
+    for name in scan.pieces(repository, table)? {
+        let piece = read_piece(repository, table, name.id)?;
+        let mut reader = RecordReader { rest: &piece };
+        while !reader.rest.is_empty() {
+            each(&mut reader).ok_or(MetadataError::Damaged(name.id))??;
         }
     }
-    Ok(writer.finish(pack, &changesets, &mut files, &mut copies)?)
+    Ok(())
+}
+
+fn add_manifest(
+    writer: &mut MetadataWriter,
+    pack: &mut PackWriter,
+    manifest: &StoredManifest,
+) -> io::Result<()> {
+    let changes: Vec<ChangedLine<'_>> =
+        manifest.changes.iter().map(|(path, file)| (path.as_slice(), *file)).collect();
+    let base = match manifest.base {
+        StoredBase::Empty => None,
+        StoredBase::Node(base) => Some(base),
+    };
+    let StoredManifest { node, tree, parents, chain, .. } = *manifest;
+    writer
+        .add_manifest(pack, &ManifestRecord { node, tree, base, parents, chain, changes: &changes })
 }
 
 #[cfg(test)]

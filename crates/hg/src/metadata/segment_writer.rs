@@ -1,8 +1,13 @@
 //! Writing a segment of the metadata. Its format is in [`super::segment`].
 
-use super::segment::{INDEX_ROW_BYTES, PAIR_BYTES, RecordReader, number_name};
+use super::file_rows::FileTables;
+use super::own_objects::{append, tree_content, write_tree};
+use super::record::{
+    BASE_PARENT, INDEX_ROW_BYTES, LEVEL, NO_PARENT, OTHER_PARENT, PAIR_BYTES, RECORD_PIECE_BYTES,
+    ROW_PIECE_BYTES, RecordReader, pair, write_bytes,
+};
+use super::segment::number_name;
 use super::table::{MAX_PIECE_BYTES, hex};
-use super::{append, tree_content, write_tree};
 use crate::git::object::ObjectKind;
 use crate::git::pack_writer::PackWriter;
 use crate::manifest::{FileFlag, ManifestLine, ManifestText};
@@ -10,11 +15,11 @@ use crate::object_id::{GitId, Node};
 use crate::varint::write_number;
 use std::io;
 
-/// The bytes of a piece, about: of rows as they are, and of records before compression.
-const ROW_PIECE_BYTES: usize = 40 << 10;
-const RECORD_PIECE_BYTES: usize = 128 << 10;
-/// The level of zstd.
-const LEVEL: i32 = 6;
+/// A manifest gets all its lines written when the changes before it are more than so many times
+/// its lines.
+const MAX_CHAIN_RATIO: usize = 4;
+/// The bytes of a line of a manifest, about.
+const LINE_BYTES: usize = 80;
 
 /// The path of a changed line, and its file revision; `None`: it is removed.
 pub(crate) type ChangedLine<'l> = (&'l [u8], Option<(Node, FileFlag)>);
@@ -25,6 +30,8 @@ pub(crate) struct ManifestRecord<'m> {
     pub(crate) tree: GitId,
     /// The manifest that the changes apply to; `None`: they are all lines.
     pub(crate) base: Option<Node>,
+    /// Null: none.
+    pub(crate) parents: [Node; 2],
     /// The number of changes from the nearest manifest with all lines up to this one.
     pub(crate) chain: u32,
     /// The changed lines, sorted by path.
@@ -70,7 +77,7 @@ impl RecordPieces {
         if self.pieces.is_empty() {
             return Ok(None);
         }
-        write_tree(pack, false, self.pieces).map(Some)
+        write_tree(pack, ObjectKind::Blob, self.pieces).map(Some)
     }
 }
 
@@ -164,24 +171,22 @@ impl MetadataWriter {
         let mut record = Vec::new();
         record.extend_from_slice(&manifest.node.0);
         record.extend_from_slice(&manifest.tree.0);
-        record.push(u8::from(manifest.base.is_some()));
-        manifest.base.iter().for_each(|base| record.extend_from_slice(&base.0));
+        write_relatives(&mut record, manifest.base, manifest.parents);
         write_number(&mut record, manifest.chain as usize);
         write_changes(&mut record, manifest.changes.iter().copied());
         self.lines.add(pack, || number_name(number), |piece| write_bytes(piece, &record))
     }
 
-    /// Completes the segment. Changesets are in the order of their texts; files and copies in any.
+    /// Completes the segment. Changesets are in the order of their texts, copies in any.
     pub(crate) fn finish(
         mut self,
         pack: &mut PackWriter,
         changesets: &[(Node, GitId)],
-        files: &mut [(Node, GitId)],
+        files: FileTables,
         copies: &mut [(Node, Vec<u8>)],
     ) -> io::Result<GitId> {
         let mut tables: Vec<(&[u8], Option<GitId>)> = Vec::new();
-        let rows = changesets.iter().map(|(node, commit)| pair(node, commit));
-        tables.push((b"changesets", write_rows(pack, rows, true)?));
+        tables.push((b"changesets", write_changesets(pack, changesets)?));
         let commits = changesets.iter().map(|(_, commit)| &commit.0);
         tables.push((b"commits", write_index(pack, commits)?));
         copies.sort_unstable_by_key(|(node, _)| *node);
@@ -197,22 +202,26 @@ impl MetadataWriter {
             )?;
         }
         tables.push((b"copies", pieces.finish(pack)?));
-        files.sort_unstable_by_key(|(node, _)| *node);
-        let rows = files.iter().map(|(node, blob)| pair(node, blob));
-        tables.push((b"files", write_rows(pack, rows, false)?));
+        tables.push((b"files", files.files));
         tables.push((b"lines", self.lines.finish(pack)?));
         let manifests = self.manifests.iter().map(|node| &node.0);
         tables.push((b"manifests", write_index(pack, manifests)?));
         let nodes = changesets.iter().map(|(node, _)| &node.0);
         tables.push((b"nodes", write_index(pack, nodes)?));
+        tables.push((b"parents", files.parents));
         self.snapshots.sort_unstable();
         self.snapshots.dedup();
         let snapshots = self.snapshots;
-        let tree =
-            if snapshots.is_empty() { None } else { Some(write_tree(pack, false, snapshots)?) };
+        let tree = if snapshots.is_empty() {
+            None
+        } else {
+            Some(write_tree(pack, ObjectKind::Blob, snapshots)?)
+        };
         tables.push((b"snapshots", tree));
         tables.push((b"texts", self.texts.finish(pack)?));
-        let entries = tables.into_iter().filter_map(|(name, id)| Some((name.to_vec(), true, id?)));
+        let entries = tables
+            .into_iter()
+            .filter_map(|(name, id)| Some((name.to_vec(), ObjectKind::Tree, id?)));
         append(pack, ObjectKind::Tree, &tree_content(entries))
     }
 }
@@ -252,11 +261,6 @@ fn decompress_piece(pack: &mut PackWriter, id: &GitId) -> io::Result<Vec<u8>> {
     zstd::bulk::decompress(&piece, MAX_PIECE_BYTES)
 }
 
-fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    write_number(out, bytes.len());
-    out.extend_from_slice(bytes);
-}
-
 /// Writes changed lines, sorted by path.
 fn write_changes<'c>(out: &mut Vec<u8>, changes: impl ExactSizeIterator<Item = ChangedLine<'c>>) {
     write_number(out, changes.len());
@@ -276,6 +280,12 @@ fn write_changes<'c>(out: &mut Vec<u8>, changes: impl ExactSizeIterator<Item = C
     }
 }
 
+/// Returns whether all lines of a manifest should be written: so many changes lead to it from one
+/// with all lines, and so many bytes its text has.
+pub(crate) fn is_snapshot_due(chain: u32, text_bytes: usize) -> bool {
+    chain as usize > MAX_CHAIN_RATIO * (text_bytes / LINE_BYTES + 100)
+}
+
 /// Writes all lines of a manifest; `None` if one of them is not of a file.
 pub(crate) fn encode_snapshot(text: &ManifestText) -> Option<Vec<u8>> {
     let lines: Option<Vec<ManifestLine<'_>>> = text.lines().map(ManifestLine::parse).collect();
@@ -286,31 +296,32 @@ pub(crate) fn encode_snapshot(text: &ManifestText) -> Option<Vec<u8>> {
     Some(snapshot)
 }
 
-fn pair(node: &Node, id: &GitId) -> [u8; PAIR_BYTES] {
-    let mut row = [0; PAIR_BYTES];
-    let (first, second) = row.split_at_mut(20);
-    first.copy_from_slice(&node.0);
-    second.copy_from_slice(&id.0);
-    row
+/// Writes the manifest that changes apply to, and the parents.
+fn write_relatives(out: &mut Vec<u8>, base: Option<Node>, parents: [Node; 2]) {
+    let kind = |parent: &Node| match parent {
+        parent if parent.is_null() => NO_PARENT,
+        parent if Some(*parent) == base => BASE_PARENT,
+        _ => OTHER_PARENT,
+    };
+    let [first, second] = parents.each_ref().map(kind);
+    out.push(u8::from(base.is_some()) | first << 2 | second << 4);
+    out.extend(base.iter().flat_map(|base| base.0));
+    let others = parents.iter().filter(|parent| kind(parent) == OTHER_PARENT);
+    out.extend(others.flat_map(|parent| parent.0));
 }
 
-/// Writes rows of pairs. Pieces are named by the number of their first row, or by its node.
-fn write_rows(
+/// Writes changesets and their commits. Pieces are named by the number of their first row.
+fn write_changesets(
     pack: &mut PackWriter,
-    rows: impl Iterator<Item = [u8; PAIR_BYTES]>,
-    is_numbered: bool,
+    changesets: &[(Node, GitId)],
 ) -> io::Result<Option<GitId>> {
     const ROWS: usize = ROW_PIECE_BYTES / PAIR_BYTES;
     let mut pieces = Vec::new();
-    let mut rows = rows.peekable();
-    let mut number = 0;
-    while let Some(first) = rows.peek() {
-        let name = if is_numbered { number_name(number) } else { hex(&first[..20]) };
-        let piece: Vec<u8> = rows.by_ref().take(ROWS).flatten().collect();
-        number += ROWS;
-        pieces.push((name, append(pack, ObjectKind::Blob, &piece)?));
+    for (number, rows) in changesets.chunks(ROWS).enumerate() {
+        let piece: Vec<u8> = rows.iter().flat_map(|(node, commit)| pair(node, commit)).collect();
+        pieces.push((number_name(number * ROWS), append(pack, ObjectKind::Blob, &piece)?));
     }
-    if pieces.is_empty() { Ok(None) } else { write_tree(pack, false, pieces).map(Some) }
+    if pieces.is_empty() { Ok(None) } else { write_tree(pack, ObjectKind::Blob, pieces).map(Some) }
 }
 
 /// Writes the index of ids: the first bytes of each, and its number. Rows with the same first bytes
@@ -337,5 +348,5 @@ fn write_index<'i>(
         pieces.push((hex(first), append(pack, ObjectKind::Blob, piece.as_flattened())?));
         rest = after;
     }
-    if pieces.is_empty() { Ok(None) } else { write_tree(pack, false, pieces).map(Some) }
+    if pieces.is_empty() { Ok(None) } else { write_tree(pack, ObjectKind::Blob, pieces).map(Some) }
 }

@@ -3,9 +3,9 @@
 //! A lookup reads the tree, then one piece. The last pieces are kept, because neighbours are often
 //! looked up together.
 
-use super::read_tree;
+use super::own_objects::read_tree;
 use crate::git::repository::{GitDirectory, GitDirectoryError};
-use crate::object_id::GitId;
+use crate::object_id::{GitId, hex_digits};
 use std::sync::Arc;
 
 /// The number of pieces that are kept.
@@ -57,26 +57,6 @@ impl Table {
         Ok(Some((first, self.piece(repository, id)?)))
     }
 
-    /// Returns the names and objects of all pieces.
-    pub(super) fn names(
-        &mut self,
-        repository: &mut GitDirectory,
-    ) -> Result<Vec<(Vec<u8>, GitId)>, GitDirectoryError> {
-        self.pieces(repository).map(<[_]>::to_vec)
-    }
-
-    /// Returns the content of all pieces, one after the other.
-    pub(super) fn read_all(
-        &mut self,
-        repository: &mut GitDirectory,
-    ) -> Result<Vec<u8>, GitDirectoryError> {
-        let mut content = Vec::new();
-        for (_, id) in self.names(repository)? {
-            content.extend_from_slice(&self.piece(repository, id)?);
-        }
-        Ok(content)
-    }
-
     /// Returns the piece whose name is exactly the key.
     pub(super) fn find_named(
         &mut self,
@@ -88,7 +68,16 @@ impl Table {
         let Ok(at) = pieces.binary_search_by(|(first, _)| first.cmp(&name)) else {
             return Ok(None);
         };
-        match pieces.get(at).map(|(_, id)| *id) {
+        self.piece_at(repository, at)
+    }
+
+    /// Returns the piece with a number, from 0 on.
+    pub(super) fn piece_at(
+        &mut self,
+        repository: &mut GitDirectory,
+        number: usize,
+    ) -> Result<Option<Arc<Vec<u8>>>, GitDirectoryError> {
+        match self.pieces(repository)?.get(number).map(|(_, id)| *id) {
             Some(id) => self.piece(repository, id).map(Some),
             None => Ok(None),
         }
@@ -123,8 +112,5 @@ impl Table {
 
 /// Writes a key as the name of a piece.
 pub(super) fn hex(key: &[u8]) -> Vec<u8> {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    key.iter()
-        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
-        .collect()
+    key.iter().copied().flat_map(hex_digits).collect()
 }

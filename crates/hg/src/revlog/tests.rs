@@ -134,7 +134,7 @@ fn other_versions_and_missing_files_are_told_apart() {
 }
 
 proptest! {
-    /// Whatever the bytes, each revision is a text or an error.
+    /// Each revision is a text or an error for all bytes.
     #[test]
     fn damaged_files_never_panic(
         is_inline: bool,

@@ -1,4 +1,4 @@
-//! What a server can do, as it says when a connection begins.
+//! The capabilities of a server, which it sends when a connection begins.
 
 use crate::percent;
 
@@ -37,14 +37,24 @@ impl Capabilities {
         value.split(|byte| *byte == b',').any(|found| found == word.as_bytes())
     }
 
-    /// Whether the server sends bundle2 with one of the versions of changegroups that are read.
+    /// Whether the server sends bundle2.
     pub(super) fn has_bundle2(&self) -> bool {
-        let Some(value) = self.value("bundle2") else {
-            return false;
-        };
-        let text = percent::decode(value);
-        let mut lines = text.split(|byte| *byte == b'\n');
-        lines.any(|line| line == b"HG20")
+        self.bundle2_lines().iter().any(|line| line == b"HG20")
+    }
+
+    /// Whether a capability of bundle2 has this among its values.
+    pub(super) fn has_bundle2_value(&self, name: &str, value: &str) -> bool {
+        self.bundle2_lines().iter().any(|line| {
+            let position = line.iter().position(|byte| *byte == b'=').unwrap_or(line.len());
+            let (found, values) = line.split_at(position);
+            let mut values = values.get(1..).unwrap_or_default().split(|byte| *byte == b',');
+            found == name.as_bytes() && values.any(|found| found == value.as_bytes())
+        })
+    }
+
+    fn bundle2_lines(&self) -> Vec<Vec<u8>> {
+        let text = percent::decode(self.value("bundle2").unwrap_or_default());
+        text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
     }
 
     /// Returns the number in the value of a capability, up to a comma.

@@ -4,20 +4,15 @@
 //! compression, `-`, and a type with parameters after `;`. See `hgext/clonebundles.py` of
 //! Mercurial.
 
+use crate::local::unsupported_requirements;
 use crate::percent;
 
-/// A bundle of the manifest that can be read here.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct CloneBundle {
-    pub(super) url: String,
-}
-
-/// Parses a manifest, and returns the bundles that can be read here.
-pub(super) fn parse_manifest(text: &[u8]) -> Vec<CloneBundle> {
+/// Parses a manifest, and returns the URLs of the bundles that can be read here.
+pub(super) fn parse_manifest(text: &[u8]) -> Vec<String> {
     text.split(|byte| *byte == b'\n').filter_map(parse_line).collect()
 }
 
-fn parse_line(line: &[u8]) -> Option<CloneBundle> {
+fn parse_line(line: &[u8]) -> Option<String> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let url = std::str::from_utf8(words.next()?).ok()?.to_owned();
     if !url.starts_with("http://") && !url.starts_with("https://") {
@@ -30,7 +25,7 @@ fn parse_line(line: &[u8]) -> Option<CloneBundle> {
             None => true,
         }
     });
-    is_readable.then_some(CloneBundle { url })
+    is_readable.then_some(url)
 }
 
 /// Whether a bundle of this specification can be read here.
@@ -42,13 +37,22 @@ fn can_read(specification: &[u8]) -> bool {
     let is_known = match version {
         b"-v1" => [b"none".as_slice(), b"gzip", b"bzip2"].contains(&compression),
         b"-v2" => [b"none".as_slice(), b"gzip", b"bzip2", b"zstd"].contains(&compression),
+        b"-packed1" => compression == b"none",
         _ => false,
     };
-    is_known
-        && words.all(|parameter| match parameter.strip_prefix(b"cg.version=") {
-            Some(version) => [b"01".as_slice(), b"02", b"03"].contains(&version),
-            None => !parameter.starts_with(b"stream=") && !parameter.starts_with(b"requirements="),
-        })
+    is_known && words.all(can_read_parameter)
+}
+
+fn can_read_parameter(parameter: &[u8]) -> bool {
+    let position = parameter.iter().position(|byte| *byte == b'=').unwrap_or(parameter.len());
+    let (name, value) = parameter.split_at(position);
+    let value = percent::decode(value.get(1..).unwrap_or_default());
+    match name {
+        b"cg.version" => [b"01".as_slice(), b"02", b"03"].contains(&value.as_slice()),
+        b"stream" => value == b"v2",
+        b"requirements" => unsupported_requirements(value.split(|byte| *byte == b',')).is_none(),
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -64,9 +68,11 @@ mod tests {
             http://h/5 BUNDLESPEC=gzip-v2;cg.version=03;obsolescence=yes\n\
             http://h/6 BUNDLESPEC=gzip-v2;cg.version=04\n\
             http://h/7 BUNDLESPEC=zstd-v1\n\
-            http://h/8\n\n";
-        let urls: Vec<_> = parse_manifest(manifest).into_iter().map(|bundle| bundle.url).collect();
-        assert_eq!(urls, ["https://h/3", "http://h/5", "http://h/8"]);
-        assert_eq!(parse_manifest(b"\xff\n"), []);
+            http://h/8\n\
+            http://h/9 BUNDLESPEC=none-packed1%3Brequirements%3Dgeneraldelta%252Ctreemanifest\n\
+            http://h/10 BUNDLESPEC=none-v2;stream=v3-exp\n\n";
+        let expected = ["https://h/1", "https://h/2", "https://h/3", "http://h/5", "http://h/8"];
+        assert_eq!(parse_manifest(manifest), expected);
+        assert!(parse_manifest(b"\xff\n").is_empty());
     }
 }

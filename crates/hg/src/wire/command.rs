@@ -4,7 +4,7 @@ use crate::object_id::Node;
 use crate::revision::ChangeError;
 
 /// A command with its arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WireCommand {
     pub(super) name: &'static str,
     /// The arguments that the command always has.

@@ -11,6 +11,9 @@ use ureq::{Agent, Body};
 /// The most headers with arguments. Servers in Python accept about 100 headers in all.
 const MAX_ARGUMENT_HEADERS: usize = 80;
 
+/// The most bytes of all these headers: proxies accept requests of 32 KB.
+const MAX_ARGUMENT_BYTES: usize = 24 << 10;
+
 /// The bytes of a header with arguments that are not part of its value.
 const HEADER_OVERHEAD_BYTES: usize = "X-HgArg-000: \r\n".len();
 
@@ -25,8 +28,9 @@ pub(super) fn node_limit(capabilities: &Capabilities) -> usize {
     match capabilities.number("httpheader") {
         // The other arguments take less than a header of the usual 1,024 bytes.
         Some(limit) => {
-            let room = limit.saturating_sub(HEADER_OVERHEAD_BYTES) * MAX_ARGUMENT_HEADERS;
-            room.saturating_sub(1024) / NODE_BYTES
+            let headers = (MAX_ARGUMENT_BYTES / limit.max(1)).clamp(1, MAX_ARGUMENT_HEADERS);
+            let room = limit.min(MAX_ARGUMENT_BYTES).saturating_sub(HEADER_OVERHEAD_BYTES);
+            (headers * room).saturating_sub(1024) / NODE_BYTES
         }
         // Servers and proxies accept URLs of 8,000 bytes.
         None => 6000 / NODE_BYTES,
@@ -46,6 +50,14 @@ impl HttpRequest {
     pub(super) fn of_file(url: &str) -> HttpRequest {
         let headers = vec![("Accept".to_owned(), "*/*".to_owned())];
         HttpRequest { url: url.to_owned(), headers, body: None }
+    }
+
+    /// Creates the request of a file from a byte on, if it has this mark still.
+    pub(super) fn of_rest(url: &str, position: u64, mark: &str) -> HttpRequest {
+        let mut request = HttpRequest::of_file(url);
+        request.headers.push(("Range".to_owned(), format!("bytes={position}-")));
+        request.headers.push(("If-Range".to_owned(), mark.to_owned()));
+        request
     }
 
     /// Creates the request of a command.
@@ -103,13 +115,20 @@ impl HttpRequest {
         Ok(())
     }
 
+    /// Sends the request with the headers of the user and a login, which goes before a header that
+    /// is one, too.
     pub(super) fn send(
         &self,
         agent: &Agent,
         login: Option<&Login>,
+        user_headers: &[(String, String)],
     ) -> Result<Response<Body>, ureq::Error> {
         let authorization = login.map(|login| ("Authorization".to_owned(), login.header_value()));
-        let headers = self.headers.iter().chain(&authorization);
+        let is_kept = |(name, _): &&(String, String)| {
+            authorization.is_none() || !name.eq_ignore_ascii_case("Authorization")
+        };
+        let user_headers = user_headers.iter().filter(is_kept);
+        let headers = self.headers.iter().chain(user_headers).chain(&authorization);
         match &self.body {
             Some(body) => {
                 let mut request = agent.post(&self.url);
@@ -180,14 +199,17 @@ mod tests {
 
     #[test]
     fn as_many_nodes_as_allowed_fit_in_a_request() {
-        for text in ["httpheader=1024", "httpheader=64", ""] {
+        for text in ["httpheader=1024", "httpheader=64", "httpheader=70000", ""] {
             let capabilities = Capabilities::parse(text.as_bytes());
             let nodes = vec![crate::object_id::Node::NULL; node_limit(&capabilities)];
             let nodes = super::super::command::join_nodes(&nodes);
             let bundle = ("bundlecaps", vec![b'x'; 300]);
             let command =
                 WireCommand::with_options("getbundle", vec![("heads", nodes)], vec![bundle]);
-            assert!(HttpRequest::new("http://h/", &command, &capabilities).is_ok());
+            let request = HttpRequest::new("http://h/", &command, &capabilities).expect("few");
+            let len: usize =
+                request.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+            assert!(len + request.url.len() < 26 << 10, "{text}: {len}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The protocol over the pipes of `hg serve --stdio`, on this machine or through ssh.
+//! The protocol over the pipes of `hg serve --stdio`, through ssh.
 //!
 //! A command is a line with its name, then each argument: a line with its name and length, and its
 //! value. An answer is a line with its length, and its bytes; a bundle comes without a length. An
@@ -12,11 +12,11 @@ use super::transport::{ANSWER_LIMIT_BYTES, Transport};
 use super::wire_peer::WirePeer;
 use crate::bundle::ByteStream;
 use crate::byte_reader::{fill, read_bytes};
+use crate::received_bytes::{CountedStream, ReceivedBytes};
 use crate::revision::ChangeError;
 use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write as _};
-use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -54,13 +54,6 @@ pub struct PipeServer {
 }
 
 impl PipeServer {
-    /// Serves a repository of this machine by an installed Mercurial, the program `hg`.
-    pub fn local(hg: &OsStr, path: &Path) -> PipeServer {
-        let mut command = Command::new(hg);
-        command.arg("-R").arg(path).args(["serve", "--stdio"]);
-        PipeServer { command }
-    }
-
     /// Serves a repository of another machine, by the command `hg` there.
     pub fn ssh(ssh: &SshCommand, hg: &str, location: &SshLocation) -> PipeServer {
         let mut command = match ssh {
@@ -97,7 +90,7 @@ pub fn connect_pipe(server: PipeServer, output: ServerOutput) -> Result<WirePeer
     Ok(WirePeer::new(Box::new(transport)))
 }
 
-/// What a server wrote to standard error.
+/// The standard error of a server.
 #[derive(Default)]
 struct Messages {
     lines: VecDeque<String>,
@@ -166,11 +159,15 @@ impl MessageReader {
     }
 }
 
+/// The standard output of a server.
+type ServerPipe = BufReader<CountedStream<ChildStdout>>;
+
 /// The pipes of a server.
 struct PipeTransport {
     child: Child,
     input: Option<ChildStdin>,
-    output: Option<BufReader<ChildStdout>>,
+    output: Option<ServerPipe>,
+    received: ReceivedBytes,
     messages: MessageReader,
     capabilities: Capabilities,
 }
@@ -190,9 +187,12 @@ impl PipeTransport {
             std::thread::spawn(move || messages.run(stderr, output));
         }
         let input = child.stdin.take();
-        let stdout = child.stdout.take().map(BufReader::new);
+        let received = ReceivedBytes::default();
+        let count = |stdout| BufReader::new(CountedStream::new(stdout, received.clone()));
+        let stdout = child.stdout.take().map(count);
         let capabilities = Capabilities::default();
-        let mut transport = PipeTransport { child, input, output: stdout, messages, capabilities };
+        let mut transport =
+            PipeTransport { child, input, output: stdout, received, messages, capabilities };
         transport.greet()?;
         Ok(transport)
     }
@@ -213,7 +213,7 @@ impl PipeTransport {
                 self.capabilities = Capabilities::parse(words);
             }
         }
-        Err(ChangeError::new_damaged("the program at the other end is not Mercurial"))
+        Err(ChangeError::new_not_mercurial("the program at the other end is not Mercurial"))
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), ChangeError> {
@@ -245,7 +245,7 @@ impl PipeTransport {
         self.send(&bytes)
     }
 
-    fn server_output(&mut self) -> Result<&mut BufReader<ChildStdout>, ChangeError> {
+    fn server_output(&mut self) -> Result<&mut ServerPipe, ChangeError> {
         self.output.as_mut().ok_or_else(|| self.messages.early_end())
     }
 
@@ -286,8 +286,11 @@ impl Transport for PipeTransport {
         Ok(answer)
     }
 
-    fn stream(&mut self, command: &WireCommand) -> Result<ByteStream<'_>, ChangeError> {
-        self.send_command(command)?;
+    fn stream(
+        &mut self,
+        make: &dyn Fn(usize) -> WireCommand,
+    ) -> Result<ByteStream<'_>, ChangeError> {
+        self.send_command(&make(NODE_LIMIT))?;
         if fill(self.server_output()?)?.first() == Some(&b'\n') {
             self.server_output()?.consume(1);
             return Err(self.messages.refusal());
@@ -298,6 +301,10 @@ impl Transport for PipeTransport {
 
     fn open_url(&mut self, _url: &str) -> Option<Result<ByteStream<'static>, ChangeError>> {
         None
+    }
+
+    fn received_bytes(&self) -> ReceivedBytes {
+        self.received.clone()
     }
 }
 
@@ -313,7 +320,7 @@ impl Drop for PipeTransport {
 
 /// A bundle on a pipe, which does not end before the bundle does.
 struct PipeStream<'a> {
-    read: &'a mut BufReader<ChildStdout>,
+    read: &'a mut ServerPipe,
     messages: MessageReader,
 }
 

@@ -1,32 +1,48 @@
 //! A repository behind a connection.
 
-use super::clone_bundle::{CloneBundle, parse_manifest};
+use super::clone_bundle::parse_manifest;
 use super::command::{WireCommand, decode_batch, encode_batch, join_nodes, parse_nodes};
+use super::stream_use::StreamUse;
 use super::transport::Transport;
-use crate::bundle::{open_bundle, parse_bookmark_keys};
+use crate::bundle::{
+    BundleContent, StorePart, open_bundle, open_bundle_content, parse_bookmark_keys,
+};
 use crate::object_id::Node;
-use crate::peer::{BranchHeads, Peer, PeerRefs, RecommendedBundle};
+use crate::peer::{BranchHeads, Peer, PeerRefs};
 use crate::percent;
+use crate::received_bytes::ReceivedBytes;
 use crate::revision::{ChangeError, ChangeSource};
 
 /// The most nodes in one question about known changesets. Servers in Python accept about 100
 /// headers, and a slow one must not be asked for much at once.
 const KNOWN_SAMPLE: usize = 100;
 
-/// What this program reads of bundle2, as servers are told it.
+/// The parts of bundle2 that this program reads, in the form of the protocol.
 const BUNDLE2_CAPABILITIES: &[u8] =
     b"HG20\nchangegroup=01,02,03\nerror=abort,unsupportedcontent,pushraced,pushkey";
+
+/// The further parts in a request for the files of a store. A server with obsolescence markers
+/// refuses to send its store to a client that does not read markers.
+const STORE_CAPABILITIES: &[u8] = b"\nstream=v2\nobsmarkers=V1";
 
 /// A repository that a server has.
 pub struct WirePeer {
     transport: Box<dyn Transport>,
     /// The heads, once they were read.
     heads: Option<Vec<Node>>,
+    stream_use: StreamUse,
 }
 
 impl WirePeer {
     pub(super) fn new(transport: Box<dyn Transport>) -> WirePeer {
-        WirePeer { transport, heads: None }
+        WirePeer { transport, heads: None, stream_use: StreamUse::default() }
+    }
+
+    /// Sets when the files of the store are taken.
+    #[must_use]
+    pub fn with_stream_use(mut self, stream_use: StreamUse) -> WirePeer {
+        self.stream_use = stream_use;
+        self
     }
 
     fn has(&self, capability: &str) -> bool {
@@ -57,46 +73,41 @@ impl WirePeer {
         }
         Ok(answers)
     }
+}
 
-    /// Reads the manifest of bundles for clones, and returns those that can be read here in the
-    /// order of the server.
-    fn clone_bundles(&mut self) -> Result<Vec<CloneBundle>, ChangeError> {
-        if !self.has("clonebundles") {
-            return Ok(Vec::new());
-        }
-        Ok(parse_manifest(&self.transport.call(&WireCommand::new("clonebundles", Vec::new()))?))
-    }
+/// The arguments of one request for changes.
+struct BundleRequest<'a> {
+    /// The heads; none if all heads of the server are wanted.
+    heads: &'a [Node],
+    common: &'a [Node],
+    has_bundle2: bool,
+}
 
-    /// Makes the command that asks for changes.
-    fn getbundle(&self, heads: &[Node], common: &[Node]) -> WireCommand {
-        let limit = self.transport.node_limit();
+impl BundleRequest<'_> {
+    /// Makes the command with at most `limit` nodes. With fewer common nodes the answer is only
+    /// larger; without heads the server sends all of its own, which is more than was asked for.
+    fn command(&self, limit: usize) -> WireCommand {
         let mut options = Vec::new();
-        // A server sends all of its heads if none are named. With more heads than a request can
-        // have, that is more than was asked for.
-        let sorted = |nodes: &[Node]| {
-            let mut nodes = nodes.to_vec();
-            nodes.sort_unstable();
-            nodes
-        };
-        let is_all = self.heads.as_ref().is_some_and(|all| sorted(all) == sorted(heads));
-        let heads = if is_all || heads.len() > limit { &[] } else { heads };
+        let heads = if self.heads.len() > limit { &[] } else { self.heads };
         if !heads.is_empty() {
             options.push(("heads", join_nodes(heads)));
         }
-        // Fewer common nodes only make the answer larger.
-        let count = common.len().min(limit - heads.len());
-        let common = common.get(common.len() - count..).unwrap_or(common);
+        let count = self.common.len().min(limit - heads.len());
+        let common = self.common.get(..count).unwrap_or(self.common);
         if !common.is_empty() {
             options.push(("common", join_nodes(common)));
         }
-        if self.transport.capabilities().has_bundle2() {
-            let mut capabilities = b"HG20,bundle2=".to_vec();
-            capabilities.extend(percent::encode(BUNDLE2_CAPABILITIES));
-            options.push(("bundlecaps", capabilities));
+        if self.has_bundle2 {
+            options.push(("bundlecaps", bundle_capabilities(BUNDLE2_CAPABILITIES)));
             options.push(("cg", b"1".to_vec()));
         }
         WireCommand::with_options("getbundle", Vec::new(), options)
     }
+}
+
+/// Makes the argument that says what is read of bundle2.
+fn bundle_capabilities(text: &[u8]) -> Vec<u8> {
+    [b"HG20,bundle2=".as_slice(), &percent::encode(text)].concat()
 }
 
 /// Parses lines of a percent-encoded branch name and its heads.
@@ -118,6 +129,8 @@ fn refusal(message: &[u8]) -> ChangeError {
 
 impl Peer for WirePeer {
     fn refs(&mut self) -> Result<PeerRefs, ChangeError> {
+        // One that is too old answers in other forms.
+        self.require("getbundle")?;
         let namespace = vec![("namespace", b"bookmarks".to_vec())];
         let mut commands = vec![WireCommand::new("heads", Vec::new())];
         let has_branches = self.has("branchmap");
@@ -138,6 +151,10 @@ impl Peer for WirePeer {
         let bookmarks = if has_bookmarks { answers.next() } else { None };
         let bookmarks = parse_bookmark_keys(&bookmarks.unwrap_or_default());
         Ok(PeerRefs { branches, heads, bookmarks })
+    }
+
+    fn listed_heads(&self) -> &[Node] {
+        self.heads.as_deref().unwrap_or_default()
     }
 
     fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
@@ -172,18 +189,59 @@ impl Peer for WirePeer {
         common: &[Node],
     ) -> Result<Box<dyn ChangeSource + '_>, ChangeError> {
         self.require("getbundle")?;
-        let command = self.getbundle(heads, common);
-        open_bundle(self.transport.stream(&command)?)
+        let sorted = |nodes: &[Node]| {
+            let mut nodes = nodes.to_vec();
+            nodes.sort_unstable();
+            nodes
+        };
+        let is_all = self.heads.as_ref().is_some_and(|all| sorted(all) == sorted(heads));
+        let heads = if is_all { &[] } else { heads };
+        let has_bundle2 = self.transport.capabilities().has_bundle2();
+        let request = BundleRequest { heads, common, has_bundle2 };
+        open_bundle(self.transport.stream(&|limit| request.command(limit))?)
     }
 
-    fn clone_bundle(&mut self) -> Result<Option<RecommendedBundle<'_>>, ChangeError> {
-        for bundle in self.clone_bundles()? {
-            if let Some(read) = self.transport.open_url(&bundle.url) {
-                let source = open_bundle(read?)?;
-                return Ok(Some(RecommendedBundle { url: bundle.url, source }));
+    fn shared_metadata(&mut self) -> Result<Option<Vec<u8>>, ChangeError> {
+        if !self.has("cinnabarclone") {
+            return Ok(None);
+        }
+        self.transport.call(&WireCommand::new("cinnabarclone", Vec::new())).map(Some)
+    }
+
+    fn clone_bundles(&mut self) -> Result<Vec<String>, ChangeError> {
+        if !self.has("clonebundles") {
+            return Ok(Vec::new());
+        }
+        Ok(parse_manifest(&self.transport.call(&WireCommand::new("clonebundles", Vec::new()))?))
+    }
+
+    fn open_clone_bundle(&mut self, url: &str) -> Result<Option<BundleContent<'_>>, ChangeError> {
+        let read = self.transport.open_url(url).transpose()?;
+        read.map(|read| open_bundle_content(read)).transpose()
+    }
+
+    fn received_bytes(&self) -> ReceivedBytes {
+        self.transport.received_bytes()
+    }
+
+    fn store_files(&mut self) -> Result<Option<StorePart<'_>>, ChangeError> {
+        if !self.stream_use.is_wanted(self.transport.capabilities()) {
+            return Ok(None);
+        }
+        let capabilities = [BUNDLE2_CAPABILITIES, STORE_CAPABILITIES].concat();
+        let options = vec![
+            ("bundlecaps", bundle_capabilities(&capabilities)),
+            ("cg", b"0".to_vec()),
+            ("stream", b"1".to_vec()),
+        ];
+        let command = WireCommand::with_options("getbundle", Vec::new(), options);
+        match open_bundle_content(self.transport.stream(&|_| command.clone())?)? {
+            BundleContent::Store(part) => Ok(Some(part)),
+            BundleContent::Changes { .. } => {
+                let what = "changes in place of the files of the store that were asked for";
+                Err(ChangeError::new_damaged(what))
             }
         }
-        Ok(None)
     }
 }
 

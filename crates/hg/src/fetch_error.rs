@@ -1,0 +1,109 @@
+//! The error of fetches.
+
+use crate::conversion::ConversionError;
+use crate::git::repository::GitDirectoryError;
+use crate::location::strip_login;
+use crate::metadata::MetadataError;
+use crate::revision::ChangeError;
+use crate::shared_metadata::SharedMetadataError;
+use std::io;
+
+/// Why changes could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The repository of Mercurial failed.
+    #[error(transparent)]
+    Peer(#[from] ChangeError),
+    /// The conversion failed.
+    #[error(transparent)]
+    Conversion(#[from] ConversionError),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitDirectoryError),
+    /// The metadata cannot be read.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// The metadata of another conversion could not be taken.
+    #[error(transparent)]
+    SharedMetadata(#[from] SharedMetadataError),
+    /// A bundle for a first fetch could not be taken.
+    #[error("{}", name_url(url, error))]
+    CloneBundle {
+        /// The URL or the path of the bundle.
+        url: String,
+        /// The reason.
+        error: Box<FetchError>,
+    },
+    /// git-cinnabar converted the repository, and its metadata was not taken over.
+    #[error(
+        "git-cinnabar converted this repository: to go on from there: larder hg import-cinnabar; \
+         to convert all again, delete its metadata: git update-ref -d refs/cinnabar/metadata"
+    )]
+    CinnabarRepository,
+    /// A repository has another history than what was converted before.
+    #[error(
+        "no changeset of it is in the folder, which has another repository: convert it to a \
+         folder of its own"
+    )]
+    Unrelated,
+    /// A ref is not one of the remote repository.
+    #[error("the remote repository has no ref {0}")]
+    UnknownRef(String),
+}
+
+/// Returns a message that names the place of a bundle.
+fn name_url(url: &str, error: &FetchError) -> String {
+    let (url, message) = (strip_login(url), error.to_string());
+    if message.contains(&url) { message } else { format!("{url}: {message}") }
+}
+
+impl FetchError {
+    /// Returns whether another process changed the metadata during the conversion.
+    pub(crate) fn is_outdated(&self) -> bool {
+        match self {
+            FetchError::CloneBundle { error, .. } => error.is_outdated(),
+            FetchError::Conversion(error) => matches!(error, ConversionError::Outdated),
+            _ => false,
+        }
+    }
+
+    /// Returns whether a fetch can go on after this error of a bundle, without the bundle: a failed
+    /// conversion leaves nothing.
+    pub(crate) fn is_of_source(&self) -> bool {
+        match self {
+            FetchError::CloneBundle { error, .. } => error.is_of_source(),
+            FetchError::Peer(ChangeError::Scratch(_))
+            | FetchError::Conversion(ConversionError::Source(ChangeError::Scratch(_))) => false,
+            FetchError::Conversion(error) => {
+                matches!(error, ConversionError::Source(_) | ConversionError::Damaged(_))
+            }
+            FetchError::Peer(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns what a person can do after this error, if the error does not say so itself.
+    pub fn advice(&self) -> Option<&'static str> {
+        if let FetchError::CloneBundle { error, .. } = self {
+            return error.advice();
+        }
+        let (FetchError::Peer(error) | FetchError::Conversion(ConversionError::Source(error))) =
+            self
+        else {
+            return None;
+        };
+        match error {
+            ChangeError::Read(error) => match error.kind() {
+                io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::TimedOut => {
+                    Some("the changes did not arrive completely and are not kept: try again")
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The locks by which files of living processes are told from those of killed ones.
+//!
+//! A process locks the files that it needs for a while, such as an unfinished pack; the system
+//! ends the lock with the process.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Returns whether no process holds the lock of a file.
+pub(super) fn is_abandoned(path: &Path) -> bool {
+    // A named pipe would block.
+    let is_file = fs::symlink_metadata(path).is_ok_and(|status| status.is_file());
+    is_file && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
+/// Returns whether an open file still has its name.
+pub(super) fn is_named(path: &Path, file: &File) -> bool {
+    let (Ok(named), Ok(open)) = (fs::metadata(path), file.metadata()) else { return false };
+    (named.dev(), named.ino()) == (open.dev(), open.ino())
+}

@@ -1,0 +1,226 @@
+//! The tags of a converted repository.
+
+use crate::fetch_error::FetchError;
+use crate::git::repository::{GitDirectory, RefChange};
+use crate::metadata::{Metadata, WRITTEN_TAGS_FOLDER};
+use crate::object_id::{GitId, Node};
+use crate::oddity::{Oddity, OddityReport};
+use crate::refs::{folders_of, tag_refs};
+use crate::tags::TagMerge;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The folder of git's tags.
+const TAG_FOLDER: &str = "refs/tags/";
+/// The file in which Mercurial keeps tags.
+const TAGS_FILE: &str = ".hgtags";
+
+/// A tag of Mercurial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepositoryTag {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// The changeset that it names.
+    pub node: Node,
+    /// The commit of that changeset.
+    pub commit: GitId,
+}
+
+/// Returns the tags that Mercurial lists for the changesets that are converted, sorted by name.
+pub fn repository_tags(directory: &Path) -> Result<Vec<RepositoryTag>, FetchError> {
+    let mut repository = GitDirectory::new(directory);
+    let mut metadata = Metadata::open(&mut repository)?;
+    let heads = head_nodes(&metadata);
+    Ok(tags_of_heads(&mut repository, &mut metadata, &heads)?.0)
+}
+
+/// Returns the refs of the tags, with valid names, and their commits.
+pub(crate) fn repository_tag_refs(
+    directory: &Path,
+) -> Result<BTreeMap<Vec<u8>, GitId>, FetchError> {
+    Ok(refs_of_tags(repository_tags(directory)?))
+}
+
+fn refs_of_tags(tags: Vec<RepositoryTag>) -> BTreeMap<Vec<u8>, GitId> {
+    let commits: BTreeMap<Node, GitId> = tags.iter().map(|tag| (tag.node, tag.commit)).collect();
+    let refs = tag_refs(&tags.into_iter().map(|tag| (tag.name, tag.node)).collect());
+    let commit = |node: &Node| commits.get(node).copied();
+    refs.into_iter().filter_map(|(name, node)| Some((name, commit(&node)?))).collect()
+}
+
+/// The result of an update of tags.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TagUpdate {
+    /// How many tags of git are those of Mercurial now.
+    pub tags: usize,
+    /// How many were deleted, because Mercurial does not have them any more.
+    pub deleted: usize,
+    /// The names of tags of Mercurial that git has otherwise, from elsewhere; those of git stay.
+    pub kept: Vec<Vec<u8>>,
+    pub(crate) oddities: OddityReport,
+}
+
+/// Points tags of the git repository at the commits that Mercurial's tags name, and deletes those
+/// that were made so and are gone in Mercurial. Other tags of git stay as they are.
+pub fn update_tags(directory: &Path) -> Result<TagUpdate, FetchError> {
+    let mut repository = GitDirectory::new(directory);
+    let mut metadata = Metadata::open(&mut repository)?;
+    let heads = head_nodes(&metadata);
+    let (tags, unknown) = tags_of_heads(&mut repository, &mut metadata, &heads)?;
+    let mut update = TagUpdate::default();
+    for name in &unknown {
+        let name = || String::from_utf8_lossy(name).into_owned();
+        update.oddities.add(Oddity::UnknownTag, name);
+    }
+    let refs = refs_of_tags(tags);
+    update.oddities.add_refs(Oddity::EncodedTag, refs.keys().map(Vec::as_slice));
+    let wanted = refs.iter().filter_map(|(name, commit)| Some((strip_folder(name)?, *commit)));
+    let wanted: TagMap = wanted.collect();
+    let present = read_tags(&repository, TAG_FOLDER)?;
+    let written = read_tags(&repository, WRITTEN_TAGS_FOLDER)?;
+    let (deletions, changes) = plan_changes(&wanted, &present, &written, &mut update);
+    // Before the others: git does not take a ref in place of a folder of refs in one transaction.
+    repository.change_refs(&deletions)?;
+    repository.change_refs(&changes)?;
+    for name in &update.kept {
+        update.oddities.add(Oddity::KeptTag, || String::from_utf8_lossy(name).into_owned());
+    }
+    Ok(update)
+}
+
+/// Tags, by their names without a folder.
+type TagMap = BTreeMap<Vec<u8>, GitId>;
+
+fn strip_folder(name: &[u8]) -> Option<Vec<u8>> {
+    name.strip_prefix(TAG_FOLDER.as_bytes()).map(<[u8]>::to_vec)
+}
+
+fn read_tags(repository: &GitDirectory, folder: &str) -> Result<TagMap, FetchError> {
+    let refs = repository.refs(folder)?;
+    let tags = refs.into_iter().filter_map(|(name, id)| {
+        let name = name.strip_prefix(folder.as_bytes())?;
+        Some((name.to_vec(), id))
+    });
+    Ok(tags.collect())
+}
+
+/// Returns deletions and other changes, those of the tags and of the notes of what was written.
+fn plan_changes(
+    wanted: &TagMap,
+    present: &TagMap,
+    written: &TagMap,
+    update: &mut TagUpdate,
+) -> (Vec<RefChange>, Vec<RefChange>) {
+    let change = |folder: &str, name: &[u8], new, old| {
+        let name = [folder.as_bytes(), name].concat();
+        RefChange { name, new, old: Some(old) }
+    };
+    // A tag that is what Mercurial says is taken for one that was made from it.
+    let is_foreign = |(name, id): &(&Vec<u8>, &GitId)| {
+        written.get(*name) != Some(*id) && wanted.get(*name) != Some(*id)
+    };
+    let foreign: BTreeSet<&[u8]> =
+        present.iter().filter(is_foreign).map(|(name, _)| name.as_slice()).collect();
+    let foreign_folders: BTreeSet<&[u8]> =
+        foreign.iter().flat_map(|name| folders_of(name)).collect();
+    let mut deletions = Vec::new();
+    for (name, id) in written {
+        let is_foreign = foreign.contains(name.as_slice());
+        if wanted.contains_key(name) && !is_foreign {
+            continue;
+        }
+        deletions.push(change(WRITTEN_TAGS_FOLDER, name, None, *id));
+        if !is_foreign && present.contains_key(name) {
+            deletions.push(change(TAG_FOLDER, name, None, *id));
+            update.deleted += 1;
+        }
+    }
+    let mut changes = Vec::new();
+    for (name, commit) in wanted {
+        let is_kept = foreign.contains(name.as_slice())
+            || foreign_folders.contains(name.as_slice())
+            || folders_of(name).any(|folder| foreign.contains(folder));
+        if is_kept {
+            update.kept.push(name.clone());
+            continue;
+        }
+        update.tags += 1;
+        for (folder, known) in [(TAG_FOLDER, present), (WRITTEN_TAGS_FOLDER, written)] {
+            let old = known.get(name).copied();
+            if old != Some(*commit) {
+                let old = old.unwrap_or(GitId::NULL);
+                changes.push(change(folder, name, Some(*commit), old));
+            }
+        }
+    }
+    (deletions, changes)
+}
+
+/// Returns the changesets without children.
+pub(crate) fn head_nodes(metadata: &Metadata) -> Vec<Node> {
+    metadata.heads().iter().map(|head| head.node).collect()
+}
+
+/// Returns whether the tags are others than when the changesets `before` were those without
+/// children.
+pub(crate) fn have_tags_changed(
+    repository: &mut GitDirectory,
+    metadata: &mut Metadata,
+    before: &[Node],
+) -> Result<bool, FetchError> {
+    let now = head_nodes(metadata);
+    // Of many heads, few change in a fetch.
+    let removed = tag_files(repository, metadata, before, &now)?;
+    let added = tag_files(repository, metadata, &now, before)?;
+    if removed == added {
+        return Ok(false);
+    }
+    let old = tags_of_heads(repository, metadata, before)?.0;
+    Ok(old != tags_of_heads(repository, metadata, &now)?.0)
+}
+
+/// Returns the ids of the tag files of the changesets that are not among others.
+fn tag_files(
+    repository: &mut GitDirectory,
+    metadata: &mut Metadata,
+    heads: &[Node],
+    others: &[Node],
+) -> Result<BTreeSet<GitId>, FetchError> {
+    let others: BTreeSet<&Node> = others.iter().collect();
+    let mut files = BTreeSet::new();
+    for head in heads.iter().filter(|head| !others.contains(head)) {
+        let Some(commit) = metadata.commit_of(repository, head)? else { continue };
+        let file = repository.read_object(&format!("{commit}:{TAGS_FILE}"))?;
+        files.extend(file.map(|file| file.id));
+    }
+    Ok(files)
+}
+
+/// Returns tags, and the names of those whose changesets are not converted.
+fn tags_of_heads(
+    repository: &mut GitDirectory,
+    metadata: &mut Metadata,
+    heads: &[Node],
+) -> Result<(Vec<RepositoryTag>, Vec<Vec<u8>>), FetchError> {
+    let mut tags = TagMerge::default();
+    for head in heads {
+        let Some(commit) = metadata.commit_of(repository, head)? else { continue };
+        if let Some(file) = repository.read_object(&format!("{commit}:{TAGS_FILE}"))? {
+            tags.add_file(file.id.0, &file.content);
+        }
+    }
+    let mut commits: BTreeMap<Node, GitId> = BTreeMap::new();
+    for node in tags.nodes() {
+        if let Some(commit) = metadata.commit_of(repository, &node)? {
+            commits.insert(node, commit);
+        }
+    }
+    let unknown = tags.unknown_names(|node| commits.contains_key(node));
+    let unknown: Vec<Vec<u8>> = unknown.into_iter().map(<[u8]>::to_vec).collect();
+    let tags = tags.into_tags(|node| commits.contains_key(node));
+    let tag = |(name, node): (Vec<u8>, Node)| {
+        let commit = *commits.get(&node)?;
+        Some(RepositoryTag { name, node, commit })
+    };
+    Ok((tags.into_iter().filter_map(tag).collect(), unknown))
+}

@@ -1,0 +1,161 @@
+//! A clone and many fetches at random points equal one clone.
+
+use crate::checks::faults;
+use crate::golden_vectors::{NoProgress, git};
+use crate::mercurial::{Mercurial, edge_repositories, has_mercurial, make_history};
+use crate::servers::HttpServer;
+use crate::stored_parents::compare_parents;
+use crate::test_repository::TestRepository;
+use larder_hg::{
+    GitDirectory, HttpSettings, LocalPeer, Metadata, Node, Peer as _, RefStyle, Revision,
+    connect_http, convert_all, fetch,
+};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+const FETCHES: usize = 100;
+/// The most segments that the metadata has.
+const MAX_SEGMENTS: usize = 8;
+
+/// Numbers that look random, the same in each run (xorshift64).
+struct FixedRandom(u64);
+
+impl FixedRandom {
+    fn next_below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit as u64).unwrap()
+    }
+}
+
+/// All visible changesets, in the order of their numbers.
+fn changesets(source: &Path) -> Vec<Node> {
+    let mut peer = LocalPeer::open(source).unwrap();
+    let heads = peer.refs().unwrap().heads;
+    let mut changes = peer.changes(&heads, &[]).unwrap();
+    let mut revision = Revision::empty();
+    let mut nodes = Vec::new();
+    while changes.next_revision(&mut revision).unwrap() {
+        nodes.push(revision.node);
+    }
+    nodes
+}
+
+/// Returns the refs of a repository, and the commit and text of each changeset.
+fn describe(directory: &Path, nodes: &[Node]) -> Vec<String> {
+    let mut repository = GitDirectory::new(directory);
+    let mut metadata = Metadata::open(&mut repository).unwrap();
+    let refs = git(directory, &["for-each-ref", "--format=%(refname) %(objectname) %(tree)"]);
+    let own = refs.lines().filter(|line| !line.starts_with("refs/larder/"));
+    let mut lines: Vec<String> = own.map(str::to_owned).collect();
+    lines.push(git(directory, &["symbolic-ref", "HEAD"]));
+    for node in nodes {
+        let commit = metadata.commit_of(&mut repository, node).unwrap();
+        let commit = commit.unwrap_or_else(|| panic!("{node} is missing"));
+        assert_eq!(metadata.changeset_of(&mut repository, &commit).unwrap(), Some(*node));
+        let digits = &node.to_string()[..16];
+        assert_eq!(metadata.find_by_prefix(&mut repository, digits).unwrap(), [*node]);
+        let text = metadata.changeset_text(&mut repository, node).unwrap().unwrap();
+        lines.push(format!("{node} {commit} {}", text.escape_ascii()));
+    }
+    let mut heads: Vec<String> = metadata.heads().iter().map(|head| format!("{head:?}")).collect();
+    heads.sort();
+    lines.extend(heads);
+    lines
+}
+
+fn convert_rest(directory: &Path, source: &Path) {
+    let mut peer = LocalPeer::open(source).unwrap();
+    convert_all(directory, &mut peer, RefStyle::ALL, NonZeroUsize::MIN, &mut NoProgress).unwrap();
+    git(directory, &["fsck", "--full", "--no-progress"]);
+}
+
+/// Clones a part, fetches random sets of changesets in random order, and compares the end.
+fn compare(source: &Path, seed: u64) {
+    let nodes = changesets(source);
+    let (at_once, in_steps) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for folder in [&at_once, &in_steps] {
+        GitDirectory::create(folder.path()).unwrap();
+    }
+    convert_rest(at_once.path(), source);
+
+    let mut random = FixedRandom(seed);
+    let mut peer = LocalPeer::open(source).unwrap();
+    let mut fetched = 0;
+    for step in 0..FETCHES {
+        // The points move forward with the steps, so that most fetches bring something.
+        let limit = nodes.len() * (step + 1) / FETCHES;
+        let wanted: Vec<Node> = (0..=random.next_below(4))
+            .map(|_| {
+                nodes[limit.saturating_sub(random.next_below(limit.div_ceil(3) + 1)).max(1) - 1]
+            })
+            .collect();
+        let threads = NonZeroUsize::new(1 + step % 2).unwrap();
+        let summary = fetch(in_steps.path(), &mut peer, &wanted, threads, &mut NoProgress).unwrap();
+        fetched += usize::from(summary.changesets > 0);
+        if step % 20 == 19 {
+            let segments = git(in_steps.path(), &["ls-tree", "refs/larder/hg/metadata:segments"]);
+            assert!(segments.lines().count() <= MAX_SEGMENTS, "{segments}");
+        }
+    }
+    assert!(fetched > 20, "{fetched} fetches of {FETCHES} brought something");
+    convert_rest(in_steps.path(), source);
+    let (expected, found) = (describe(at_once.path(), &nodes), describe(in_steps.path(), &nodes));
+    let difference = expected.iter().zip(&found).find(|(expected, found)| expected != found);
+    assert_eq!(difference, None, "seed {seed}");
+    assert_eq!(expected.len(), found.len());
+    compare_parents(in_steps.path(), source);
+    assert_eq!(faults(in_steps.path(), true), Vec::<String>::new());
+}
+
+#[test]
+fn a_clone_and_many_fetches_equal_one_clone() {
+    if !has_mercurial("a_clone_and_many_fetches_equal_one_clone") {
+        return;
+    }
+    compare(&edge_repositories().join("cli"), 1);
+}
+
+#[test]
+fn many_fetches_of_a_made_history_equal_one_clone() {
+    if !has_mercurial("many_fetches_of_a_made_history_equal_one_clone") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = Mercurial::init(&folder.path().join("repository"), &[]);
+    let bundle = folder.path().join("history.hg");
+    make_history(&bundle, 300);
+    repository.run(&["unbundle", "-q", bundle.to_str().unwrap()]);
+    compare(&repository.path, 7);
+}
+
+/// Heads of the server that are heads here, too, are known without a question.
+#[test]
+fn a_server_is_asked_about_heads_that_it_has_not_listed() {
+    if !has_mercurial("a_server_is_asked_about_heads_that_it_has_not_listed") {
+        return;
+    }
+    let repository = TestRepository::new();
+    let server = HttpServer::start(&repository, &[]);
+    let folder = tempfile::tempdir().unwrap();
+    GitDirectory::create(folder.path()).unwrap();
+    let fetch_all = || {
+        let mut peer = connect_http(&server.url, HttpSettings::default()).unwrap();
+        let heads = peer.refs().unwrap().heads;
+        fetch(folder.path(), &mut *peer, &heads, NonZeroUsize::MIN, &mut NoProgress).unwrap()
+    };
+    assert_eq!(fetch_all().changesets, 6);
+    let old_heads = repository.nodes("heads(all())");
+    assert_eq!(old_heads.len(), 2);
+    repository.commit("new.txt", "new", "a child of one head");
+    assert_eq!(fetch_all().changesets, 1);
+    let log = std::fs::read_to_string(repository.path().join("access.log")).unwrap();
+    let questions: Vec<&str> = log.lines().filter(|line| line.contains("cmd=known ")).collect();
+    let parent = repository.nodes("p1(tip)")[0].to_string();
+    assert_eq!(questions.len(), 1, "{log}");
+    assert!(questions[0].contains(&format!("x-hgarg-1:nodes={parent} ")), "{questions:?}");
+    for head in old_heads.iter().map(Node::to_string).filter(|head| *head != parent) {
+        assert!(!questions[0].contains(&head), "{questions:?}");
+    }
+}

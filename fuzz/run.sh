@@ -45,6 +45,7 @@ for target in $all; do
 	length=8192
 	case $target in line | mail_query | maildir_name | sexp | address | stored_formats | rule | series | phrase) seeds= length=256 ;; esac
 	case $target in fold | decode | label_dump | commit | bundle) length=1024 ;; esac
+	case $target in bundle | hg_* | pack_object) seeds=fuzz/seeds/$target ;; esac
 	case $target in message | mbox | header_fields | html | snippets | tokenizer) seeds=samples/mail ;; esac
 	echo "== $target, $seconds s"
 	log=$base/fuzz-found/$target.log

@@ -27,7 +27,10 @@ pub use crate::mail::{
     check_commit, check_header_fields, check_html, check_label_dump, check_mail_query,
     check_maildir_name, check_snippets, check_tokenizer,
 };
-pub use crate::mercurial::check_bundle;
+pub use crate::mercurial::{
+    check_bundle, check_hg_answers, check_hg_changeset, check_hg_manifests, check_hg_records,
+    check_hg_revlog, check_hg_store, check_pack_object,
+};
 pub use crate::phrase::check_phrase;
 pub use crate::query::{check_address, check_search_line, check_sexp};
 pub use crate::stored_formats::check_stored_formats;
@@ -53,6 +56,13 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("label_dump", check_label_dump),
     ("commit", check_commit),
     ("bundle", check_bundle),
+    ("hg_answers", check_hg_answers),
+    ("hg_changeset", check_hg_changeset),
+    ("hg_manifests", check_hg_manifests),
+    ("hg_records", check_hg_records),
+    ("hg_revlog", check_hg_revlog),
+    ("hg_store", check_hg_store),
+    ("pack_object", check_pack_object),
     ("decode", check_decode),
     ("fold", check_fold),
     ("line", check_search_line),

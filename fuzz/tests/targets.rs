@@ -114,3 +114,23 @@ fn every_target_accepts_whole_and_truncated_samples() {
         }
     }
 }
+
+#[test]
+fn targets_of_mercurial_accept_whole_and_truncated_seeds() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
+    let mut count = 0;
+    for folder in fs::read_dir(seeds).expect("the seeds").flatten() {
+        let name = folder.file_name().into_string().expect("a name");
+        assert!(TARGETS.iter().any(|(target, _)| *target == name), "no target {name}");
+        for entry in fs::read_dir(folder.path()).expect("a folder").flatten() {
+            let bytes = fs::read(entry.path()).expect("a seed");
+            let name = entry.path().display().to_string();
+            run(&name, &bytes);
+            for step in 1..20 {
+                run(&name, &bytes[..bytes.len() * step / 20]);
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 10, "{count} seeds");
+}

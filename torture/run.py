@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 from harness.fixtures import Fixtures
+from harness.mercurial import MERCURIAL_VERBS
 from harness.preload import Preload
 from harness.report import print_table
 from harness.runner import Lab, Step, Summary, run_step
@@ -33,6 +34,9 @@ from steps.io_error import IoErrorStep
 from steps.kill import KillStep
 from steps.log_file import LogFileStep
 from steps.mail_answers import MailAnswersStep
+from steps.mercurial_faults import MercurialDiskStep, MercurialErrorStep, MercurialKillStep
+from steps.mercurial_streams import MercurialStreamStep
+from steps.mercurial_together import MercurialTogetherStep
 from steps.model import ModelStep
 from steps.power_cut import PowerCutStep
 from steps.restore import RestoreStep
@@ -42,8 +46,8 @@ from steps.zeroed_page import ZeroedPageStep
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS: list[type[Step]] = [
     PowerCutStep, KillStep, RestoreStep, IoErrorStep, FullDiskStep, FullExt4Step, BitFlipStep, ZeroedPageStep,
-    LogFileStep, ClockStep, ModelStep, ConcurrencyStep, WaitingStep, MailAnswersStep, ImportStep, ViewStep,
-    FuzzStep,
+    LogFileStep, ClockStep, ModelStep, ConcurrencyStep, MercurialKillStep, MercurialErrorStep, MercurialDiskStep,
+    MercurialTogetherStep, MercurialStreamStep, WaitingStep, MailAnswersStep, ImportStep, ViewStep, FuzzStep,
 ]
 
 
@@ -68,9 +72,9 @@ def parse_arguments() -> argparse.Namespace:
     unknown = set(arguments.step) - {step.name for step in STEPS}
     if unknown:
         parser.error(f"no such step: {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in STEPS)}")
-    unknown = set(arguments.verb) - {verb.name for verb in VERBS}
+    unknown = set(arguments.verb) - {verb.name for verb in [*VERBS, *MERCURIAL_VERBS]}
     if unknown:
-        parser.error(f"no such verb: {', '.join(sorted(unknown))}; harness/verbs.py lists them")
+        parser.error(f"no such verb: {', '.join(sorted(unknown))}; harness/verbs.py and harness/mercurial.py list them")
     return arguments
 
 

@@ -13,6 +13,8 @@ SOURCES = pathlib.Path(__file__).resolve().parent.parent / "preload"
 WRITE_CALLS = "wstorulm"
 SPACE_CALLS = WRITE_CALLS + "p"
 READ_CALLS = "R"
+# Opening files that are there.
+OPEN_CALLS = "e"
 
 
 class Library(enum.Enum):
@@ -57,10 +59,12 @@ class Preload:
                        "TORTURE_AT": str(at), "TORTURE_ERRNO": str(error)}
         return {**environment, "TORTURE_ONCE": "1"} if once else environment
 
-    def signalling(self, root: pathlib.Path, calls: str, at: int, number: signal.Signals) -> dict[str, str]:
-        """Sends the process a signal before the I/O call number `at` below `root`."""
-        return {"LD_PRELOAD": str(self.path(Library.FAULT)), "TORTURE_ROOT": str(root), "TORTURE_CALLS": calls,
-                "TORTURE_AT": str(at), "TORTURE_SIGNAL": str(int(number))}
+    def signalling(self, root: pathlib.Path, calls: str, at: int, number: signal.Signals,
+                   is_for_group: bool = False) -> dict[str, str]:
+        """Sends the process, or its group, a signal before the I/O call number `at` below `root`."""
+        environment = {"LD_PRELOAD": str(self.path(Library.FAULT)), "TORTURE_ROOT": str(root), "TORTURE_CALLS": calls,
+                       "TORTURE_AT": str(at), "TORTURE_SIGNAL": str(int(number))}
+        return {**environment, "TORTURE_GROUP": "1"} if is_for_group else environment
 
     def recording(self, root: pathlib.Path, record: pathlib.Path) -> dict[str, str]:
         """Records all changes below `root`."""

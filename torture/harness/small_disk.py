@@ -6,6 +6,7 @@ not root the same right within a user namespace, but no loop devices.
 
 import ctypes
 import enum
+import functools
 import os
 import pathlib
 import shutil
@@ -38,8 +39,9 @@ def missing(file_system: FileSystem) -> str | None:
     return None if trial.returncode == 0 else f"cannot mount: {trial.stderr.decode().strip()}"
 
 
+@functools.cache
 def enter_namespace() -> None:
-    """Gives this process, which has one thread, its own mounts."""
+    """Gives this process, which has one thread, its own mounts, once."""
     libc = ctypes.CDLL(None, use_errno=True)
     user, group, is_root = os.geteuid(), os.getegid(), os.geteuid() == 0
     if libc.unshare(CLONE_NEWNS if is_root else CLONE_NEWNS | CLONE_NEWUSER):
@@ -57,13 +59,14 @@ def mount(*arguments: str) -> None:
 
 
 class SmallDisk:
-    """A mounted file system whose free space can be set."""
+    """A mounted file system whose free space can be set; a context, at whose end it is removed."""
 
     def __init__(self, file_system: FileSystem, folder: pathlib.Path, image: pathlib.Path):
         self.file_system = file_system
         self.folder = folder
         self.image = image
         self.filler = folder / "filler"
+        enter_namespace()
         folder.mkdir(parents=True, exist_ok=True)
         if file_system is FileSystem.TMPFS:
             mount("-t", "tmpfs", "-o", f"size={ROOM}", "none", str(folder))
@@ -72,6 +75,12 @@ class SmallDisk:
                 file.truncate(IMAGE_SIZE)
             subprocess.run(["mkfs.ext4", "-q", "-b", "1024", "-m", "0", str(image)], check=True, capture_output=True)
             mount("-o", "loop", str(image), str(folder))
+
+    def __enter__(self) -> "SmallDisk":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unmount()
 
     def leave_free(self, size: int) -> None:
         """Leaves so many bytes free."""

@@ -3,11 +3,12 @@
  *
  *   TORTURE_ROOT    the folder whose files are watched
  *   TORTURE_CALLS   letters of the calls that count: w write, s sync, t truncate, o create a file, r rename, u unlink,
- *                   l link, m make a folder, p map a file for writing, R read
+ *                   l link, m make a folder, p map a file for writing, R read, e open an existing file
  *   TORTURE_AT      the number of the call, from 0; without it, calls are only counted
  *   TORTURE_ERRNO   the error of this call and of all later ones
  *   TORTURE_ONCE    if set, only this call fails
  *   TORTURE_SIGNAL  instead of an error: the signal that the process gets before the call
+ *   TORTURE_GROUP   if set, its whole process group gets the signal
  *   TORTURE_COUNT   the file to which the number of calls is appended at the end
  */
 #include "intercept.h"
@@ -15,7 +16,7 @@
 
 static const char *counted = "wstorulm";
 static long at = -1, calls;
-static int error = EIO, once, signal_number;
+static int error = EIO, once, signal_number, whole_group;
 
 static void report_calls(void)
 {
@@ -46,6 +47,7 @@ __attribute__((constructor)) static void read_environment(void)
 	if ((value = getenv("TORTURE_SIGNAL")))
 		signal_number = atoi(value);
 	once = getenv("TORTURE_ONCE") != NULL;
+	whole_group = getenv("TORTURE_GROUP") != NULL;
 	atexit(report_calls);
 }
 
@@ -58,7 +60,7 @@ static int fails(char call)
 	if (at < 0 || number < at || (number > at && (once || signal_number)))
 		return 0;
 	if (signal_number) {
-		kill(getpid(), signal_number);
+		kill(whole_group ? 0 : getpid(), signal_number);
 		/* No later call may run in a process that is being killed. */
 		while (signal_number == SIGKILL)
 			pause();
@@ -95,6 +97,11 @@ static int fails_to_create(int dirfd, const char *path, int flags)
 	int creates = (flags & O_CREAT) && faccessat(dirfd, path, F_OK, AT_SYMLINK_NOFOLLOW);
 	errno = saved;
 	return creates && fails_at(dirfd, path, 'o');
+}
+
+static int fails_to_open(int dirfd, const char *path, int flags)
+{
+	return !(flags & (O_CREAT | __O_TMPFILE)) && fails_at(dirfd, path, 'e');
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t offset)
@@ -171,7 +178,9 @@ int openat64(int dirfd, const char *path, int flags, ...)
 {
 	READ_MODE(mode, flags);
 	REAL("openat64", int, int, const char *, int, ...);
-	return fails_to_create(dirfd, path, flags) ? -1 : real(dirfd, path, flags, mode);
+	if (fails_to_create(dirfd, path, flags) || fails_to_open(dirfd, path, flags))
+		return -1;
+	return real(dirfd, path, flags, mode);
 }
 
 int openat(int dirfd, const char *path, int flags, ...)

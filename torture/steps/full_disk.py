@@ -8,7 +8,7 @@ from harness.preload import WRITE_CALLS
 from harness.program import Run
 from harness.runner import Lab, Outcome
 from harness.sandbox import Sandbox
-from harness.small_disk import FileSystem, SmallDisk, enter_namespace, missing
+from harness.small_disk import FileSystem, SmallDisk, missing
 from harness.verbs import Verb
 from steps.io_error import judge_commit, judge_message
 from steps.verb_points import VerbStep, run_verb
@@ -38,7 +38,6 @@ class FullDiskStep(VerbStep):
 
     def __init__(self, lab: Lab):
         super().__init__(lab)
-        self.has_namespace = False
         self.readings: dict[str, Run] = {}
 
     def missing(self) -> str | None:
@@ -55,16 +54,10 @@ class FullDiskStep(VerbStep):
         return [str(size) for size in SIZES]
 
     def attempt(self, sandbox: Sandbox, point: str) -> Outcome:
-        if not self.has_namespace:
-            enter_namespace()
-            self.has_namespace = True
         name, size = point.split(":")
-        disk = SmallDisk(self.file_system, sandbox.case, sandbox.root / "image")
-        try:
+        with SmallDisk(self.file_system, sandbox.case, sandbox.root / "image") as disk:
             sandbox.fill(self.lab.fixtures.start(self.expectations[name].verb.start))
             return self.attempt_on(disk, sandbox, self.expectations[name], int(size) * KIB)
-        finally:
-            disk.unmount()
 
     def attempt_on(self, disk: SmallDisk, sandbox: Sandbox, expectation: Expectation, free: int) -> Outcome:
         """Tries a verb with so many bytes free."""

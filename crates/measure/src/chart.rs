@@ -11,8 +11,13 @@
 
 mod axis;
 mod bars;
+mod flame_graph;
+mod histogram;
+mod hover;
 mod lifelines;
+mod line_columns;
 mod lines;
+mod marks;
 mod polylines;
 mod ranges;
 
@@ -20,8 +25,12 @@ pub use self::axis::{
     AxisScale, ChartAxis, MeasureUnit, UtcOffsetFn, format_date, format_time_of_day,
 };
 pub use self::bars::{BarChart, ChartBar, ColumnChart};
+pub use self::flame_graph::{FlameFrame, FlameGraph};
+pub use self::histogram::{HistogramBucket, HistogramChart, HistogramSeries};
 pub use self::lifelines::{Lifeline, LifelineBand, LifelineChart};
-pub use self::lines::{StepChart, StepLine};
+pub use self::line_columns::StepLine;
+pub use self::lines::StepChart;
+pub use self::marks::ChartMark;
 pub use self::polylines::{Polyline, PolylineChart};
 pub use self::ranges::{ChartRange, RangeChart};
 
@@ -48,13 +57,16 @@ pub(crate) const PALETTE_CSS: &str = "\
 /// The styles of the parts of charts.
 pub(crate) const CHART_CSS: &str = "\
 .c0{--c:var(--c0)}.c1{--c:var(--c1)}.c2{--c:var(--c2)}.c3{--c:var(--c3)}.c4{--c:var(--c4)}.c5{--c:var(--c5)}
-text{fill:var(--text)}text.faint{fill:var(--faint)}text.title{font-weight:600;font-size:14px}
+text{fill:var(--text);paint-order:stroke;stroke:var(--ground);stroke-width:2px}text.faint{fill:var(--faint)}text.title{font-weight:600;font-size:14px}
 .grid{stroke:var(--line);fill:none}
 .fill{fill:var(--c)}
 .line{stroke:var(--c);fill:none;stroke-width:2}
 .area{fill:var(--c);opacity:.2}
 .life{stroke:var(--c);fill:none}
-.touch{fill:var(--c);opacity:0}.touch:hover{opacity:1}
+.range{fill:var(--c);opacity:.35}
+.phase{fill:var(--text);opacity:.05}
+.mark{stroke:var(--faint);stroke-dasharray:2 3;fill:none}
+.touch{opacity:0}.touch rect{fill:var(--text);opacity:.08}.touch:hover{opacity:1}
 ";
 
 /// A colour, by its role.
@@ -96,17 +108,29 @@ pub trait Chart {
     fn draw(&self, width: f64) -> Result<String, fmt::Error>;
     /// Returns the meaning of the colours; empty if there is only one.
     fn legend(&self) -> Vec<(ColourRole, String)>;
+    /// Returns whether the series are lines, each with the dashes of its place in the legend.
+    fn is_dashed(&self) -> bool {
+        false
+    }
 }
 
 /// Renders a chart as an HTML figure with title, caption and legend.
 #[must_use]
 pub fn render_figure(title: &str, about: &str, chart: &dyn Chart) -> String {
+    let key = |number: usize| match chart.is_dashed() {
+        true => format!(
+            "<svg width=\"26\" height=\"8\"><path class=\"line\" stroke-dasharray=\"{}\" d=\"M0 4h26\"/></svg>",
+            dash_pattern(number)
+        ),
+        false => "<i></i>".into(),
+    };
     let legend: String = chart
         .legend()
         .iter()
-        .map(|(tone, name)| {
-            let class = tone.css_class();
-            format!("<span class=\"{class}\"><i></i>{}</span> ", XmlEscaped(name))
+        .enumerate()
+        .map(|(number, (tone, name))| {
+            let (class, key) = (tone.css_class(), key(number));
+            format!("<span class=\"{class}\">{key}{}</span> ", XmlEscaped(name))
         })
         .collect();
     let mut out = format!("<figure>\n<figcaption><b>{}</b>", XmlEscaped(title));
@@ -170,7 +194,7 @@ fn svg_head(title: &str, chart: &dyn Chart) -> (String, f64) {
         if left + room > SVG_COLUMN_PIXELS && left > 12.0 {
             (left, line) = (12.0, line + 18.0);
         }
-        let (class, dashes) = (colour.css_class(), DASH_PATTERNS.get(number).unwrap_or(&"none"));
+        let (class, dashes) = (colour.css_class(), dash_pattern(number));
         head.push_str(&format!(
             "<path class=\"{class} line\" stroke-dasharray=\"{dashes}\" d=\"M{left:.0} {:.0}h24\"/>\n",
             line - 4.0
@@ -179,6 +203,11 @@ fn svg_head(title: &str, chart: &dyn Chart) -> (String, f64) {
         left += room;
     }
     (head, if legend.is_empty() { 32.0 } else { line + 8.0 })
+}
+
+/// Returns the dashes of a line, by its number.
+fn dash_pattern(number: usize) -> &'static str {
+    DASH_PATTERNS.get(number % DASH_PATTERNS.len()).unwrap_or(&"none")
 }
 
 /// Returns the height that a drawn chart declares.

@@ -50,14 +50,22 @@ impl HtmlPage {
         self.body.push_str(&format!("<p>{}</p>\n", XmlEscaped(text)));
     }
 
+    /// Adds the line that says for whom the page is.
+    pub fn add_audience(&mut self, text: &str) {
+        self.body.push_str(&format!("<p class=\"faint\">{}</p>\n", XmlEscaped(text)));
+    }
+
     /// Adds a highlighted paragraph.
     pub fn add_warning(&mut self, text: &str) {
         self.body.push_str(&format!("<p class=\"alarm\">{}</p>\n", XmlEscaped(text)));
     }
 
-    /// Adds key figures, each with its value and its name.
+    /// Adds key figures, each with its value and its name. An even number of them makes whole rows
+    /// on every screen.
     pub fn add_key_figures(&mut self, figures: &[(String, String)]) {
-        self.body.push_str("<dl>");
+        let fits = |columns: &usize| figures.len().is_multiple_of(*columns);
+        let columns = [4, 3, 5, 2].into_iter().find(fits).unwrap_or(4);
+        self.body.push_str(&format!("<dl style=\"--columns:{columns}\">"));
         for (value, what) in figures {
             let (value, what) = (XmlEscaped(value), XmlEscaped(what));
             self.body.push_str(&format!("<div><dt>{what}</dt><dd>{value}</dd></div>\n"));
@@ -143,8 +151,9 @@ h2{font-size:1.25rem;margin:2.5rem 0 .5rem;border-top:1px solid var(--line);padd
 h3{font-size:1rem;margin:1.5rem 0 .5rem;overflow-wrap:anywhere}
 p{margin:.5rem 0;overflow-wrap:anywhere}
 p.alarm{border-left:4px solid var(--c3);padding-left:.7rem}
+p.faint{color:var(--faint)}
 td.alarm{color:var(--c3);font-weight:600}
-dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.6rem;margin:1rem 0}
+dl{display:grid;grid-template-columns:repeat(var(--columns),1fr);gap:.6rem;margin:1rem 0}
 dl div{background:var(--box);border-radius:6px;padding:.5rem .8rem}
 dt{color:var(--faint);font-size:.8rem}
 dd{margin:0;font-size:1.25rem;font-weight:600}
@@ -153,6 +162,8 @@ table{border-collapse:collapse;font-size:.86rem;width:100%}
 caption{text-align:left;font-weight:600;padding:.3rem 0}
 th,td{text-align:left;vertical-align:top;padding:.25rem .9rem .25rem 0;border-bottom:1px solid var(--line)}
 th{color:var(--faint);font-weight:400}
+td:first-child:not([class]){min-width:9rem}
+th{vertical-align:bottom}th.n{white-space:normal}
 .w{white-space:nowrap}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 code{font:.82rem/1.35 ui-monospace,monospace;overflow-wrap:anywhere}
@@ -160,10 +171,12 @@ td code{display:inline-block;min-width:11rem}
 figure{margin:1.4rem 0}
 figcaption{margin-bottom:.4rem;font-size:.9rem}
 .legend{display:inline-flex;flex-wrap:wrap;gap:.1rem 1.1rem}
+.legend svg{margin-right:.35rem;vertical-align:middle}
 .legend i{display:inline-block;width:.75rem;height:.75rem;border-radius:2px;background:var(--c);margin-right:.35rem}
 svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
+.narrow svg{width:100%}
 .narrow{display:none}
-@media(max-width:38rem){.wide{display:none}.narrow{display:block}}
+@media(max-width:38rem){dl{grid-template-columns:1fr 1fr}.wide{display:none}.narrow{display:block}}
 @media(max-width:38rem){.long,.long tbody,.long caption{display:block}
 .long tr{display:flex;flex-wrap:wrap;gap:0 1rem;border-bottom:1px solid var(--line);padding:.35rem 0}
 .long tr:first-child{display:none}.long td{border:0;padding:0}.long .code{flex-basis:100%}

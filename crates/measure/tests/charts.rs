@@ -1,8 +1,8 @@
 //! Charts: the format of numbers on axes, and the texts of a figure.
 
 use larder_measure::chart::{
-    BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, Polyline, PolylineChart, format_date,
-    format_time_of_day, render_figure,
+    BarChart, Chart as _, ChartAxis, ChartBar, ChartMark, ColourRole, MeasureUnit, Polyline,
+    PolylineChart, StepChart, StepLine, format_date, format_time_of_day, render_figure,
 };
 
 #[test]
@@ -26,6 +26,45 @@ fn numbers_are_formatted_with_their_unit() {
     check(MeasureUnit::Nanoseconds, 2.54e6, "2.5 ms");
     check(MeasureUnit::Share, 0.015, "1.5 %");
     check(MeasureUnit::Share, 1.0, "100 %");
+}
+
+#[test]
+fn compared_numbers_have_three_digits() {
+    let check = |unit: MeasureUnit, value: f64, expect: &str| {
+        assert_eq!(unit.format_precisely(value), expect);
+    };
+    check(MeasureUnit::Count, 0.0, "0");
+    check(MeasureUnit::Count, 1_234_567.4, "1,234,567");
+    check(MeasureUnit::Count, 0.3294, "0.329");
+    check(MeasureUnit::Count, 9.996, "10.0");
+    check(MeasureUnit::Nanoseconds, 1.3e9, "1.30 s");
+    check(MeasureUnit::Bytes, 52e6, "52 MB");
+    check(MeasureUnit::Bytes, 12.34e3, "12.3 kB");
+    check(MeasureUnit::Share, 0.1234, "12.3 %");
+}
+
+/// Zero is the same in all units, and the key of a line has its dashes.
+#[test]
+fn an_axis_begins_at_zero_without_a_unit() {
+    let line = |name: &str, colour| StepLine {
+        name: name.into(),
+        colour,
+        is_filled: false,
+        points: vec![(0.0, 2e6), (2.5e6, 5e6)],
+        lows: Vec::new(),
+    };
+    let chart = StepChart {
+        x_axis: ChartAxis::linear("time", MeasureUnit::Time),
+        x_range: (0.0, 3e6),
+        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        min_y_max: 1.0,
+        lines: vec![line("one", ColourRole::First), line("two", ColourRole::Error)],
+        marks: Vec::new(),
+    };
+    let html = render_figure("Title", "", &chart);
+    assert!(html.contains(">0<") && !html.contains(">0 µs<") && !html.contains(">0 bytes<"));
+    let key = "<path class=\"line\" stroke-dasharray=\"7 3\" d=\"M0 4h26\"/></svg>two";
+    assert!(html.contains(key), "{html}");
 }
 
 /// 2 March 2026, 08:00 UTC.
@@ -65,8 +104,8 @@ fn a_figure_has_its_labels_and_tooltips() {
     assert!(!render_figure("", "", &nothing).contains("NaN"));
 }
 
-/// Points have their value as a tooltip, marks have the names that the chart gives them, and
-/// nothing is drawn outside the picture.
+/// Each place has the values of all series as a tooltip, marks have the names that the chart gives
+/// them, and nothing is drawn outside the picture.
 #[test]
 fn a_polyline_chart_compares_series() {
     let line = |name: &str, colour, points: &[(f64, f64)]| Polyline {
@@ -95,10 +134,139 @@ fn a_polyline_chart_compares_series() {
     };
     let log = ChartAxis::log("contacts", MeasureUnit::Count);
     let linear = ChartAxis::linear("contacts", MeasureUnit::Count);
-    let tooltip = "<title>a &lt; b: 12,800, 2.5 ms</title>";
+    let tooltip = "<title>hundred - a &lt; b: 900 ns, c: 40 µs</title>";
     check(log.clone(), ChartAxis::log("", MeasureUnit::Nanoseconds), tooltip);
     check(linear, ChartAxis::linear("", MeasureUnit::Nanoseconds), tooltip);
     let nothing =
         PolylineChart { x_axis: log.clone(), x_marks: Vec::new(), y_axis: log, lines: Vec::new() };
     assert!(!render_figure("", "", &nothing).contains("NaN"));
+}
+
+fn step_chart(lines: Vec<StepLine>, marks: Vec<ChartMark>) -> StepChart<'static> {
+    StepChart {
+        x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
+        x_range: (0.0, 1e6),
+        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        min_y_max: 1.0,
+        lines,
+        marks,
+    }
+}
+
+fn step_line(name: &str, points: Vec<(f64, f64)>) -> StepLine {
+    let colour = ColourRole::First;
+    StepLine { name: name.into(), colour, is_filled: false, points, lows: Vec::new() }
+}
+
+/// Returns the attribute of an element.
+fn attribute(element: &str, name: &str) -> Option<f64> {
+    let rest = element.split(&format!(" {name}=\"")).nth(1)?;
+    rest.split('"').next()?.parse().ok()
+}
+
+/// However many phases there are, their names do not overlap and stay in the picture, and no line
+/// goes through a name.
+#[test]
+fn the_names_of_phases_do_not_overlap() {
+    for (count, spread) in [(1, 1.0), (9, 0.05), (12, 1.0), (40, 1.0), (1000, 1.0), (30, 0.001)] {
+        let mark = |number: u32| ChartMark {
+            at: 1e6 * (1.0 - spread * f64::from(count - number) / f64::from(count)),
+            name: "phase of ".to_string() + &"work ".repeat(number as usize % 9),
+        };
+        let chart =
+            step_chart(vec![step_line("live", vec![(0.0, 5e6)])], (0..count).map(mark).collect());
+        for width in [860.0, 360.0] {
+            let picture = chart.draw(width).unwrap();
+            let mut names: Vec<(f64, f64, f64)> = Vec::new();
+            for element in picture.split('<').filter(|part| part.contains("class=\"faint\"")) {
+                let text = element.split('>').nth(1).unwrap();
+                if text.starts_with("phase") {
+                    let left = attribute(element, "x").unwrap();
+                    let right = left + text.chars().count() as f64 * 6.0;
+                    names.push((left, right, attribute(element, "y").unwrap()));
+                }
+            }
+            assert!(!names.is_empty(), "{count} in {width}");
+            for (number, (left, right, top)) in names.iter().enumerate() {
+                assert!(*left >= 0.0 && *right <= width, "{left} to {right} of {width}");
+                let others = &names[number + 1..];
+                let overlaps = |other: &&(f64, f64, f64)| {
+                    (other.2 - top).abs() < 12.0 && other.0 < *right && other.1 > *left
+                };
+                assert_eq!(others.iter().find(overlaps), None, "{count} in {width}");
+                for line in picture.split('<').filter(|part| part.contains("class=\"mark\"")) {
+                    let place = line.split("d=\"M").nth(1).unwrap();
+                    let (at, rest) = place.split_once(' ').unwrap();
+                    let begin: f64 = rest.split('V').next().unwrap().parse().unwrap();
+                    let at: f64 = at.parse().unwrap();
+                    let crosses = at > *left && at < *right && begin < top - 10.0;
+                    assert!(!crosses, "{count} in {width}: a line at {at}, a name at {left}");
+                }
+            }
+        }
+    }
+}
+
+/// Wherever the pointer is in the plot, the values there are shown.
+#[test]
+fn hover_texts_cover_the_plot() {
+    let lines = vec![
+        step_line("live", vec![(0.0, 1e6), (250_000.0, 9e6), (250_100.0, 2e6)]),
+        step_line("resident", vec![(0.0, 4e6), (500_000.0, 6e6)]),
+    ];
+    let marks = vec![ChartMark { at: 600_000.0, name: "write".into() }];
+    let picture = step_chart(lines, marks).draw(860.0).unwrap();
+    let strips: Vec<&str> = picture.split("<g class=\"touch\">").skip(1).collect();
+    let mut end = 72.0;
+    for strip in &strips {
+        let rectangle = strip.split("<rect").nth(1).unwrap();
+        assert!((attribute(rectangle, "x").unwrap() - end).abs() < 0.2);
+        end += attribute(rectangle, "width").unwrap();
+    }
+    assert!((end - 846.0).abs() < 1.0, "{end}");
+    let texts = |part: &str| strips.iter().filter(|strip| strip.contains(part)).count();
+    // The peak is narrower than a strip.
+    assert_eq!(texts("live: 9 MB"), 1);
+    assert_eq!(texts("resident: 4 MB") + texts("resident: 6 MB"), strips.len());
+    assert!(texts(" in write - live: 2 MB, resident: 6 MB") > 30);
+}
+
+/// A line of many points takes little room, and its extremes are in the picture.
+#[test]
+fn many_points_are_reduced_without_losing_extremes() {
+    let value = |number: u32| match number {
+        77_777 => 1e9,
+        number => 4e8 + f64::from(number * 7919 % 100_000) * 1000.0,
+    };
+    let points = (0..100_000).map(|number| (f64::from(number) * 10.0, value(number))).collect();
+    let picture = step_chart(vec![step_line("live", points)], Vec::new()).draw(860.0).unwrap();
+    assert!(picture.len() < 120_000, "{}", picture.len());
+    let path = picture.split("stroke-dasharray").nth(1).unwrap();
+    assert!(path.contains("V10.0"), "the peak is at the top of the plot");
+}
+
+#[test]
+fn a_legend_names_no_series_that_is_zero() {
+    let lines = vec![
+        step_line("live", vec![(0.0, 5e6)]),
+        step_line("swapped", vec![(0.0, 0.0)]),
+        step_line("resident", vec![(0.0, 6e6)]),
+    ];
+    let html = render_figure("Title", "", &step_chart(lines, Vec::new()));
+    assert!(html.contains("</svg>live</span>") && !html.contains("swapped"), "{html}");
+    let bar = |name: &str| ChartBar {
+        name: name.into(),
+        x_start: 0.0,
+        values: vec![1.0, 0.0, 2.0],
+        label: String::new(),
+    };
+    let series = ["run", "shared", "cached"].map(|name| (ColourRole::First, name.to_string()));
+    let chart = BarChart {
+        x_axis: ChartAxis::linear("answers", MeasureUnit::Count),
+        series: series.into(),
+        bars: vec![bar("one"), bar("two")],
+    };
+    let names: Vec<String> = chart.legend().into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, ["run", "cached"]);
+    assert!(chart.draw(860.0).unwrap().contains("<title>one - run: 1, cached: 2</title>"));
 }

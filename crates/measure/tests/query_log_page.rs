@@ -2,6 +2,8 @@
 
 use crate::generated_log;
 use crate::query_log::{log, report};
+use larder_measure::chart::MeasureUnit;
+use larder_measure::query_log::comparison::format_change;
 use larder_measure::query_log::histogram::Histogram;
 use larder_measure::query_log::render_html;
 use larder_measure::query_log::timeline::{Timeline, TimelineBucket};
@@ -28,9 +30,41 @@ fn a_page_is_self_contained() {
             assert_eq!(open, html.matches(&format!("</{name}>")).count(), "{name}");
         }
         assert!(html.len() < 1_000_000, "{}", html.len());
+        assert!(html.contains("</h1>\n<p class=\"faint\">For developers"));
     }
     let nothing = render_html(("empty", &report("")), None, &|_| 0);
     assert!(nothing.contains("No queries.") && !nothing.contains("NaN"));
+}
+
+/// Two logs are compared in a chart, and in words.
+#[test]
+fn a_comparison_has_a_chart_and_words() {
+    let day = report(&generated_log::day());
+    let html = render_html(("a", &day), Some(("b", &day)), &|_| 0);
+    assert!(html.contains("<b>The figures of both logs</b>") && html.contains(">same<"));
+    let check = |before: f64, after: f64, unit, expect: &str| {
+        assert_eq!(format_change(before, after, unit), expect);
+    };
+    check(9.3, 1.0, MeasureUnit::Time, "9.3 times faster");
+    check(1.0, 3.0, MeasureUnit::Time, "3 times slower");
+    check(557.0, 2.6, MeasureUnit::Count, "214 times less");
+    check(10.0, 12.0, MeasureUnit::Bytes, "+20 %");
+    check(0.0, 1.0, MeasureUnit::Count, "was 0");
+    check(1.0, 0.0, MeasureUnit::Count, "now 0");
+}
+
+/// Key figures fill their rows on wide and on narrow screens.
+#[test]
+fn key_figures_make_whole_rows() {
+    let day = report(&generated_log::day());
+    let html = render_html(("a", &day), None, &|_| 0);
+    let tiles = html.matches("<dt>").count();
+    let columns = html.split("--columns:").nth(1).and_then(|rest| rest.split('"').next());
+    let columns: usize = columns.unwrap().parse().unwrap();
+    assert!(
+        tiles.is_multiple_of(columns) && tiles.is_multiple_of(2),
+        "{tiles} in {columns} columns"
+    );
 }
 
 /// Some programs connect as a new client for each view.

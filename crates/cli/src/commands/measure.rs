@@ -12,14 +12,13 @@ use crate::output::{FAINT_STYLE, format_bytes};
 use crate::output_path::OutputPath;
 use crate::table::format_columns;
 use larder_generate as generate;
-use larder_measure::process_cost::{ProcessCost, min_median_max, run_command};
+use larder_measure::process_cost::{ProcessCost, exit_code, min_median_max, run_command};
 use larder_store::FilePrivacy;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Generate test data, benchmark commands, analyse query logs
@@ -191,7 +190,7 @@ impl MeasureRunArgs {
         self.print_costs(context, &runs)?;
         Ok(runs
             .last()
-            .map_or(CommandStatus::Done, |run| CommandStatus::Command(shell_exit_code(run.status))))
+            .map_or(CommandStatus::Done, |run| CommandStatus::Command(exit_code(run.status))))
     }
 
     fn print_costs(
@@ -199,7 +198,7 @@ impl MeasureRunArgs {
         context: &mut CommandContext,
         runs: &[ProcessCost],
     ) -> Result<(), CommandFailure> {
-        let code = runs.last().map_or(0, |run| shell_exit_code(run.status));
+        let code = runs.last().map_or(0, |run| exit_code(run.status));
         let mut object = json!({ "runs": runs.len(), "code": code });
         let mut rows = vec![["", "min", "median", "max"].map(String::from)];
         for (name, key, value) in COST_COLUMNS {
@@ -246,10 +245,4 @@ const COST_COLUMNS: [CostColumn; 6] = [
 
 fn to_microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// Returns the exit code, or 128 plus the signal that ended the process, as shells do.
-fn shell_exit_code(status: ExitStatus) -> u8 {
-    let signal = status.signal().map(|signal| 128 + signal);
-    u8::try_from(status.code().or(signal).unwrap_or(1)).unwrap_or(1)
 }

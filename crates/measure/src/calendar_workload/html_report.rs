@@ -11,21 +11,29 @@ const MAX_ROUNDS_SHOWN: usize = 20;
 #[must_use]
 pub fn render_html(found: &WorkloadResult, about: &str) -> String {
     let mut page = HtmlPage::new("Calendar workload");
+    page.add_audience(
+        "For developers: whether live views leave memory behind when a calendar is paged through.",
+    );
     page.add_paragraph(about);
     let bytes = |value: u64| MeasureUnit::Bytes.format(value as f64);
     let [before, peak, first, _, last] = found.memory_stages();
-    page.add_key_figures(&[
-        (MeasureUnit::Count.format(found.views_opened as f64), "views opened".into()),
-        (
-            MeasureUnit::Count.format(found.peak_open_views() as f64),
-            "most views open at a time".into(),
-        ),
-        (MeasureUnit::Count.format(found.views_left_open() as f64), "views left open".into()),
-        (bytes(before), "memory at the start".into()),
-        (bytes(peak), "peak memory".into()),
-        (bytes(first), "memory after the first round".into()),
-        (bytes(last), "memory after the last round".into()),
-    ]);
+    let count = |value: usize| MeasureUnit::Count.format(value as f64);
+    let mut figures = vec![
+        (count(found.views_opened), "views opened"),
+        (count(found.peak_open_views()), "most views open at a time"),
+        (count(found.views_left_open()), "views left open"),
+        (bytes(before), "memory at the start"),
+        (bytes(peak), "peak memory"),
+        (bytes(last), "memory at the end"),
+    ];
+    // With one round, the first is the last.
+    if found.round_ends.len() > 1 {
+        figures.insert(5, (bytes(first), "memory after the first round"));
+        figures.insert(0, (count(found.round_ends.len()), "rounds"));
+    }
+    let figures: Vec<(String, String)> =
+        figures.into_iter().map(|(value, name)| (value, name.to_string())).collect();
+    page.add_key_figures(&figures);
     if found.views_left_open() > 0 {
         page.add_warning("Views were left open.");
     }
@@ -56,11 +64,13 @@ pub fn render_html(found: &WorkloadResult, about: &str) -> String {
             ])
         })
         .collect();
-    page.add_table(
-        "After the views of each round were closed",
-        &["round", "time", "open views", "memory"],
-        &rows,
-    );
+    if found.round_ends.len() > 1 {
+        page.add_table(
+            "After the views of each round were closed",
+            &["round", "time", "open views", "memory"],
+            &rows,
+        );
+    }
     page.into_html()
 }
 
@@ -82,13 +92,15 @@ fn add_sample_chart(
     let at = |sample: &MemorySample| sample.elapsed.as_micros() as f64;
     let end = found.samples.last().map_or(0.0, at);
     let points = found.samples.iter().map(|sample| (at(sample), value(sample))).collect();
-    let lines = vec![StepLine { name: name.into(), colour, is_filled: true, points }];
+    let lines =
+        vec![StepLine { name: name.into(), colour, is_filled: true, points, lows: Vec::new() }];
     let chart = StepChart {
         x_axis: ChartAxis::linear("time since the start", MeasureUnit::Time),
         x_range: (0.0, end),
         y_axis: ChartAxis::linear(name, unit),
         min_y_max: 1.0,
         lines,
+        marks: Vec::new(),
     };
     page.add_chart(
         name,

@@ -19,41 +19,62 @@ pub enum MeasureUnit {
 }
 
 impl MeasureUnit {
-    /// Formats a value with about three digits.
+    /// Formats a value with about two digits, for people who read quickly.
     #[must_use]
     pub fn format(self, value: f64) -> String {
-        match self {
-            MeasureUnit::Count => format_number(value),
-            MeasureUnit::Share => format!("{} %", format_brief(value * 100.0)),
-            MeasureUnit::Bytes => format_in_units(
-                value,
-                &[(1.0, "bytes"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")],
-            ),
-            MeasureUnit::Nanoseconds => {
-                format_in_units(value, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")])
+        self.format_with(value, format_number, format_brief)
+    }
+
+    /// Formats a value with three digits, for values that are compared.
+    #[must_use]
+    pub fn format_precisely(self, value: f64) -> String {
+        self.format_with(value, format_three_digits, format_three_digits)
+    }
+
+    fn format_with(
+        self,
+        value: f64,
+        count: fn(f64) -> String,
+        number: fn(f64) -> String,
+    ) -> String {
+        let units: &[(f64, &str)] = match self {
+            MeasureUnit::Count => return count(value),
+            MeasureUnit::Share => return format!("{} %", number(value * 100.0)),
+            MeasureUnit::Bytes => {
+                &[(1.0, "bytes"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")]
             }
-            MeasureUnit::Time => {
-                let units = [
-                    (1.0, "µs"),
-                    (1e3, "ms"),
-                    (1e6, "s"),
-                    (6e7, "min"),
-                    (3.6e9, "h"),
-                    (8.64e10, "days"),
-                ];
-                format_in_units(value, &units)
-            }
-        }
+            MeasureUnit::Nanoseconds => &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")],
+            MeasureUnit::Time => &[
+                (1.0, "µs"),
+                (1e3, "ms"),
+                (1e6, "s"),
+                (6e7, "min"),
+                (3.6e9, "h"),
+                (8.64e10, "days"),
+            ],
+        };
+        // The largest unit that is not greater than the value. A number that would be formatted as
+        // 1,000 of a unit is 1 of the next.
+        let fits = |(size, _): &&(f64, &str)| value.abs() >= size * 0.9995;
+        let (size, name) =
+            units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));
+        format!("{} {name}", number(value / size))
+    }
+
+    /// Formats the mark of an axis: no unit at zero, which is the same in all units.
+    fn format_mark(self, value: f64) -> String {
+        if value == 0.0 { "0".into() } else { self.format(value) }
     }
 }
 
-/// Formats a value in the largest unit that is not greater than it.
-fn format_in_units(value: f64, units: &[(f64, &str)]) -> String {
-    // A number that would be formatted as 1,000 of a unit is 1 of the next.
-    let fits = |(size, _): &&(f64, &str)| value.abs() >= size * 0.9995;
-    let (size, name) =
-        units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));
-    format!("{} {name}", format_brief(value / size))
+/// Formats a number with three digits, a whole one below 100 without decimals.
+fn format_three_digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 || size.fract() == 0.0 => format_number(value.round()),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.9995 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
 }
 
 /// Formats a number with one decimal if it is below ten and the decimal is not 0.
@@ -188,6 +209,30 @@ impl ScaledAxis<'_> {
         self.start_pixel + share.clamp(0.0, 1.0) * (self.end_pixel - self.start_pixel)
     }
 
+    /// Returns the value at a position.
+    pub(super) fn value_at(&self, position: f64) -> f64 {
+        let (low, high) = (self.transform(self.min), self.transform(self.max));
+        let share = (position - self.start_pixel) / (self.end_pixel - self.start_pixel);
+        let value = low + share * (high - low);
+        match self.axis.scale {
+            AxisScale::Log => 10f64.powf(value),
+            _ => value,
+        }
+    }
+
+    pub(super) fn unit(&self) -> MeasureUnit {
+        self.axis.unit
+    }
+
+    /// Formats a value that is not a mark.
+    pub(super) fn format(&self, value: f64) -> String {
+        match self.axis.scale {
+            AxisScale::Time(clock) => format_time_of_day(value as i64, clock, true),
+            _ if self.axis.unit == MeasureUnit::Count => self.axis.unit.format(value.round()),
+            _ => self.axis.unit.format(value),
+        }
+    }
+
     /// Draws the lower axis: marks with their lines, and its name.
     pub(super) fn draw_x_axis(&self, out: &mut String, plot: &PlotArea) -> std::fmt::Result {
         let (top, bottom) = (plot.top, plot.bottom);
@@ -256,7 +301,7 @@ fn linear_marks(low: f64, high: f64, unit: MeasureUnit, marks: f64) -> Vec<(f64,
     let first = (low / step).ceil();
     let mark = |number: u32| (first + f64::from(number)) * step;
     let marks = (0..50).map(mark).take_while(|value| *value <= high * 1.0001);
-    marks.map(|value| (value, unit.format(value))).collect()
+    marks.map(|value| (value, unit.format_mark(value))).collect()
 }
 
 fn log_marks(low: f64, high: f64, unit: MeasureUnit) -> Vec<(f64, String)> {

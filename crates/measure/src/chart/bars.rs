@@ -68,7 +68,7 @@ impl Chart for ColumnChart<'_> {
     }
 
     fn legend(&self) -> Vec<(ColourRole, String)> {
-        self.series.clone()
+        visible_series(&self.series, &self.bars)
     }
 }
 
@@ -78,15 +78,25 @@ impl ColumnChart<'_> {
     }
 }
 
+/// Returns the series that have a value above 0 in any bar.
+fn visible_series(series: &[(ColourRole, String)], bars: &[ChartBar]) -> Vec<(ColourRole, String)> {
+    let has_value = |number: usize| bars.iter().any(|bar| bar.values.get(number) > Some(&0.0));
+    let visible = series.iter().enumerate().filter(|(number, _)| has_value(*number));
+    visible.map(|(_, series)| series.clone()).collect()
+}
+
 fn format_tooltip(
     name: &str,
     series: &[(ColourRole, String)],
     values: &[f64],
     unit: MeasureUnit,
 ) -> String {
+    // A part that is not there is not named, unless there is no other.
+    let is_empty = values.iter().all(|value| *value == 0.0);
     let parts: Vec<String> = values
         .iter()
         .zip(series)
+        .filter(|(value, _)| is_empty || **value != 0.0)
         .map(|(value, (_, name))| format!("{name}: {}", unit.format(*value)))
         .collect();
     format!("{name} - {}", parts.join(", "))
@@ -102,6 +112,8 @@ pub struct BarChart<'a> {
     pub bars: Vec<ChartBar>,
 }
 
+/// The least width of the bars; labels have the rest.
+const MIN_PLOT_PIXELS: f64 = 90.0;
 /// The height of a row.
 const ROW_HEIGHT_PIXELS: f64 = 22.0;
 
@@ -115,7 +127,7 @@ impl Chart for BarChart<'_> {
                 .min(most)
         };
         let left = widest(|bar| &bar.name, width * 0.38) + 14.0;
-        let right = widest(|bar| &bar.label, width * 0.42) + 16.0;
+        let right = widest(|bar| &bar.label, width - left - MIN_PLOT_PIXELS) + 16.0;
         let height = self.bars.len() as f64 * ROW_HEIGHT_PIXELS + 54.0;
         let plot = PlotArea { right: width - right, ..PlotArea::new(width, height, left) };
         let most = self.bars.iter().map(|bar| bar.values.iter().sum()).fold(0.0, f64::max);
@@ -155,6 +167,6 @@ impl Chart for BarChart<'_> {
     }
 
     fn legend(&self) -> Vec<(ColourRole, String)> {
-        if self.series.len() > 1 { self.series.clone() } else { Vec::new() }
+        if self.series.len() > 1 { visible_series(&self.series, &self.bars) } else { Vec::new() }
     }
 }

@@ -1,23 +1,16 @@
 //! Step charts: values that hold until the next point, and cumulative distributions.
 
-use crate::chart::axis::{AxisScale, ChartAxis, round_up_to_mark};
-use crate::chart::{Chart, ColourRole, DASH_PATTERNS, PlotArea, XmlEscaped};
+use crate::chart::axis::{ChartAxis, round_up_to_mark};
+use crate::chart::hover::draw_hover_strips;
+use crate::chart::line_columns::{StepLine, line_columns, range_path, step_path};
+use crate::chart::marks::{ChartMark, MarkLayout};
+use crate::chart::{Chart, ColourRole, PlotArea, XmlEscaped, dash_pattern};
 use std::fmt::{self, Write as _};
 
-/// A line; the value of each point holds until the next.
-#[derive(Debug, Clone)]
-pub struct StepLine {
-    /// The name of the line.
-    pub name: String,
-    /// Its colour.
-    pub colour: ColourRole,
-    /// Whether the area below the line is filled.
-    pub is_filled: bool,
-    /// The points, in order of x.
-    pub points: Vec<(f64, f64)>,
-}
+const HEIGHT_PIXELS: f64 = 240.0;
+const LEFT_PIXELS: f64 = 72.0;
 
-/// A chart of step lines.
+/// A chart of step lines. A line whose values are all 0 is left out beside others.
 pub struct StepChart<'a> {
     /// The x axis.
     pub x_axis: ChartAxis<'a>,
@@ -29,84 +22,68 @@ pub struct StepChart<'a> {
     pub min_y_max: f64,
     /// The lines.
     pub lines: Vec<StepLine>,
+    /// The phases, in order of x.
+    pub marks: Vec<ChartMark>,
 }
 
 impl Chart for StepChart<'_> {
     fn draw(&self, width: f64) -> Result<String, fmt::Error> {
-        let plot = PlotArea::new(width, 240.0, 72.0);
-        let values = || self.lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
-        let most = values().fold(self.min_y_max, f64::max);
+        let lines = self.visible_lines();
+        let plot = PlotArea::new(width, HEIGHT_PIXELS, LEFT_PIXELS);
         let x = self.x_axis.scale_to(self.x_range.0, self.x_range.1, plot.left, plot.right);
-        let y = self.y_axis.scale_to(
-            0.0,
-            round_up_to_mark(most, self.y_axis.unit, 5.0),
-            plot.bottom,
-            plot.top,
-        );
+        let layout = MarkLayout::new(&self.marks, &x, &plot);
+        let plot = PlotArea {
+            top: plot.top + layout.height(),
+            ..PlotArea::new(width, HEIGHT_PIXELS + layout.height(), LEFT_PIXELS)
+        };
+        let values = lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
+        let most = round_up_to_mark(values.fold(self.min_y_max, f64::max), self.y_axis.unit, 5.0);
+        let y = self.y_axis.scale_to(0.0, most, plot.bottom, plot.top);
         let mut out = plot.svg_start_tag();
         y.draw_y_axis(&mut out, &plot)?;
         x.draw_x_axis(&mut out, &plot)?;
-        for (number, line) in self.lines.iter().enumerate() {
-            let Some(&(first, _)) = line.points.first() else { continue };
-            let mut path = String::new();
-            let mut last = plot.bottom;
-            write!(path, "M{:.1} {last:.1}", x.position(first))?;
-            for (at, value) in &line.points {
-                let (across, down) = (x.position(*at), y.position(*value));
-                // Steps too small to be visible are omitted.
-                if (down - last).abs() >= 0.05 {
-                    write!(path, "H{across:.1}V{down:.1}")?;
-                    last = down;
-                }
-            }
-            write!(path, "H{:.1}", x.position(self.x_range.1))?;
+        layout.draw(&mut out, &plot)?;
+        for (number, line) in lines.iter().enumerate() {
+            let points = line.points.iter().enumerate().map(|(number, (at, value))| {
+                let low = line.lows.get(number).unwrap_or(value);
+                (x.position(*at), y.position(*value), y.position(*low))
+            });
+            let columns = line_columns(points);
+            let right = x.position(self.x_range.1);
+            let path = step_path(&columns, plot.bottom, right)?;
             let class = line.colour.css_class();
             writeln!(out, "<g class=\"{class}\"><title>{}</title>", XmlEscaped(&line.name))?;
-            if line.is_filled {
+            if line.is_filled && !path.is_empty() {
                 writeln!(out, "<path class=\"area\" d=\"{path}V{:.1}Z\"/>", plot.bottom)?;
             }
-            let dashes = DASH_PATTERNS.get(number).unwrap_or(&"none");
+            if !line.lows.is_empty()
+                && let Some(range) = range_path(&columns, right)?
+            {
+                writeln!(out, "<path class=\"range\" d=\"{range}\"/>")?;
+            }
+            let dashes = dash_pattern(number);
             writeln!(out, "<path class=\"line\" stroke-dasharray=\"{dashes}\" d=\"{path}\"/></g>")?;
-            self.draw_hover_points(&mut out, line, &|at| x.position(at), &|value| {
-                y.position(value)
-            })?;
         }
+        draw_hover_strips(&mut out, &lines, &self.marks, (&x, &y), &plot)?;
         out.push_str("</svg>");
         Ok(out)
     }
 
+    fn is_dashed(&self) -> bool {
+        true
+    }
+
     fn legend(&self) -> Vec<(ColourRole, String)> {
-        self.lines.iter().map(|line| (line.colour, line.name.clone())).collect()
+        // The title of the chart names a line that is alone.
+        let lines = if self.lines.len() > 1 { self.visible_lines() } else { Vec::new() };
+        lines.into_iter().map(|line| (line.colour, line.name.clone())).collect()
     }
 }
 
 impl StepChart<'_> {
-    /// Draws evenly spaced hover points whose tooltips show the values there.
-    fn draw_hover_points(
-        &self,
-        out: &mut String,
-        line: &StepLine,
-        x: &dyn Fn(f64) -> f64,
-        y: &dyn Fn(f64) -> f64,
-    ) -> fmt::Result {
-        let mut free = f64::MIN;
-        for (at, value) in &line.points {
-            let (across, down) = (x(*at), y(*value));
-            if across < free {
-                continue;
-            }
-            free = across + 8.0;
-            let place = match self.x_axis.scale {
-                AxisScale::Time(clock) => super::format_time_of_day(*at as i64, clock, true),
-                _ => self.x_axis.unit.format(*at),
-            };
-            let tooltip = format!("{}: {place}, {}", line.name, self.y_axis.unit.format(*value));
-            writeln!(
-                out,
-                "<circle class=\"touch\" cx=\"{across:.1}\" cy=\"{down:.1}\" r=\"5\"><title>{}</title></circle>",
-                XmlEscaped(&tooltip)
-            )?;
-        }
-        Ok(())
+    fn visible_lines(&self) -> Vec<&StepLine> {
+        let is_visible = |line: &&StepLine| line.points.iter().any(|point| point.1 > 0.0);
+        let lines: Vec<&StepLine> = self.lines.iter().filter(is_visible).collect();
+        if lines.is_empty() { self.lines.iter().take(1).collect() } else { lines }
     }
 }

@@ -1,7 +1,7 @@
 //! Polyline charts: measured points joined by lines, to compare programs or configurations.
 
-use crate::chart::axis::ChartAxis;
-use crate::chart::{Chart, ColourRole, DASH_PATTERNS, PlotArea, XmlEscaped};
+use crate::chart::axis::{AxisScale, ChartAxis, ScaledAxis};
+use crate::chart::{Chart, ColourRole, PlotArea, XmlEscaped, dash_pattern};
 use std::fmt::{self, Write as _};
 
 /// The room between the outermost points and the ends of the x axis, in pixels.
@@ -24,7 +24,8 @@ pub struct Polyline {
 pub struct PolylineChart<'a> {
     /// The x axis.
     pub x_axis: ChartAxis<'a>,
-    /// The marks of the x axis and their names, in order.
+    /// The marks of the x axis and their names, in order. On a time axis they name points only, and
+    /// the axis has marks of its own.
     pub x_marks: Vec<(f64, String)>,
     /// The y axis. A linear one begins at 0.
     pub y_axis: ChartAxis<'a>,
@@ -48,7 +49,9 @@ impl Chart for PolylineChart<'_> {
         let (first, last) = (mark(self.x_marks.first()), mark(self.x_marks.last()));
         let ends = (plot.left + X_PADDING_PIXELS, plot.right - X_PADDING_PIXELS);
         let mut x = self.x_axis.scale_to(first, last, ends.0, ends.1);
-        x.marks.clone_from(&self.x_marks);
+        if !matches!(self.x_axis.scale, AxisScale::Time(_)) {
+            x.marks.clone_from(&self.x_marks);
+        }
         let mut out = plot.svg_start_tag();
         y.draw_y_axis(&mut out, &plot)?;
         x.draw_x_axis(&mut out, &plot)?;
@@ -60,23 +63,25 @@ impl Chart for PolylineChart<'_> {
                 write!(path, "{}{across:.1} {down:.1}", if number == 0 { 'M' } else { 'L' })?;
             }
             let class = line.colour.css_class();
-            let dashes = DASH_PATTERNS.get(number).unwrap_or(&"none");
+            let dashes = dash_pattern(number);
             writeln!(out, "<g class=\"{class}\">")?;
             writeln!(out, "<path class=\"line\" stroke-dasharray=\"{dashes}\" d=\"{path}\"/>")?;
             for point in &line.points {
                 let (across, down) = place(point);
-                let at = self.x_mark_name(point.0);
-                let value = self.y_axis.unit.format(point.1);
                 writeln!(
                     out,
-                    "<circle class=\"fill\" cx=\"{across:.1}\" cy=\"{down:.1}\" r=\"4\"><title>{}</title></circle>",
-                    XmlEscaped(&format!("{}: {at}, {value}", line.name))
+                    "<circle class=\"fill\" cx=\"{across:.1}\" cy=\"{down:.1}\" r=\"4\"/>"
                 )?;
             }
             out.push_str("</g>\n");
         }
+        self.draw_hover_strips(&mut out, &x, &plot)?;
         out.push_str("</svg>");
         Ok(out)
+    }
+
+    fn is_dashed(&self) -> bool {
+        true
     }
 
     fn legend(&self) -> Vec<(ColourRole, String)> {
@@ -85,6 +90,44 @@ impl Chart for PolylineChart<'_> {
 }
 
 impl PolylineChart<'_> {
+    /// Draws a strip for each place with points, up to the middle between it and the next; its
+    /// hover text has the values of all series there.
+    fn draw_hover_strips(
+        &self,
+        out: &mut String,
+        x: &ScaledAxis<'_>,
+        plot: &PlotArea,
+    ) -> fmt::Result {
+        let mut places: Vec<f64> =
+            self.lines.iter().flat_map(|line| line.points.iter().map(|point| point.0)).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let middles = places.windows(2).map(|pair| match pair {
+            [a, b] => f64::midpoint(x.position(*a), x.position(*b)),
+            _ => plot.right,
+        });
+        let ends: Vec<f64> = middles.chain([plot.right]).collect();
+        let mut left = plot.left;
+        for (at, right) in places.iter().zip(ends) {
+            let value_of = |line: &Polyline| {
+                let (_, value) = line.points.iter().find(|point| point.0 == *at)?;
+                Some(format!("{}: {}", line.name, self.y_axis.unit.format(*value)))
+            };
+            let values: Vec<String> = self.lines.iter().filter_map(value_of).collect();
+            let text = format!("{} - {}", self.x_mark_name(*at), values.join(", "));
+            writeln!(
+                out,
+                "<g class=\"touch\"><title>{}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/></g>",
+                XmlEscaped(&text),
+                plot.top,
+                right - left,
+                plot.bottom - plot.top
+            )?;
+            left = right;
+        }
+        Ok(())
+    }
+
     fn x_mark_name(&self, at: f64) -> String {
         let mark = self.x_marks.iter().find(|(value, _)| (value - at).abs() < 1e-9);
         mark.map_or_else(|| self.x_axis.unit.format(at), |(_, name)| name.clone())

@@ -14,11 +14,15 @@ use self::view_lifetimes::add_lifetimes;
 use crate::chart::{ChartAxis, MeasureUnit, UtcOffsetFn, format_date};
 use crate::html_page::{HtmlPage, TableCell};
 use crate::query_log::QueryLogReport;
-use crate::query_log::comparison::{KeyFigure, compare_reports, key_figures};
+use crate::query_log::comparison::{KeyFigure, compare_reports, comparison_chart, key_figures};
 use crate::query_log::text_report;
 
 /// A log's name and its report.
 pub type NamedReport<'a> = (&'a str, &'a QueryLogReport);
+
+/// For whom the page is.
+const AUDIENCE: &str = "For developers of programs that query Larder: which queries were run, what \
+                        they cost, and how often an answer was there already.";
 
 /// The usual number of rows of a table.
 const MAX_TABLE_ROWS: usize = 12;
@@ -36,6 +40,7 @@ pub fn render_html(
         Some((after, _)) => format!("Query logs: {} and {after}", log.0),
     };
     let mut page = HtmlPage::new(&title);
+    page.add_audience(AUDIENCE);
     let logs: Vec<NamedReport<'_>> = [Some(log), after].into_iter().flatten().collect();
     add_summary(&mut page, &logs, clock);
     add_section(&mut page, &logs, "Queries and repetition", &|page, it| {
@@ -119,6 +124,9 @@ fn add_summary(page: &mut HtmlPage, logs: &[NamedReport<'_>], clock: UtcOffsetFn
                 [TableCell::Text(name.clone())].into_iter().chain(cells).collect()
             };
             let rows: Vec<Vec<TableCell>> = compare_reports(a, b).iter().map(row).collect();
+            let chart = comparison_chart((before, a), (after, b));
+            let about = "Two bars for each figure; the larger of both has the full length.";
+            page.add_chart("The figures of both logs", about, &chart);
             page.add_table("Before and after", &["", before, after, "change"], &rows);
         }
         _ => {}

@@ -9,6 +9,7 @@ use crate::output::{
 };
 use crate::output_path::OutputPath;
 use crate::table::{pad_cells_by_name_column, shorten_to_width};
+use larder_measure::chart::MeasureUnit;
 use larder_measure::query_log::comparison::{compare_reports, format_change};
 use larder_measure::query_log::log_reader::{BadLine, BadLines};
 use larder_measure::query_log::view_lifetimes::LifetimeReport;
@@ -480,7 +481,7 @@ impl ReportPrinter<'_> {
                 text_report::format_collection_cost(earlier),
                 text_report::format_duration(from),
                 text_report::format_duration(to),
-                format_change(from, to),
+                format_change(from, to, MeasureUnit::Time),
                 format!(
                     "{} > {}",
                     text_report::format_scan_ratio(&earlier.group.work),

@@ -113,7 +113,7 @@ pub(super) fn add_cost_comparison(
             TableCell::Text(name),
             duration_cell(mean(earlier)),
             duration_cell(mean(later)),
-            TableCell::Number(format_change(mean(earlier), mean(later))),
+            TableCell::Number(format_change(mean(earlier), mean(later), MeasureUnit::Time)),
             duration_cell(earlier.work.us.max as f64),
             duration_cell(later.work.us.max as f64),
             scan_ratio_cell(&earlier.work),

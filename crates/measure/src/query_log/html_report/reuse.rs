@@ -97,6 +97,7 @@ fn add_timeline_charts(
             .buckets()
             .map(|(at, held)| (at.max(log.0) as f64, bytes(held) as f64))
             .collect(),
+        lows: Vec::new(),
     };
     let sizes = StepChart {
         x_axis: time_axis(log, clock),
@@ -107,6 +108,7 @@ fn add_timeline_charts(
             line("all cached answers", ColourRole::First, true, |held| held.cached_max),
             line("answers of open views", ColourRole::Second, false, |held| held.open_max),
         ],
+        marks: Vec::new(),
     };
     page.add_chart("Memory of answers over time", "The peak in each interval.", &sizes);
     let name =

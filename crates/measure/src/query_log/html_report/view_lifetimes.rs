@@ -167,6 +167,7 @@ fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
         colour: *tone,
         is_filled: false,
         points: lives.cumulative_shares(),
+        lows: Vec::new(),
     };
     let chart = StepChart {
         x_axis: ChartAxis::log("lifetime", MeasureUnit::Time),
@@ -174,6 +175,7 @@ fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
         y_axis: ChartAxis::linear("", MeasureUnit::Share),
         min_y_max: 1.0,
         lines: distributions.iter().map(line).collect(),
+        marks: Vec::new(),
     };
     let about = "The share of views or answers whose lifetime is at most the time on the axis.";
     page.add_chart("Distribution of lifetimes", about, &chart);

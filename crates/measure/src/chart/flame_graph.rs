@@ -1,0 +1,153 @@
+//! Flame graphs: call paths as bars, each caller above the functions that it calls.
+
+use crate::chart::axis::MeasureUnit;
+use crate::chart::{Chart, ColourRole, XmlEscaped, svg_text, text_width_pixels, truncate_to_width};
+use std::fmt::{self, Write as _};
+
+/// The height of a row in pixels.
+const ROW_PIXELS: f64 = 18.0;
+/// Bars that are narrower than this are left out: they cannot be seen.
+const MIN_BAR_PIXELS: f64 = 0.5;
+/// The most rows; deeper frames are left out.
+const MAX_ROWS: usize = 90;
+/// The narrowest bar that has a name.
+const MIN_NAME_PIXELS: f64 = 24.0;
+
+/// A function with the path of its callers.
+#[derive(Debug, Clone)]
+pub struct FlameFrame {
+    /// The name of the function.
+    pub name: String,
+    /// Its value, with all functions that it calls.
+    pub value: f64,
+    /// Its colour.
+    pub colour: ColourRole,
+    /// The index of its caller, which is before it.
+    pub parent: Option<usize>,
+}
+
+/// A flame graph, with the outermost functions at the top.
+pub struct FlameGraph {
+    /// The unit of the values.
+    pub unit: MeasureUnit,
+    /// The frames.
+    pub frames: Vec<FlameFrame>,
+    /// The meaning of the colours.
+    pub legend: Vec<(ColourRole, String)>,
+}
+
+/// A bar: its frame, its place, its row.
+struct FlameBar {
+    frame: usize,
+    left: f64,
+    width: f64,
+    row: usize,
+}
+
+impl Chart for FlameGraph {
+    fn draw(&self, width: f64) -> Result<String, fmt::Error> {
+        let bars = self.bars(width);
+        let rows = bars.iter().map(|bar| bar.row + 1).max().unwrap_or(0);
+        let (total, height) = (self.total(), rows as f64 * ROW_PIXELS + 2.0);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\">\n"
+        );
+        for bar in bars {
+            let frame = &self.frames[bar.frame];
+            let tooltip = format!(
+                "{} - {}, {}",
+                frame.name,
+                self.unit.format(frame.value),
+                MeasureUnit::Share.format(frame.value / total)
+            );
+            let top = bar.row as f64 * ROW_PIXELS;
+            writeln!(
+                out,
+                "<g><title>{}</title><rect class=\"{} fill\" opacity=\".4\" x=\"{:.1}\" y=\"{top:.0}\" width=\"{:.1}\" height=\"{:.0}\"/>",
+                XmlEscaped(&tooltip),
+                frame.colour.css_class(),
+                bar.left,
+                (bar.width - 0.5).max(MIN_BAR_PIXELS),
+                ROW_PIXELS - 1.0
+            )?;
+            if bar.width >= MIN_NAME_PIXELS && text_width_pixels(&frame.name) > 0.0 {
+                let name = truncate_to_width(&frame.name, bar.width - 6.0);
+                out.push_str(&svg_text(bar.left + 3.0, top + 13.0, "start", "", &name));
+            }
+            out.push_str("</g>\n");
+        }
+        out.push_str("</svg>");
+        Ok(out)
+    }
+
+    fn legend(&self) -> Vec<(ColourRole, String)> {
+        self.legend.clone()
+    }
+}
+
+impl FlameGraph {
+    fn total(&self) -> f64 {
+        let roots = self.frames.iter().filter(|frame| frame.parent.is_none());
+        roots.map(|frame| frame.value).sum::<f64>().max(1.0)
+    }
+
+    /// Places the bars: those with one caller from the left, the widest first.
+    fn bars(&self, width: f64) -> Vec<FlameBar> {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.frames.len()];
+        let mut roots = Vec::new();
+        for (index, frame) in self.frames.iter().enumerate() {
+            match frame.parent {
+                Some(parent) => children[parent].push(index),
+                None => roots.push(index),
+            }
+        }
+        let pixels = width / self.total();
+        let mut bars = Vec::new();
+        let mut open = vec![(roots, 0.0, 0)];
+        while let Some((mut group, mut left, row)) = open.pop() {
+            group.sort_by(|one, other| {
+                self.frames[*other].value.total_cmp(&self.frames[*one].value).then(one.cmp(other))
+            });
+            for frame in group {
+                let width = self.frames[frame].value * pixels;
+                if width < MIN_BAR_PIXELS {
+                    break;
+                }
+                bars.push(FlameBar { frame, left, width, row });
+                if row + 1 < MAX_ROWS && !children[frame].is_empty() {
+                    open.push((std::mem::take(&mut children[frame]), left, row + 1));
+                }
+                left += width;
+            }
+        }
+        bars
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_as_wide_as_their_values() {
+        let frame = |name: &str, value, parent| FlameFrame {
+            name: name.into(),
+            value,
+            colour: ColourRole::First,
+            parent,
+        };
+        let frames = vec![
+            frame("main", 100.0, None),
+            frame("small<T>", 25.0, Some(0)),
+            frame("large", 75.0, Some(0)),
+            frame("invisible", 0.001, Some(2)),
+        ];
+        let graph = FlameGraph { unit: MeasureUnit::Bytes, frames, legend: Vec::new() };
+        let bars: Vec<(usize, f64, f64, usize)> =
+            graph.bars(400.0).iter().map(|bar| (bar.frame, bar.left, bar.width, bar.row)).collect();
+        assert_eq!(bars, [(0, 0.0, 400.0, 0), (2, 0.0, 300.0, 1), (1, 300.0, 100.0, 1)]);
+        let picture = graph.draw(400.0).unwrap();
+        assert!(picture.contains("<title>small&lt;T&gt; - 25 bytes, 25 %</title>"), "{picture}");
+        assert!(picture.contains("height=\"38\""), "{picture}");
+    }
+}

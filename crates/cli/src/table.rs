@@ -130,6 +130,34 @@ fn pad_columns<const N: usize>(
     rows.iter().map(|row| std::array::from_fn(|column| cell(row, column))).collect()
 }
 
+/// Formats rows of any number of columns: a name, and figures that are aligned to the right. The
+/// name is shortened until a row fits.
+pub(crate) fn format_figure_rows(rows: &[Vec<String>], width: Option<usize>) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let mut widths: Vec<usize> = (0..columns)
+        .map(|column| max_cell_width(rows.iter().filter_map(|row| Some(row.get(column)?.as_str()))))
+        .collect();
+    let total: usize = widths.iter().map(|width| width + COLUMN_GAP_WIDTH).sum();
+    let excess =
+        width.map_or(0, |width| (total - COLUMN_GAP_WIDTH.min(total)).saturating_sub(width));
+    if let Some(name) = widths.first_mut() {
+        *name = name.saturating_sub(excess).max(MIN_NAME_WIDTH.min(*name));
+    }
+    let line = |row: &Vec<String>| {
+        let mut line = String::new();
+        for (number, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let cell = if number == 0 { shorten_to_width(cell, *width) } else { cell.clone() };
+            let blanks = " ".repeat(width.saturating_sub(cell.width()));
+            match number {
+                0 => line.push_str(&format!("{cell}{blanks}")),
+                _ => line.push_str(&format!("{:COLUMN_GAP_WIDTH$}{blanks}{cell}", "")),
+            }
+        }
+        line.trim_end().to_string()
+    };
+    rows.iter().map(line).collect()
+}
+
 fn max_cell_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
     cells.map(|cell| cell.width()).max().unwrap_or_default()
 }

@@ -65,6 +65,7 @@ const COMMANDS: &[&str] = &[
     "measure generate queries",
     "measure run",
     "measure queries",
+    "measure memory",
     "measure browse",
     "completions",
     "man",

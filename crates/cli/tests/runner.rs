@@ -9,6 +9,7 @@
 //! | `help`, `output_formats` | help, manual pages, completions; formats, widths, hints |
 //! | `saved_searches` | saved searches, and `@name` in search lines |
 //! | `output_paths` | files that the user names as outputs, for each option that takes one |
+//! | `memory_timeline` | the memory of commands over time |
 //! | `query_log`, `measure_queries`, `measure_browse` | the query log and the instruments |
 //! | `error_messages`, `argument_fuzzing` | common mistakes, and arbitrary arguments |
 //! | `failing_calls`, `restore_interruption` | calls of the system that fail, restores that are killed or interrupted |
@@ -54,6 +55,7 @@ mod failing_calls;
 mod find_and_show;
 mod foreign_usage;
 mod full_disk;
+mod git_cinnabar;
 mod help;
 mod import;
 mod invariants;
@@ -62,7 +64,6 @@ mod kind_places;
 mod labels;
 mod mail_against_mu;
 mod mail_against_notmuch;
-mod git_cinnabar;
 mod mail_lists;
 mod mail_queries;
 mod mail_sources;
@@ -70,7 +71,12 @@ mod mail_watch;
 mod maintenance;
 mod measure_browse;
 mod measure_queries;
+mod memory_timeline;
 mod mercurial;
+mod mercurial_clones;
+mod mercurial_faults;
+mod mercurial_repositories;
+mod mercurial_servers;
 mod merge;
 mod message_files;
 mod module_graph;
@@ -81,10 +87,6 @@ mod purge;
 mod query_log;
 mod readme;
 mod restore_interruption;
-mod mercurial_clones;
-mod mercurial_faults;
-mod mercurial_repositories;
-mod mercurial_servers;
 mod robustness;
 mod safe_display;
 mod saved_searches;

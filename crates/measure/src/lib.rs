@@ -6,15 +6,23 @@
 //! | module | purpose |
 //! |---|---|
 //! | `process_cost` | the cost of a command, Larder's or another program's |
+//! | `memory_map` | the memory of a process by mapping |
+//! | `memory_timeline` | memory and processor time of a tree of processes over time |
+//! | `message_phases` | phases of a program by its messages |
 //! | `query_log` | the analysis of a query log |
 //! | `calendar_workload` | a workload: paging through a calendar, a working day |
 //! | `chart` | charts as SVG |
 //! | `page_section` | sections of a page that a benchmark writes anew |
+//! | `measure_report` | the report of an instrument, as text and as a page |
 //! | `html_page` | a self-contained HTML page of texts, tables and charts |
 
 pub mod calendar_workload;
 pub mod chart;
 pub mod html_page;
+pub mod measure_report;
+pub mod memory_map;
+pub mod memory_timeline;
+mod message_phases;
 pub mod page_section;
 pub mod process_cost;
 pub mod query_log;

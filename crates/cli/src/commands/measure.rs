@@ -1,8 +1,11 @@
 //! `larder measure`.
 
+mod memory;
 mod query_log;
+mod report_output;
 mod workload;
 
+use self::memory::MemoryArgs;
 use self::query_log::QueryLogArgs;
 use self::workload::BrowseArgs;
 use crate::args::OutputFormat;
@@ -36,6 +39,7 @@ enum MeasureCommand {
         what: GenerateCommand,
     },
     Run(MeasureRunArgs),
+    Memory(MemoryArgs),
     Browse(BrowseArgs),
     Queries(QueryLogArgs),
 }
@@ -152,6 +156,7 @@ impl MeasureArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let what = match self.instrument {
             MeasureCommand::Run(runs) => return runs.run(context),
+            MeasureCommand::Memory(memory) => return memory.run(context),
             MeasureCommand::Browse(browse) => return browse.run(context),
             MeasureCommand::Queries(queries) => return queries.run(context),
             MeasureCommand::Generate { what } => what,

@@ -1,0 +1,137 @@
+//! Phases of a program by its messages: standard error is passed on as it comes, and lines that
+//! match a pattern begin a phase. So programs that know nothing of marks have phases, too: git and
+//! Mercurial name theirs in their progress.
+
+use regex::bytes::Regex;
+use std::io::{Read, Write};
+use std::process::ChildStderr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The longest line in which a pattern is searched; the rest of a longer one is another line.
+const MAX_LINE_BYTES: usize = 4096;
+/// The time that the last messages of a command may take.
+pub(crate) const LAST_MESSAGES_LIMIT: Duration = Duration::from_secs(1);
+
+/// Phases as they begin, by name.
+pub(crate) struct MessagePhases {
+    phases: Receiver<Vec<u8>>,
+    reader: JoinHandle<()>,
+}
+
+impl MessagePhases {
+    /// Begins to read messages, and to pass them on to `output`.
+    pub(crate) fn start(
+        messages: ChildStderr,
+        pattern: Regex,
+        output: impl Write + Send + 'static,
+    ) -> MessagePhases {
+        let (sender, phases) = channel();
+        let reader = std::thread::spawn(move || read_messages(messages, &pattern, output, &sender));
+        MessagePhases { phases, reader }
+    }
+
+    /// Returns the names of phases that have begun since the last call.
+    pub(crate) fn next_names(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        self.phases.try_iter()
+    }
+
+    /// Waits for a phase to begin; returns its name, or `None` after this time.
+    pub(crate) fn wait_for_name(&self, limit: Duration) -> Option<Vec<u8>> {
+        match self.phases.recv_timeout(limit) {
+            Ok(name) => Some(name),
+            Err(RecvTimeoutError::Timeout) => None,
+            // No message follows, so that nothing else waits.
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(limit);
+                None
+            }
+        }
+    }
+
+    /// Waits until all messages are passed on, but not longer than this: a process that goes on in
+    /// the background may keep the messages of a command open.
+    pub(crate) fn finish_within(&self, limit: Duration) {
+        let end = Instant::now() + limit;
+        while !self.reader.is_finished() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Passes messages on until there are no more.
+fn read_messages(
+    mut messages: impl Read,
+    pattern: &Regex,
+    mut output: impl Write,
+    sender: &Sender<Vec<u8>>,
+) {
+    let mut finder = PhaseFinder::default();
+    let mut buffer = [0; 4096];
+    while let Ok(count) = messages.read(&mut buffer) {
+        let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
+        // Phases first: who has read a message can rely on its phase. A collector that no longer
+        // listens changes nothing for the program.
+        for byte in bytes {
+            if let Some(phase) = finder.take(*byte, pattern) {
+                drop(sender.send(phase));
+            }
+        }
+        // Where the output is gone, the program shall not notice.
+        drop(output.write_all(bytes).and_then(|()| output.flush()));
+    }
+}
+
+/// Finds phases in lines, which end with a line feed, or with a carriage return as in progress.
+#[derive(Default)]
+struct PhaseFinder {
+    line: Vec<u8>,
+    phase: Vec<u8>,
+}
+
+impl PhaseFinder {
+    /// Takes a byte; returns the name of a phase that begins with the line that it ends.
+    fn take(&mut self, byte: u8, pattern: &Regex) -> Option<Vec<u8>> {
+        if !matches!(byte, b'\n' | b'\r') {
+            self.line.push(byte);
+            if self.line.len() < MAX_LINE_BYTES {
+                return None;
+            }
+        }
+        let line = std::mem::take(&mut self.line);
+        let captures = pattern.captures(&line)?;
+        let name = captures.get(1).or_else(|| captures.get(0))?.as_bytes().to_vec();
+        if name.is_empty() || name == self.phase {
+            return None;
+        }
+        self.phase.clone_from(&name);
+        Some(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phases(text: &str, pattern: &str) -> Vec<String> {
+        let (sender, receiver) = channel();
+        let mut output = Vec::new();
+        read_messages(text.as_bytes(), &Regex::new(pattern).unwrap(), &mut output, &sender);
+        assert_eq!(output, text.as_bytes());
+        drop(sender);
+        receiver.iter().map(|name| String::from_utf8(name).unwrap()).collect()
+    }
+
+    #[test]
+    fn progress_of_git_names_phases() {
+        let text =
+            "Counting objects: 1%\rCounting objects: 100%, done.\nnote\nWriting objects: 5%\r";
+        assert_eq!(phases(text, r"^([^:]+): +\d+%"), ["Counting objects", "Writing objects"]);
+    }
+
+    #[test]
+    fn a_pattern_without_groups_is_the_name() {
+        assert_eq!(phases("a phase-1 b\nphase-2\n", r"phase-\d"), ["phase-1", "phase-2"]);
+    }
+}

@@ -1,0 +1,542 @@
+//! Events into the ring.
+//!
+//! A writer reserves words that are free by moving the write position, fills all but the first, and
+//! stores the first last. While the process has one thread that takes no locked instruction; with
+//! more it takes one. A full ring makes the writer wait for the collector, but never for one that
+//! is gone: then recording ends and the program goes on.
+//!
+//! The private state is in a page that the kernel empties in a forked child (`MADV_WIPEONFORK`),
+//! whichever way the child came about: it finds no ring and opens one of its own.
+
+use crate::real_functions::{functions, resolve_functions};
+use crate::replay::run_if_asked;
+use crate::ring_connection::{RecordingSettings, open_ring, read_settings};
+use crate::ring_layout::{
+    LAP_BIT, LONG_SIZE, PAYLOAD_MASK, RingOperation, THREAD_BIT, head_word, lap_bit, offset,
+    ring_state,
+};
+use crate::sample_distance::next_distance;
+use crate::syscall::{parent_id, process_id, syscall3, syscall6, thread_pointer};
+use core::ffi::{c_int, c_void};
+use core::ptr::{addr_of_mut, null_mut};
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+
+/// The state of recording in this process; all zero: not recording.
+#[repr(C)]
+pub(crate) struct WriterState {
+    words: AtomicPtr<u64>,
+    header: *mut u8,
+    capacity_log2: u32,
+    /// Whether the process has, or had, more than one thread: [`ONE_THREAD`] and so on.
+    threads: AtomicU32,
+    /// The next free word while the process has had one thread only.
+    own_position: AtomicU64,
+    /// Words up to this position may be written without asking for the read position.
+    limit: AtomicU64,
+    collector: u32,
+    /// Bytes until the next sample of the stack.
+    pub(crate) bytes_to_sample: AtomicI64,
+    /// The mean distance of samples in bytes; 0: none are taken.
+    pub(crate) stack_interval: u64,
+    /// The state of the random numbers for the distance of samples.
+    pub(crate) random: AtomicU64,
+}
+
+const ONE_THREAD: u32 = 0;
+const POSITION_MOVES: u32 = 1;
+const THREADS: u32 = 2;
+
+/// The state of a process that does not record.
+static mut IDLE: WriterState = WriterState {
+    words: AtomicPtr::new(null_mut()),
+    header: null_mut(),
+    capacity_log2: 0,
+    threads: AtomicU32::new(ONE_THREAD),
+    own_position: AtomicU64::new(0),
+    limit: AtomicU64::new(0),
+    collector: 0,
+    bytes_to_sample: AtomicI64::new(i64::MAX),
+    stack_interval: 0,
+    random: AtomicU64::new(0),
+};
+static STATE: AtomicPtr<WriterState> = AtomicPtr::new(addr_of_mut!(IDLE));
+
+/// How far recording has come in this program.
+static PHASE: AtomicU32 = AtomicU32::new(UNSTARTED);
+const UNSTARTED: u32 = 0;
+const OPENING: u32 = 1;
+const OPEN: u32 = 2;
+const ENDED: u32 = 3;
+
+/// The settings of the first ring, for the children of forks: a program that writes a title for its
+/// process overwrites the environment that the kernel shows, and one that gives up rights may not
+/// read it. Accessed by the thread that has moved [`PHASE`] to [`OPENING`].
+static mut SETTINGS: Option<RecordingSettings> = None;
+
+/// The process that opened the current ring, the parent of one that is forked from it.
+static RING_PROCESS: AtomicU32 = AtomicU32::new(0);
+/// The number of forks of which the parent's ring has an event.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Nanoseconds for which a thread waits before it looks whether the collector is there.
+const WAIT_NANOSECONDS: usize = 100_000_000;
+/// Waits without any progress of the collector after which recording ends: 10 seconds.
+const MAX_IDLE_WAITS: u32 = 100;
+
+/// A process that records.
+#[derive(Clone, Copy)]
+pub(crate) struct RingWriter {
+    state: *mut WriterState,
+    words: *mut u64,
+}
+
+/// Returns the writer of this process; `None` if it is not recorded. The first call of a process
+/// opens the ring.
+#[inline(always)]
+pub(crate) fn writer() -> Option<RingWriter> {
+    let state = STATE.load(Ordering::Relaxed);
+    // SAFETY: the state is either the static one or a page that is never unmapped.
+    let words = unsafe { (*state).words.load(Ordering::Acquire) };
+    if words.is_null() { start_recording() } else { Some(RingWriter { state, words }) }
+}
+
+/// Opens the ring of a process that has none: a new program, or a forked child.
+#[cold]
+#[inline(never)]
+fn start_recording() -> Option<RingWriter> {
+    if PHASE.load(Ordering::Acquire) == ENDED || !resolve_functions() {
+        return None;
+    }
+    if PHASE.compare_exchange(UNSTARTED, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        return open_own_ring(parent_id(), 0);
+    }
+    // A state that is empty although a ring was open: the kernel has emptied it in a forked child.
+    if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        return open_own_ring(RING_PROCESS.load(Ordering::Relaxed), 0);
+    }
+    None
+}
+
+fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
+    // SAFETY: this thread has moved the phase to `OPENING`.
+    let kept = unsafe { (&raw const SETTINGS).read() };
+    let opened = kept.or_else(read_settings).and_then(|settings| {
+        // SAFETY: as above.
+        unsafe { (&raw mut SETTINGS).write(Some(settings)) };
+        let ring = open_ring(&settings, parent, fork_number)?;
+        // SAFETY: the ring is new memory of this process.
+        let state = unsafe { new_state(&settings, ring.header) }?;
+        RING_PROCESS.store(process_id(), Ordering::Relaxed);
+        FORKS.store(0, Ordering::Relaxed);
+        STATE.store(state, Ordering::Release);
+        // SAFETY: the state is a page of its own.
+        unsafe { (*state).words.store(ring.words, Ordering::Release) };
+        Some(RingWriter { state, words: ring.words })
+    });
+    PHASE.store(if opened.is_some() { OPEN } else { ENDED }, Ordering::Release);
+    opened
+}
+
+/// Maps a page for the state, which is empty in a forked child.
+unsafe fn new_state(settings: &RecordingSettings, header: *mut u8) -> Option<*mut WriterState> {
+    // SAFETY: the mapping is new; `WriterState` fits into a page and all zeros are a value of it.
+    unsafe {
+        let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+        let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
+        let page = syscall6(libc::SYS_mmap, [0, 4096, access, kind, usize::MAX, 0]);
+        if (-4095..0).contains(&page) {
+            return None;
+        }
+        if syscall3(libc::SYS_madvise, page as usize, 4096, libc::MADV_WIPEONFORK as usize) < 0 {
+            return None;
+        }
+        let state = page as *mut WriterState;
+        (*state).header = header;
+        (*state).capacity_log2 = settings.capacity_log2;
+        (*state).limit = AtomicU64::new(1 << settings.capacity_log2);
+        (*state).collector = settings.collector;
+        (*state).stack_interval = settings.stack_interval;
+        // Processes differ by their ids, and where these are alike by the address.
+        let seed = u64::from(process_id()) << 32 ^ page as u64;
+        (*state).random = AtomicU64::new(seed);
+        (*state).bytes_to_sample =
+            AtomicI64::new(next_distance(settings.stack_interval, &(*state).random));
+        Some(state)
+    }
+}
+
+impl RingWriter {
+    /// Returns the state, for samples of the stack.
+    #[inline(always)]
+    pub(crate) fn state(&self) -> &WriterState {
+        // SAFETY: the page is never unmapped.
+        unsafe { &*self.state }
+    }
+
+    /// Returns whether the process has one thread.
+    #[inline(always)]
+    pub(crate) fn is_single_threaded(&self) -> bool {
+        let flag = functions().single_threaded;
+        // SAFETY: the flag is a byte of libc.
+        !flag.is_null() && unsafe { flag.read_volatile() } != 0
+    }
+
+    /// Writes an event without operands.
+    #[inline(always)]
+    pub(crate) fn write(&self, operation: RingOperation, address: u64, size: u64) {
+        self.write_event(operation, address, size, None);
+    }
+
+    /// Writes an event with one operand.
+    #[inline(always)]
+    pub(crate) fn write_operand(
+        &self,
+        operation: RingOperation,
+        address: u64,
+        size: u64,
+        operand: u64,
+    ) {
+        self.write_event(operation, address, size, Some(operand));
+    }
+
+    #[inline(always)]
+    fn write_event(&self, operation: RingOperation, address: u64, size: u64, operand: Option<u64>) {
+        let is_single = self.is_single_threaded();
+        let is_long = size >= LONG_SIZE;
+        let count = 1 + u64::from(operand.is_some()) + u64::from(is_long) + u64::from(!is_single);
+        let Some(start) = self.reserve(count, is_single) else { return };
+        let mut position = start + 1;
+        let mut head = head_word(operation, address, size);
+        if let Some(operand) = operand {
+            self.put(position, operand);
+            position += 1;
+        }
+        if is_long {
+            self.put(position, size);
+            position += 1;
+        }
+        if !is_single {
+            self.put(position, thread_pointer());
+            head |= THREAD_BIT;
+        }
+        self.publish(start, head);
+    }
+
+    /// Writes an event whose number of operands depends on its size; `operand` gives each.
+    pub(crate) fn write_operands(
+        &self,
+        operation: RingOperation,
+        address: u64,
+        size: u64,
+        operands: u64,
+        operand: impl Fn(u64) -> u64,
+    ) {
+        self.write_filled(operation, address, size, operands, |first| {
+            for number in 0..operands {
+                self.put(first + number, operand(number));
+            }
+        });
+    }
+
+    /// Writes an event whose operands, from a position on, `fill` puts into the ring.
+    #[cold]
+    #[inline(never)]
+    fn write_filled(
+        &self,
+        operation: RingOperation,
+        address: u64,
+        size: u64,
+        operands: u64,
+        fill: impl Fn(u64),
+    ) {
+        let is_single = self.is_single_threaded();
+        let count = 1 + operands + u64::from(!is_single);
+        if count > 1 << (self.state().capacity_log2 - 1) {
+            return;
+        }
+        let Some(start) = self.reserve(count, is_single) else { return };
+        fill(start + 1);
+        let mut head = head_word(operation, address, size);
+        if !is_single {
+            self.put(start + 1 + operands, thread_pointer());
+            head |= THREAD_BIT;
+        }
+        self.publish(start, head);
+    }
+
+    /// Writes the event of a sample: registers, then words of the stack.
+    pub(crate) fn write_stack(&self, address: u64, registers: [u64; 3], stack: u64, words: u64) {
+        let size = registers.len() as u64 + words;
+        self.write_filled(RingOperation::Stack, address, size, size, |first| {
+            let mut position = first;
+            for register in registers {
+                self.put(position, register);
+                position += 1;
+            }
+            self.copy_memory(position, stack, words);
+        });
+    }
+
+    /// Copies words of this process's memory to reserved words; what cannot be read is zero. The
+    /// kernel copies, since memory that is gone would end the program. The reader stops at the head
+    /// of the event, so it sees no lap bit that is wrong in the meantime.
+    fn copy_memory(&self, position: u64, source: u64, words: u64) {
+        let capacity = 1_u64 << self.state().capacity_log2;
+        let first = position & (capacity - 1);
+        let before_wrap = words.min(capacity - first);
+        let part = |index: u64, words: u64| libc::iovec {
+            // SAFETY: the index is within the ring.
+            iov_base: unsafe { self.words.add(index as usize) }.cast(),
+            iov_len: words as usize * 8,
+        };
+        let places = [part(first, before_wrap), part(0, words - before_wrap)];
+        let memory = libc::iovec { iov_base: source as *mut c_void, iov_len: words as usize * 8 };
+        // SAFETY: the kernel writes at most the words of `places`, which are reserved for this
+        // thread, and reads what is readable.
+        let bytes = unsafe {
+            syscall6(
+                libc::SYS_process_vm_readv,
+                [
+                    process_id() as usize,
+                    places.as_ptr() as usize,
+                    places.len(),
+                    &raw const memory as usize,
+                    1,
+                    0,
+                ],
+            )
+        };
+        let copied = bytes.max(0) as u64 / 8;
+        for number in 0..words {
+            let place = position + number;
+            // SAFETY: as in `put`.
+            let word = unsafe { *self.words.add((place & (capacity - 1)) as usize) };
+            self.put(place, if number < copied { word } else { 0 });
+        }
+    }
+
+    /// Counts a call that released nothing.
+    #[inline(always)]
+    pub(crate) fn count_null_free(&self) {
+        self.header_u64(offset::NULL_FREES).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Reserves words, once the ring has space for them. `None`: recording has ended.
+    ///
+    /// A thread that waits has reserved nothing: the reader stops at reserved words, and would see
+    /// none of what the other threads wrote after them before the process was killed.
+    #[inline(always)]
+    fn reserve(&self, count: u64, is_single: bool) -> Option<u64> {
+        let state = self.state();
+        let threads = state.threads.load(Ordering::Relaxed);
+        if !is_single {
+            if threads != THREADS {
+                self.share_position();
+            }
+            return self.reserve_shared(count);
+        }
+        let shared = self.header_u64(offset::WRITE_POSITION);
+        let position = if threads == ONE_THREAD { &state.own_position } else { shared };
+        loop {
+            let end = position.load(Ordering::Relaxed) + count;
+            if end <= state.limit.load(Ordering::Relaxed) {
+                position.store(end, Ordering::Relaxed);
+                return Some(end - count);
+            }
+            // A handler of a signal may write an event in the meantime.
+            if !self.wait_for_space(end) {
+                return None;
+            }
+        }
+    }
+
+    /// Reserves words in a process with threads.
+    #[inline(always)]
+    fn reserve_shared(&self, count: u64) -> Option<u64> {
+        let shared = self.header_u64(offset::WRITE_POSITION);
+        let limit = &self.state().limit;
+        let mut start = shared.load(Ordering::Relaxed);
+        loop {
+            let end = start + count;
+            if end > limit.load(Ordering::Relaxed) && !self.wait_for_space(end) {
+                return None;
+            }
+            match shared.compare_exchange_weak(start, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(start),
+                Err(moved) => start = moved,
+            }
+        }
+    }
+
+    /// Moves the position into the header when the process gets its second thread.
+    #[cold]
+    #[inline(never)]
+    fn share_position(&self) {
+        let state = self.state();
+        let moves = state.threads.compare_exchange(
+            ONE_THREAD,
+            POSITION_MOVES,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        if moves.is_ok() {
+            let position = state.own_position.load(Ordering::Relaxed);
+            self.header_u64(offset::WRITE_POSITION).store(position, Ordering::SeqCst);
+            state.threads.store(THREADS, Ordering::Release);
+        } else {
+            while state.threads.load(Ordering::Acquire) != THREADS {
+                core::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Waits until the ring has space up to a position. Returns `false` if recording has ended.
+    #[cold]
+    #[inline(never)]
+    fn wait_for_space(&self, end: u64) -> bool {
+        let state = self.state();
+        let capacity = 1_u64 << state.capacity_log2;
+        let read = self.header_u64(offset::READ_POSITION);
+        let mut last_read = read.load(Ordering::Acquire);
+        let mut idle_waits = 0;
+        let mut is_stalled = false;
+        loop {
+            if state.words.load(Ordering::Relaxed).is_null() {
+                return false;
+            }
+            let futex = self.header_u32(offset::SPACE_FUTEX);
+            let moves = futex.load(Ordering::Acquire);
+            let now = read.load(Ordering::Acquire);
+            if end <= now + capacity {
+                state.limit.fetch_max(now + capacity, Ordering::Relaxed);
+                return true;
+            }
+            if !is_stalled {
+                self.header_u32(offset::STALLS).fetch_add(1, Ordering::Relaxed);
+                is_stalled = true;
+            }
+            idle_waits = if now == last_read { idle_waits + 1 } else { 0 };
+            last_read = now;
+            if idle_waits > MAX_IDLE_WAITS || (idle_waits > 1 && !self.has_collector()) {
+                self.end_recording();
+                return false;
+            }
+            self.header_u32(offset::WAITERS).store(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
+            // The collector may have moved on before it could see that somebody waits.
+            if end <= read.load(Ordering::SeqCst) + capacity {
+                continue;
+            }
+            let limit = [0_usize, WAIT_NANOSECONDS];
+            // SAFETY: the futex is in memory shared with the collector.
+            unsafe {
+                syscall6(
+                    libc::SYS_futex,
+                    [
+                        futex.as_ptr() as usize,
+                        libc::FUTEX_WAIT as usize,
+                        moves as usize,
+                        limit.as_ptr() as usize,
+                        0,
+                        0,
+                    ],
+                );
+            }
+        }
+    }
+
+    fn has_collector(&self) -> bool {
+        // SAFETY: the signal 0 only asks.
+        let result = unsafe { syscall3(libc::SYS_kill, self.state().collector as usize, 0, 0) };
+        result != -(libc::ESRCH as isize)
+    }
+
+    /// Ends the recording of this process: the collector is gone.
+    #[cold]
+    fn end_recording(&self) {
+        PHASE.store(ENDED, Ordering::Release);
+        self.header_u32(offset::STATE).store(ring_state::ABANDONED, Ordering::Release);
+        self.state().words.store(null_mut(), Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn put(&self, position: u64, payload: u64) {
+        let state = self.state();
+        let word = payload & PAYLOAD_MASK | lap_bit(position, state.capacity_log2);
+        let mask = (1_u64 << state.capacity_log2) - 1;
+        // SAFETY: the index is within the ring, and these words are reserved for this thread.
+        unsafe { *self.words.add((position & mask) as usize) = word };
+    }
+
+    #[inline(always)]
+    fn publish(&self, position: u64, head: u64) {
+        let state = self.state();
+        let word = head & !LAP_BIT | lap_bit(position, state.capacity_log2);
+        let mask = (1_u64 << state.capacity_log2) - 1;
+        // SAFETY: as in `put`.
+        let place = unsafe { &*self.words.add((position & mask) as usize).cast::<AtomicU64>() };
+        place.store(word, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn header_u64(&self, field: usize) -> &AtomicU64 {
+        // SAFETY: the fields are within the header, and aligned.
+        unsafe { &*self.state().header.add(field).cast::<AtomicU64>() }
+    }
+
+    #[inline(always)]
+    fn header_u32(&self, field: usize) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { &*self.state().header.add(field).cast::<AtomicU32>() }
+    }
+}
+
+/// Before a fork: the event tells the collector which memory the child inherits.
+unsafe extern "C" fn before_fork() {
+    if let Some(writer) = writer() {
+        let number = FORKS.fetch_add(1, Ordering::Relaxed) + 1;
+        writer.write(RingOperation::Fork, 0, u64::from(number));
+    }
+}
+
+/// In the child of a fork: it gets a ring at once, so that it is known even if it never allocates.
+unsafe extern "C" fn after_fork_in_child() {
+    let number = FORKS.load(Ordering::Relaxed);
+    let parent = RING_PROCESS.load(Ordering::Relaxed);
+    if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        open_own_ring(parent, number);
+    }
+}
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+    ) -> c_int;
+}
+
+unsafe extern "C" fn at_load() {
+    run_if_asked();
+    let _ = writer();
+    // SAFETY: the handlers are functions of this library, which is never unloaded.
+    unsafe { pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
+}
+
+unsafe extern "C" fn at_exit() {
+    // SAFETY: the state is never unmapped.
+    let state = unsafe { &*STATE.load(Ordering::Relaxed) };
+    if !state.words.load(Ordering::Acquire).is_null() {
+        let writer = RingWriter { state: STATE.load(Ordering::Relaxed), words: null_mut() };
+        writer.header_u32(offset::STATE).store(ring_state::EXITED, Ordering::Release);
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: unsafe extern "C" fn() = at_load;
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: unsafe extern "C" fn() = at_exit;
+
+const _: () = assert!(size_of::<WriterState>() <= 4096);

@@ -96,6 +96,7 @@ if [ "${1:-build}" = test ]; then
     want /usr/bin/mu "mu (answers to compare with)" maildir-utils
     want /usr/bin/notmuch "notmuch (answers to compare with)" notmuch
     want /usr/bin/hg "Mercurial (repositories and answers to compare with)" mercurial
+    want /usr/bin/chromium "Chromium (which draws the pages of the instruments)" chromium
     want /usr/share/i18n/locales/en_US "the definitions of locales" locales
     # One of the test programs needs this locale.
     if has localedef && [ "$(id -u)" = 0 ] && ! locale -a 2>/dev/null | grep -qi '^en_us\.utf-\{0,1\}8$'; then

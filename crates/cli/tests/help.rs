@@ -66,6 +66,9 @@ const COMMANDS: &[&str] = &[
     "measure run",
     "measure queries",
     "measure memory",
+    "measure record",
+    "measure alloc",
+    "measure replay",
     "measure browse",
     "completions",
     "man",
@@ -108,7 +111,7 @@ fn the_help_lists_the_commands() {
                    missing
       serve        Let GNOME programs use this store (address books over D-Bus)
       hg           Look up changesets of Mercurial in git, import bundles, convert repositories
-      measure      Generate test data, benchmark commands, analyse query logs
+      measure      Generate test data, benchmark commands, analyse query and allocation logs
       completions  Print completions for a shell
       man          Print the manual page; with --out, write one for each subcommand
       help         Print this message or the help of the given subcommand(s)

@@ -2,6 +2,7 @@
 //! a folder, standard output. The options are those of `path_arguments.txt`, which a unit test of
 //! the command line compares with all options.
 
+use crate::alloc_log::recorder;
 use crate::test_home::{ANNA, Home, Run, left_out};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
@@ -53,6 +54,8 @@ fn home() -> Home {
     home.write("mail.eml", "Subject: x\n\nSubject matter\n");
     home.ok(&["--query-log", "queries.jsonl", "find", "anna"]);
     home.ok(&["backup", "old.db"]);
+    recorder();
+    home.ok(&["measure", "record", "--out", "calls.alloclog", "--", "true"]);
     std::fs::create_dir(home.work("out")).unwrap();
     home
 }

@@ -9,6 +9,9 @@
 //! | `help`, `output_formats` | help, manual pages, completions; formats, widths, hints |
 //! | `saved_searches` | saved searches, and `@name` in search lines |
 //! | `output_paths` | files that the user names as outputs, for each option that takes one |
+//! | `alloc_log` | the recording of allocator calls, and its analysis |
+//! | `alloc_recording` | the recording of forks, daemons and damaged rings |
+//! | `call_stacks` | the call stacks of allocations |
 //! | `memory_timeline` | the memory of commands over time |
 //! | `query_log`, `measure_queries`, `measure_browse` | the query log and the instruments |
 //! | `error_messages`, `argument_fuzzing` | common mistakes, and arbitrary arguments |
@@ -39,9 +42,12 @@
 
 mod adoption;
 mod agenda;
+mod alloc_log;
+mod alloc_recording;
 mod argument_fuzzing;
 mod calendar_changes;
 mod calendar_queries;
+mod call_stacks;
 mod commits;
 mod concurrency;
 mod contact_changes;

@@ -9,6 +9,7 @@
 //! | `memory_map` | the memory of a process by mapping |
 //! | `memory_timeline` | memory and processor time of a tree of processes over time |
 //! | `message_phases` | phases of a program by its messages |
+//! | `alloc_log` | the recording of allocator calls, and its analysis |
 //! | `query_log` | the analysis of a query log |
 //! | `calendar_workload` | a workload: paging through a calendar, a working day |
 //! | `chart` | charts as SVG |
@@ -16,6 +17,7 @@
 //! | `measure_report` | the report of an instrument, as text and as a page |
 //! | `html_page` | a self-contained HTML page of texts, tables and charts |
 
+pub mod alloc_log;
 pub mod calendar_workload;
 pub mod chart;
 pub mod html_page;

@@ -1,12 +1,18 @@
 //! `larder measure`.
 
+mod alloc;
 mod memory;
 mod query_log;
+mod record;
+mod replay;
 mod report_output;
 mod workload;
 
+use self::alloc::AllocArgs;
 use self::memory::MemoryArgs;
 use self::query_log::QueryLogArgs;
+use self::record::RecordArgs;
+use self::replay::ReplayArgs;
 use self::workload::BrowseArgs;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
@@ -24,7 +30,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Generate test data, benchmark commands, analyse query logs
+/// Generate test data, benchmark commands, analyse query and allocation logs
 #[derive(Debug, clap::Args)]
 pub(crate) struct MeasureArgs {
     #[command(subcommand)]
@@ -42,6 +48,9 @@ enum MeasureCommand {
     Memory(MemoryArgs),
     Browse(BrowseArgs),
     Queries(QueryLogArgs),
+    Record(RecordArgs),
+    Alloc(AllocArgs),
+    Replay(ReplayArgs),
 }
 
 /// Run a command and print its time, CPU time, peak anonymous memory and bytes written
@@ -159,6 +168,9 @@ impl MeasureArgs {
             MeasureCommand::Memory(memory) => return memory.run(context),
             MeasureCommand::Browse(browse) => return browse.run(context),
             MeasureCommand::Queries(queries) => return queries.run(context),
+            MeasureCommand::Record(record) => return record.run(context),
+            MeasureCommand::Alloc(alloc) => return alloc.run(context),
+            MeasureCommand::Replay(replay) => return replay.run(context),
             MeasureCommand::Generate { what } => what,
         };
         match &what.output_target().output {

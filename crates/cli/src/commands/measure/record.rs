@@ -1,0 +1,171 @@
+//! `larder measure record`.
+
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::output::{format_bytes, format_count, format_grouped, print_message, sanitize_line};
+use crate::output_path::{OutputPath, standard_output};
+use larder_measure::alloc_log::{
+    AllocLogError, RecordingOptions, RecordingSummary, is_static_program, record_command,
+};
+use larder_measure::process_cost::exit_code;
+use larder_store::{DataDirectory, OutputFile};
+use regex::bytes::Regex;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The name of the recorder's library.
+const RECORDER_NAME: &str = "liblarder_alloclog.so";
+
+/// Record every allocator call of a command, and of the processes that it starts
+///
+/// Each call of malloc, free and their kin is written to a log, with its order, its size and the
+/// age of the memory: about a third of a byte for each call. `larder measure alloc FILE` analyses
+/// the log. The exit code is the exit code of the command. docs/alloclog.md describes the log and
+/// how a program marks its phases.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordArgs {
+    /// The log to write
+    #[arg(long, short, value_name = "FILE", default_value = "larder.alloclog")]
+    out: OutputPath,
+    /// Begin a phase at lines on standard error that match; its name is the first group
+    #[arg(long, value_name = "REGEX")]
+    phases: Option<Regex>,
+    /// Record the call stack of one request in so many bytes, on average, such as 512k
+    #[arg(long, value_name = "BYTES", value_parser = parse_stack_interval)]
+    stacks: Option<u64>,
+    /// The recorder's library, if it is not beside larder
+    #[arg(long, value_name = "FILE")]
+    recorder: Option<PathBuf>,
+    /// The command and its arguments, after --
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl RecordArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        if let Some(program) = self.command.first()
+            && is_static_program(program, &std::env::var_os("PATH").unwrap_or_default())
+        {
+            let program = sanitize_line(&program.to_string_lossy());
+            let message = format!("{program} is a static program, whose calls cannot be recorded");
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("`larder measure memory` shows its memory over time"));
+        }
+        let options = RecordingOptions {
+            recorder: find_recorder(self.recorder.as_deref())?,
+            stack_interval: self.stacks.unwrap_or(0),
+            other_libraries: std::env::var_os("LD_PRELOAD"),
+            phases: self.phases.map(|pattern| (pattern, Box::new(std::io::stderr()) as _)),
+            capacity_log2: None,
+            interrupt: crate::interrupt::install_interrupt_flag(),
+        };
+        let path = self.out.path();
+        let file = create_log(context, &self.out)?;
+        let summary =
+            record_command(&self.command, file, options).map_err(|error| record_failure(&error))?;
+        print_summary(context, path, &summary)?;
+        // A failure to write does not hide behind the success of the command.
+        match (&summary.write_failure, exit_code(summary.status)) {
+            (Some(failure), 0) => {
+                let name = sanitize_line(&path.display().to_string());
+                let message = format!("{name}: {failure}; the log ends there");
+                Err(CommandFailure::new(FailureKind::Source, message))
+            }
+            (_, code) => Ok(CommandStatus::Command(code)),
+        }
+    }
+}
+
+/// Reads a number of bytes, in units of 1024 if `k` follows, or of its square if `m` does.
+fn parse_stack_interval(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.to_ascii_lowercase() {
+        text if text.ends_with('k') => (text.trim_end_matches('k').to_string(), 1 << 10),
+        text if text.ends_with('m') => (text.trim_end_matches('m').to_string(), 1 << 20),
+        text => (text, 1),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let bytes = bytes.filter(|bytes| (1..=1 << 40).contains(bytes));
+    bytes.ok_or_else(|| "a number of bytes from 1 on is needed, such as 512k".into())
+}
+
+/// Creates the log, readable by this user only: it names programs and their arguments. It has its
+/// name from the start, so that what was recorded is there whatever happens.
+fn create_log(context: &mut CommandContext, out: &OutputPath) -> Result<File, CommandFailure> {
+    if out.is_standard_output() {
+        context.out.divert_to_standard_error()?;
+        return Ok(standard_output()?);
+    }
+    let path = out.path();
+    OutputFile::check_path(&DataDirectory::new(&context.dir), path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path).map_err(|error| CommandFailure::from_file_error(path, &error))
+}
+
+/// Finds the recorder: the file that was named, or the one beside this program.
+pub(super) fn find_recorder(named: Option<&Path>) -> Result<PathBuf, CommandFailure> {
+    let path = match named {
+        Some(path) => path.to_path_buf(),
+        None => std::env::current_exe()
+            .map_err(|error| CommandFailure::from_file_error(Path::new("larder"), &error))?
+            .with_file_name(RECORDER_NAME),
+    };
+    std::fs::canonicalize(&path).map_err(|error| {
+        CommandFailure::from_file_error(&path, &error)
+            .with_hint("cargo build --release builds it; --recorder names it elsewhere")
+    })
+}
+
+fn record_failure(error: &AllocLogError) -> CommandFailure {
+    match error {
+        AllocLogError::Command(program, error) => {
+            CommandFailure::from_file_error(Path::new(program), error)
+        }
+        AllocLogError::NoCommand => CommandFailure::new(FailureKind::Usage, error.to_string()),
+        _ => CommandFailure::new(FailureKind::Source, error.to_string()),
+    }
+}
+
+fn print_summary(
+    context: &mut CommandContext,
+    path: &Path,
+    summary: &RecordingSummary,
+) -> Result<(), CommandFailure> {
+    if let Some(failure) = &summary.write_failure
+        && exit_code(summary.status) != 0
+    {
+        let name = sanitize_line(&path.display().to_string());
+        print_message("error", format!("{name}: {failure}; the log ends there"));
+    }
+    for (pid, program) in &summary.unrecorded {
+        let program = sanitize_line(program);
+        context.print_warning(format!(
+            "{program} (process {pid}) was not recorded: it is static, or ran without LD_PRELOAD"
+        ));
+    }
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&serde_json::json!({
+            "log": path.display().to_string(),
+            "code": exit_code(summary.status),
+            "processes": summary.processes,
+            "calls": summary.calls,
+            "bytes": summary.bytes,
+            "unrecorded": summary.unrecorded,
+            "write_failure": summary.write_failure,
+        }))?;
+        return Ok(());
+    }
+    if !context.quiet {
+        let calls = format_grouped(summary.calls);
+        let processes = format_count(summary.processes as u64, "program");
+        context.print_note(format!(
+            "recorded {calls} calls of {processes} in {} ({})",
+            path.display(),
+            format_bytes(summary.bytes)
+        ));
+    }
+    Ok(())
+}

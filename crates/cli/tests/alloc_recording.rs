@@ -1,0 +1,207 @@
+//! The recording of forks whose children come late or never, and of programs that misbehave.
+
+use crate::alloc_log::{analyse, compile, record, recorder};
+use crate::test_home::{Home, left_out};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+#[test]
+fn daemons_inherit_from_a_parent_that_has_ended() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "daemon.c", "gcc", &[]) else {
+        return left_out("daemons_inherit_from_a_parent_that_has_ended", "no gcc");
+    };
+    let daemons = 20;
+    let analysis = record(&home, &format!("{} {daemons}", program.display()));
+    assert_eq!(analysis["processes"], 1 + 2 * daemons);
+    for number in 0..=2 * daemons {
+        let process = analyse(&home, &["--process", &number.to_string()]);
+        assert_eq!(process["end"]["anomalies"], 0, "process {number}: {}", process["start"]);
+    }
+}
+
+/// The end of a recording waits for a child whose parent has ended.
+#[test]
+fn a_recording_does_not_end_before_a_daemon_appears() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "daemon.c", "gcc", &[]) else {
+        return left_out("a_recording_does_not_end_before_a_daemon_appears", "no gcc");
+    };
+    for _ in 0..10 {
+        let analysis = record(&home, &format!("{} 1", program.display()));
+        assert_eq!(analysis["processes"], 3);
+    }
+}
+
+#[test]
+fn a_fork_whose_child_sends_no_ring_does_not_stop_the_program() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "unconnected.c", "gcc", &[]) else {
+        return left_out("a_fork_whose_child_sends_no_ring_does_not_stop_the_program", "no gcc");
+    };
+    recorder();
+    // Before, each fork took a second.
+    let command = format!("larder measure record --out log -- {} 40", program.display());
+    let run = home.shell(&format!("timeout 30 {command}"));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let analysis = analyse(&home, &[]);
+    assert_eq!(analysis["processes"], 1);
+    assert_eq!(analysis["end"]["anomalies"], 0);
+}
+
+/// Records a program that does `steps` with a ring of its own making, see [`ring_sender`]; it has
+/// to succeed. It runs without the recorder, which would send a ring, too.
+#[track_caller]
+fn run_ring_sender(home: &Home, steps: &str) {
+    home.write("sender.py", ring_sender(steps));
+    let run = home.shell("larder measure record --out log -- env -u LD_PRELOAD python3 sender.py");
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+}
+
+/// A program that does `steps`, with a ring of its own making: its memory is `ring`, its file is
+/// `file`, and `send()` sends it and returns the connection.
+fn ring_sender(steps: &str) -> String {
+    format!(
+        "import array, fcntl, mmap, os, socket, struct, sys, time\n\
+         path = os.environ['LARDER_ALLOCLOG'].split(':', 3)[3]\n\
+         file = os.memfd_create('ring', os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)\n\
+         os.ftruncate(file, 4096 + 8 * 1024)\n\
+         ring = mmap.mmap(file, 4096 + 8 * 1024)\n\
+         ring[0:8], ring[8:12] = b'LARDRING', struct.pack('<I', 1)\n\
+         ring[12:16], ring[16:24] = struct.pack('<I', os.getpid()), struct.pack('<Q', 1024)\n\
+         ring[40:44] = struct.pack('<I', 1)\n\
+         def send():\n\
+         \x20   rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [file]))]\n\
+         \x20   peer = socket.socket(socket.AF_UNIX)\n\
+         \x20   peer.connect(path)\n\
+         \x20   peer.sendmsg([b'/x\\0y\\0'], rights)\n\
+         \x20   return peer\n\
+         {steps}"
+    )
+}
+
+/// A ring that may be cut off is not read: to read what is gone ends a process.
+#[test]
+fn a_ring_that_is_not_sealed_is_not_read() {
+    let home = Home::new();
+    recorder();
+    // Cut off when larder has mapped it, or, as it should be, has closed the connection.
+    let steps = "peer = send()\n\
+         peer.settimeout(10)\n\
+         peer.recv(1)\n\
+         os.ftruncate(file, 0)\n\
+         time.sleep(0.1)\n";
+    run_ring_sender(&home, steps);
+}
+
+/// A ring with a word that is no event is not read any more. Its program does not wait for that.
+#[test]
+fn a_damaged_ring_stops_no_program() {
+    let home = Home::new();
+    recorder();
+    // The operation 31 does not exist. The read position has to be far ahead within 10 seconds.
+    let steps = "fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)\n\
+         ring[4096:4104] = struct.pack('<Q', 1 << 63 | 31 << 57)\n\
+         send()\n\
+         for _ in range(1000):\n\
+         \x20   if struct.unpack('<Q', ring[256:264])[0] > 1 << 32: sys.exit(0)\n\
+         \x20   time.sleep(0.01)\n\
+         sys.exit('the ring has no space')\n";
+    run_ring_sender(&home, steps);
+}
+
+/// A process in the background that is not recorded may keep the messages open.
+#[test]
+fn open_messages_do_not_hold_up_a_recording() {
+    let home = Home::new();
+    recorder();
+    let command = "timeout 20 larder measure record --phases x --out log -- \
+                   env -u LD_PRELOAD sh -c 'sleep 100 & echo $! >pid'; code=$?; \
+                   kill $(cat pid); exit $code";
+    let run = home.shell(command);
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+}
+
+/// All threads that wait for space go on when there is some.
+#[test]
+fn all_waiting_threads_are_woken() {
+    let home = Home::new();
+    recorder();
+    // Four threads wait at the futex (264), a flag (268) says so, then a malloc is in the ring.
+    let steps = "fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)\n\
+         import ctypes, threading\n\
+         system = ctypes.CDLL(None, use_errno=True)\n\
+         futex = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(ring, 264)))\n\
+         failures = []\n\
+         def wait():\n\
+         \x20   limit = (ctypes.c_long * 2)(10, 0)\n\
+         \x20   if system.syscall(202, futex, 0, 0, limit, None, 0) != 0:\n\
+         \x20       failures.append(os.strerror(ctypes.get_errno()))\n\
+         threads = [threading.Thread(target=wait) for _ in range(4)]\n\
+         for thread in threads: thread.start()\n\
+         def is_asleep(thread):\n\
+         \x20   state = open(f'/proc/self/task/{thread.native_id}/syscall').read()\n\
+         \x20   return state.startswith(f'202 {futex.value:#x} ')\n\
+         while not all(map(is_asleep, threads)): time.sleep(0.01)\n\
+         ring[268:272] = struct.pack('<I', 1)\n\
+         ring[4096:4104] = struct.pack('<Q', 1 << 63 | 8 << 44 | 512)\n\
+         send()\n\
+         for thread in threads: thread.join()\n\
+         if failures: sys.exit(str(failures))\n";
+    run_ring_sender(&home, steps);
+}
+
+/// Connections that send nothing hold up no other ring.
+#[test]
+fn silent_connections_hold_up_no_ring() {
+    let home = Home::new();
+    recorder();
+    // The collector waited 0.2 seconds for each, one after the other: 40 seconds.
+    let steps = "fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)\n\
+         silent = [socket.socket(socket.AF_UNIX) for _ in range(200)]\n\
+         for peer in silent: peer.connect(path)\n\
+         peer = send()\n\
+         peer.settimeout(20)\n\
+         peer.recv(1)\n";
+    run_ring_sender(&home, steps);
+}
+
+/// Waits until something has happened; returns whether it did within 20 seconds.
+fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// A process in the background is recorded until it ends, or until an interrupt.
+#[test]
+fn an_interrupt_after_the_command_closes_the_log() {
+    let home = Home::new();
+    recorder();
+    let script = "sleep 100 & echo $$ $! >pids.new; mv pids.new pids";
+    let command = ["measure", "record", "--out", "log", "--", "sh", "-c", script];
+    let mut larder = home.command(&command).spawn().unwrap();
+    assert!(comes_true(|| home.work("pids").exists()));
+    let pids = std::fs::read_to_string(home.work("pids")).unwrap();
+    let pids: Vec<i32> = pids.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    // Until larder has seen that the command has ended.
+    let command = format!("/proc/{}", pids[0]);
+    assert!(comes_true(|| !Path::new(&command).exists()));
+    kill_process(Pid::from_child(&larder), Signal::INT).unwrap();
+    let has_ended = comes_true(|| larder.try_wait().unwrap().is_some());
+    kill_process(Pid::from_raw(pids[1]).unwrap(), Signal::KILL).unwrap();
+    assert!(has_ended, "the recording goes on after an interrupt");
+    assert_eq!(larder.wait().unwrap().code(), Some(0));
+    let count = analyse(&home, &[])["processes"].as_u64().unwrap();
+    let mut ends = (0..count).filter_map(|number| {
+        let process = analyse(&home, &["--process", &number.to_string()]);
+        (process["start"]["arguments"][0] == "sleep").then(|| process["end"].clone())
+    });
+    assert_eq!(ends.next().expect("no process sleep")["is_abandoned"], true);
+}

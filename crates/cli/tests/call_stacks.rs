@@ -1,0 +1,111 @@
+//! The call stacks of allocations, of a program whose functions ask for known amounts of memory.
+
+use crate::alloc_log::{analyse, compile, record_with};
+use crate::test_home::{Home, left_out};
+use serde_json::Value;
+
+/// The bytes of each call path of an analysis: the names from the outermost function on, and the
+/// figures of the innermost one.
+fn call_paths(analysis: &Value) -> Vec<(Vec<String>, Value)> {
+    let stacks = &analysis["stacks"];
+    let nodes = stacks["nodes"].as_array().unwrap();
+    let name = |node: &Value| {
+        let function = node["function"].as_u64().unwrap() as usize;
+        stacks["functions"][function]["name"].as_str().unwrap().to_string()
+    };
+    let mut paths: Vec<(Vec<String>, Value)> = Vec::new();
+    for node in nodes {
+        let parent = node["parent"].as_u64().map(|parent| paths[parent as usize].0.clone());
+        let mut path = parent.unwrap_or_default();
+        path.push(name(node));
+        paths.push((path, node.clone()));
+    }
+    paths
+}
+
+#[test]
+fn call_stacks_name_the_functions_of_memory() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "stacks.cpp", "g++", &["-pthread"]) else {
+        return left_out("call_stacks_name_the_functions_of_memory", "no g++");
+    };
+    let analysis = record_with(&home, "--stacks 1000", &program.display().to_string());
+    let paths = call_paths(&analysis);
+    // The sum of the paths through a function that end with another one.
+    let sum = |within: &str, last: &str, figure: &str| -> f64 {
+        let is_meant = |path: &[String]| {
+            path.last().is_some_and(|name| name == last) && path.iter().any(|name| name == within)
+        };
+        let found = paths.iter().filter(|(path, _)| is_meant(path));
+        found.map(|(_, node)| node[figure].as_u64().unwrap() as f64).sum()
+    };
+    let is_near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.2;
+    assert!(is_near(sum("app::build", "app::keep", "bytes_at_peak"), 2e6), "{paths:?}");
+    assert!(is_near(sum("app::build", "app::keep", "end_bytes"), 2e6), "{paths:?}");
+    assert!(is_near(sum("main", "app::keep", "requested_bytes"), 2e6), "{paths:?}");
+    assert!(is_near(sum("app::churn", "app::use", "short_lived_bytes"), 4e6), "{paths:?}");
+    assert_eq!(sum("app::churn", "app::use", "end_bytes"), 0.0);
+    // A new size counts where it was asked for.
+    assert!(is_near(sum("app::grow", "app::grow", "end_bytes"), 1e6), "{paths:?}");
+    assert!(paths.iter().all(|(path, _)| path[0] != "[deeper]"), "{paths:?}");
+    // The log has the names: the program may be built anew.
+    std::fs::remove_file(&program).unwrap();
+    let text = home.shell("larder measure alloc log");
+    assert!(text.stdout().contains("app::build > app::keep"), "{}", text.stdout());
+}
+
+#[test]
+fn forked_processes_have_call_stacks() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "stacks.cpp", "g++", &["-pthread"]) else {
+        return left_out("forked_processes_have_call_stacks", "no g++");
+    };
+    record_with(&home, "--stacks 1000", &format!("{} fork", program.display()));
+    let child = analyse(&home, &["--process", "1"]);
+    let names: Vec<String> =
+        call_paths(&child).into_iter().filter_map(|(mut path, _)| path.pop()).collect();
+    assert!(names.contains(&"app::use".to_string()), "{names:?}");
+}
+
+#[test]
+fn a_program_that_is_built_anew_has_its_own_functions() {
+    let home = Home::new();
+    // Without a build id, which would tell the files apart.
+    let options = ["-pthread", "-Wl,--build-id=none"];
+    let Some(program) = compile(&home, "stacks.cpp", "g++", &options) else {
+        return left_out("a_program_that_is_built_anew_has_its_own_functions", "no g++");
+    };
+    let program = program.display().to_string();
+    std::fs::rename(&program, format!("{program}.old")).unwrap();
+    compile(&home, "stacks.cpp", "g++", &[&options[..], &["-Dkeep=hold", "-Duse=apply"]].concat());
+    std::fs::rename(&program, format!("{program}.new")).unwrap();
+    let run = format!(
+        "sh -c 'cp {program}.old {program}.1; cp {program}.new {program}.2; \
+         mv {program}.1 {program}; {program}; mv {program}.2 {program}; {program}'"
+    );
+    // On a busy machine a program may have ended before its files were read.
+    let is_complete = (0..10).any(|_| {
+        record_with(&home, "--stacks 1000", &run);
+        let names = (0..8).filter_map(|process| function_names(&home, process));
+        let programs: Vec<[bool; 2]> = names
+            .map(|names| {
+                let has = |name: &str| names.iter().any(|known| known == name);
+                [has("app::keep") || has("app::use"), has("app::hold") || has("app::apply")]
+            })
+            .collect();
+        assert!(!programs.contains(&[true, true]), "functions of two programs in one");
+        programs.contains(&[true, false]) && programs.contains(&[false, true])
+    });
+    assert!(is_complete, "the functions of a program are missing in each recording");
+}
+
+/// Returns the functions in the call stacks of a process of the log, if there is such a process.
+fn function_names(home: &Home, process: u32) -> Option<Vec<String>> {
+    let process = process.to_string();
+    let arguments = ["--format", "json", "measure", "alloc", "log", "--process", &process];
+    let run = home.run(&arguments);
+    (run.code == 0).then(|| {
+        let analysis: Value = serde_json::from_slice(&run.out).unwrap();
+        call_paths(&analysis).into_iter().filter_map(|(mut path, _)| path.pop()).collect()
+    })
+}

@@ -1,0 +1,25 @@
+/* Forks N times, one after the other, a child that becomes a daemon: its parent ends, and it
+   releases what it inherited. */
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int count, char **arguments)
+{
+	for (int daemons = atoi(arguments[1]); daemons > 0; daemons--) {
+		int parent = fork();
+		if (parent != 0) {
+			waitpid(parent, NULL, 0);
+			continue;
+		}
+		void *held[1000];
+		for (int place = 0; place < 1000; place++)
+			held[place] = malloc(100);
+		if (fork() != 0)
+			_exit(0);
+		for (int place = 0; place < 1000; place++)
+			free(held[place]);
+		_exit(0);
+	}
+	return 0;
+}

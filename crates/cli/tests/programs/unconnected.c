@@ -1,0 +1,21 @@
+/* Forks N children that cannot open a file, so that they send no ring, and allocates after each more
+   than a ring holds. */
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int count, char **arguments)
+{
+	struct rlimit none = {0, 0};
+	setrlimit(RLIMIT_NOFILE, &none);
+	for (int children = atoi(arguments[1]); children > 0; children--) {
+		int child = fork();
+		if (child == 0)
+			_exit(0);
+		waitpid(child, NULL, 0);
+		for (int call = 0; call < 140000; call++)
+			free(malloc(100));
+	}
+	return 0;
+}

@@ -1,0 +1,137 @@
+//! The allocation log: the recording of every allocator call of a program, and its analysis.
+//!
+//! A program is started with the recorder (`larder-alloclog`) in it, which writes each call into a
+//! ring of shared memory. The collector here reads the rings, replaces addresses by the ages of
+//! objects, and writes a log of about a third of a byte for each call. `docs/alloclog.md` describes
+//! the file.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `ring_layout` | the layout of the ring; the same file as in the recorder |
+//! | `ring_reader` | the collector's end of a ring |
+//! | `address_table` | live objects by address |
+//! | `call_token` | the codes of calls in a log |
+//! | `process_encoder` | the calls of a process, from events to tokens |
+//! | `log_block` | the blocks of a log |
+//! | `log_file` | a log on the disk |
+//! | `live_table` | live objects while a log is read |
+//! | `call_decoder` | the calls of a process, from tokens to a visitor |
+//! | `call_statistics` | counts, sizes and lifetimes |
+//! | `live_curve` | live memory over calls, as points to draw |
+//! | `alloc_subject` | an analysed process, which a report is about |
+//! | `analysis` | the analysis of a process |
+//! | `findings` | sentences that say what stands out |
+//! | `live_charts` | charts of live and requested memory |
+//! | `phase_charts` | charts of the calls of phases |
+//! | `report` | the report, for text and for a page |
+//! | `json_report` | the figures of a log as JSON |
+//! | `replay` | the replay of a log on another allocator |
+//! | `replay_step` | the steps of a replay; the same file as in the recorder |
+//! | `replay_report` | the report of replays |
+//! | `recorded_process` | a process as the system shows it |
+//! | `awaited_forks` | forks whose children have not appeared |
+//! | `static_program` | programs into which nothing can be loaded |
+//! | `program_code` | the code of a program, by its file |
+//! | `stack_unwinder` | the call stacks of a process, from words to frames |
+//! | `call_stacks` | the bytes of each call stack |
+//! | `function_names` | the functions of frames |
+//! | `stack_profile` | bytes by function and by call path |
+//! | `stack_report` | call stacks in a report |
+//! | `recording` | the recording of a command |
+
+mod address_table;
+mod alloc_subject;
+mod analysis;
+mod awaited_forks;
+mod call_decoder;
+mod call_stacks;
+mod call_statistics;
+mod call_token;
+mod findings;
+mod function_names;
+mod json_report;
+mod live_charts;
+mod live_curve;
+mod live_table;
+mod log_block;
+mod log_file;
+mod phase_charts;
+mod process_encoder;
+mod program_code;
+mod recorded_process;
+mod recording;
+mod replay;
+mod replay_report;
+#[path = "../../alloclog/src/replay_step.rs"]
+#[allow(dead_code, unreachable_pub)] // The recorder uses the other half.
+mod replay_step;
+mod report;
+#[path = "../../alloclog/src/ring_layout.rs"]
+#[allow(dead_code, unreachable_pub)] // The recorder uses the other half.
+mod ring_layout;
+mod ring_reader;
+mod stack_profile;
+mod stack_report;
+mod stack_unwinder;
+mod static_program;
+#[cfg(test)]
+mod tests;
+
+pub use self::alloc_subject::{AllocSubject, call_functions, function_name};
+pub use self::analysis::{
+    AllocAnalysis, LifetimeShares, PeakMemory, PhaseStatistics, analyse_process,
+};
+pub use self::call_decoder::LifetimeClock;
+pub use self::call_stacks::{CallStacks, StackBytes};
+pub use self::call_statistics::{CallStatistics, LifetimeHistogram};
+pub use self::function_names::FunctionNames;
+pub use self::json_report::report_json;
+pub use self::live_curve::CurvePoint;
+pub use self::log_block::{
+    ProcessEnd, ProcessStart, RecordingEnd, RssSample, StackFrame, StackModule,
+};
+pub use self::log_file::{AllocLog, LogDamage, LoggedProcess};
+pub use self::recording::{RecordingOptions, RecordingSummary, record_command};
+pub use self::replay::{ReplayOptions, ReplayResult, ReplaySample, find_allocator, replay_process};
+pub use self::replay_report::{NamedReplay, replay_json, replay_report};
+pub use self::report::build_report;
+pub use self::ring_layout::RingOperation;
+pub use self::stack_profile::StackProfile;
+pub use self::static_program::is_static_program;
+
+use std::io;
+
+/// A failure to record a command, or to read a log.
+#[derive(Debug, thiserror::Error)]
+pub enum AllocLogError {
+    /// There is no command to record.
+    #[error("no command to record")]
+    NoCommand,
+    /// The command cannot be started.
+    #[error("{0}: {1}")]
+    Command(String, #[source] io::Error),
+    /// The end of the command cannot be awaited.
+    #[error("cannot wait for the command: {0}")]
+    Wait(#[source] io::Error),
+    /// There is no socket at which processes send their rings.
+    #[error("cannot listen for the processes of the command: {0}")]
+    Socket(#[source] io::Error),
+    /// The log cannot be written.
+    #[error("cannot write the log: {0}")]
+    Write(#[source] io::Error),
+    /// The calls cannot be replayed.
+    #[error("cannot replay the calls: {0}")]
+    Replay(#[source] io::Error),
+    /// The log cannot be read.
+    #[error("cannot read the log: {0}")]
+    Read(#[source] io::Error),
+    /// The file is no log.
+    #[error("not a log of larder measure record")]
+    NoLog,
+    /// The log is of another version.
+    #[error("the log has version {0}; this program reads version 1")]
+    Version(u32),
+    /// The content of a block is not as it should be.
+    #[error("the log is damaged: {0}")]
+    Content(String),
+}

@@ -1,0 +1,145 @@
+//! The objects that are live in a recorded process, by address.
+//!
+//! A map in three steps: a small cache leads from a region of 16 KiB to its blocks of 1 KiB without
+//! hashing, and a block has a place for every address that is a multiple of 16. Measured on the
+//! calls of `hg clone`, it takes an eighth of the time of a hash table, because neighbours are
+//! allocated together. Blocks in which no object begins take no memory, so a heap of large objects
+//! costs little. Addresses that are only multiples of 8, which some allocators return for small
+//! objects, are in a hash table.
+
+use rustc_hash::FxHashMap;
+
+/// An index into the table of objects; 0: none.
+pub(super) type ObjectSlot = u32;
+
+const REGION_LOG2: u32 = 14;
+const BLOCK_LOG2: u32 = 10;
+const BLOCKS: usize = 1 << (REGION_LOG2 - BLOCK_LOG2);
+const PLACES: usize = 1 << (BLOCK_LOG2 - 4);
+const CACHE_ENTRIES: usize = 1024;
+
+/// The blocks of a region, by index; 0: no object was ever in it.
+type RegionBlocks = [u32; BLOCKS];
+/// The places of a block.
+type BlockPlaces = [ObjectSlot; PLACES];
+
+/// A map from addresses to objects.
+#[derive(Clone)]
+pub(super) struct AddressTable {
+    region_numbers: FxHashMap<u64, u32>,
+    regions: Vec<RegionBlocks>,
+    /// The first block stands for none, and stays empty.
+    blocks: Vec<BlockPlaces>,
+    /// For a remainder of region numbers: the region met last, and its index.
+    cache: Box<[(u64, u32); CACHE_ENTRIES]>,
+    odd_addresses: FxHashMap<u64, ObjectSlot>,
+}
+
+impl AddressTable {
+    pub(super) fn new() -> AddressTable {
+        AddressTable {
+            region_numbers: FxHashMap::default(),
+            regions: Vec::new(),
+            blocks: vec![[0; PLACES]],
+            cache: Box::new([(u64::MAX, 0); CACHE_ENTRIES]),
+            odd_addresses: FxHashMap::default(),
+        }
+    }
+
+    /// Puts an object at an address; returns the former one, or 0.
+    #[inline]
+    pub(super) fn put(&mut self, address: u64, slot: ObjectSlot) -> ObjectSlot {
+        if address & 8 != 0 {
+            return self.odd_addresses.insert(address, slot).unwrap_or(0);
+        }
+        let mut block = self.block(address);
+        if block == 0 {
+            block = self.add_block(address);
+        }
+        std::mem::replace(&mut self.blocks[block as usize][place_in_block(address)], slot)
+    }
+
+    /// Takes the object at an address out; returns 0 if there is none.
+    #[inline]
+    pub(super) fn take(&mut self, address: u64) -> ObjectSlot {
+        if address & 8 != 0 {
+            return self.odd_addresses.remove(&address).unwrap_or(0);
+        }
+        let block = self.block(address);
+        std::mem::take(&mut self.blocks[block as usize][place_in_block(address)])
+    }
+
+    /// Returns the object at an address; 0 if there is none.
+    pub(super) fn get(&mut self, address: u64) -> ObjectSlot {
+        if address & 8 != 0 {
+            return self.odd_addresses.get(&address).copied().unwrap_or(0);
+        }
+        let block = self.block(address);
+        self.blocks[block as usize][place_in_block(address)]
+    }
+
+    /// Returns the index of the block of an address; 0: it has none.
+    #[inline(always)]
+    fn block(&mut self, address: u64) -> u32 {
+        let region = address >> REGION_LOG2;
+        let (cached, index) = self.cache[region as usize % CACHE_ENTRIES];
+        let index = if cached == region { index } else { self.find_region(region) };
+        self.regions[index as usize][(address >> BLOCK_LOG2) as usize % BLOCKS]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_region(&mut self, region: u64) -> u32 {
+        let regions = &mut self.regions;
+        let index = *self.region_numbers.entry(region).or_insert_with(|| {
+            regions.push([0; BLOCKS]);
+            (regions.len() - 1) as u32
+        });
+        self.cache[region as usize % CACHE_ENTRIES] = (region, index);
+        index
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_block(&mut self, address: u64) -> u32 {
+        let region = self.find_region(address >> REGION_LOG2);
+        let block = self.blocks.len() as u32;
+        self.blocks.push([0; PLACES]);
+        self.regions[region as usize][(address >> BLOCK_LOG2) as usize % BLOCKS] = block;
+        block
+    }
+}
+
+#[inline(always)]
+fn place_in_block(address: u64) -> usize {
+    (address >> 4) as usize % PLACES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(steps in prop::collection::vec((0_u64..4096, any::<bool>()), 0..400)) {
+            let (mut table, mut model) = (AddressTable::new(), HashMap::new());
+            for (number, (place, is_put)) in steps.into_iter().enumerate() {
+                // Addresses in a few regions that share entries of the cache.
+                let address = (place & 63) * 8 + (place >> 6) * (1 << (REGION_LOG2 + 9));
+                let slot = number as u32 + 1;
+                prop_assert_eq!(table.get(address), model.get(&address).copied().unwrap_or(0));
+                let (found, expected) = if is_put {
+                    (table.put(address, slot), model.insert(address, slot))
+                } else {
+                    (table.take(address), model.remove(&address))
+                };
+                prop_assert_eq!(found, expected.unwrap_or(0));
+            }
+            for (address, slot) in model {
+                prop_assert_eq!(table.take(address), slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! An analysed process of a log, which reports are about, and the names of functions in them.
+
+use super::analysis::AllocAnalysis;
+use super::log_file::{AllocLog, LoggedProcess};
+use super::ring_layout::{ALL_OPERATIONS, LAST_CALL, RingOperation};
+use super::stack_profile::StackProfile;
+use crate::chart::ColourRole;
+
+/// The colours of the first and the second subject.
+pub(super) const SUBJECT_COLOURS: [ColourRole; 2] = [ColourRole::First, ColourRole::Error];
+
+/// An analysed process of a log.
+pub struct AllocSubject<'a> {
+    /// The name of the log.
+    pub name: String,
+    /// The log.
+    pub log: &'a AllocLog,
+    /// The process, by its number in the log.
+    pub process: usize,
+    /// Its analysis.
+    pub analysis: AllocAnalysis,
+    /// Its call stacks, if they were recorded.
+    pub stacks: Option<StackProfile>,
+}
+
+impl LoggedProcess {
+    /// Returns the command line, or the program if it is not known.
+    #[must_use]
+    pub fn command_line(&self) -> String {
+        match self.start.arguments.is_empty() {
+            true => self.start.executable.clone(),
+            false => self.start.arguments.join(" "),
+        }
+    }
+}
+
+impl AllocSubject<'_> {
+    pub(super) fn logged_process(&self) -> &LoggedProcess {
+        &self.log.processes[self.process]
+    }
+}
+
+/// Returns the name of a function, as programs call it.
+#[must_use]
+pub fn function_name(function: RingOperation) -> &'static str {
+    use RingOperation as Op;
+    match function {
+        Op::Malloc => "malloc",
+        Op::Free => "free",
+        Op::Calloc => "calloc",
+        Op::Realloc => "realloc",
+        Op::ReallocOfNull => "realloc(NULL, n)",
+        Op::ReallocToZero => "realloc(p, 0)",
+        Op::Reallocarray => "reallocarray",
+        Op::PosixMemalign => "posix_memalign",
+        Op::AlignedAlloc => "aligned_alloc",
+        Op::Memalign => "memalign",
+        Op::Valloc => "valloc",
+        Op::Pvalloc => "pvalloc",
+        Op::New => "operator new",
+        Op::NewArray => "operator new[]",
+        Op::NewAligned => "operator new (aligned)",
+        Op::NewArrayAligned => "operator new[] (aligned)",
+        Op::Delete => "operator delete",
+        Op::DeleteArray => "operator delete[]",
+        Op::Cfree => "cfree",
+        Op::FreeSized => "free_sized",
+        Op::FreeAlignedSized => "free_aligned_sized",
+        Op::Failure | Op::Release | Op::Mark | Op::Number | Op::Fork | Op::Stack => "",
+    }
+}
+
+/// Returns the functions that a program can call.
+pub fn call_functions() -> impl Iterator<Item = RingOperation> {
+    ALL_OPERATIONS.into_iter().take(LAST_CALL as usize + 1)
+}

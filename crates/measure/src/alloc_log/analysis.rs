@@ -1,0 +1,337 @@
+//! The analysis of the calls of one process in a log, in one pass.
+
+use super::AllocLogError;
+use super::call_decoder::{CallPlace, CallVisitor, LifetimeClock, decode_process};
+use super::call_stacks::{CallStacks, StackCounter};
+use super::call_statistics::CallStatistics;
+use super::live_curve::{CurvePoint, LiveCurve};
+use super::live_table::{LiveObject, LiveTable};
+use super::log_file::AllocLog;
+use rustc_hash::FxHashMap;
+
+/// Phases that are told apart; the calls of further ones count to the last, [`OTHER_PHASES`].
+const MAX_PHASES: usize = 64;
+const OTHER_PHASES: &str = "other phases";
+/// The name of the phase before the first mark.
+const FIRST_PHASE: &str = "start";
+/// Values of a named number that are kept.
+const MAX_NUMBER_VALUES: usize = 100_000;
+
+/// The analysis of a process.
+#[derive(Debug, Clone)]
+pub struct AllocAnalysis {
+    /// All calls.
+    pub total: CallStatistics,
+    /// The phases, in the order in which they began; one that comes again continues.
+    pub phases: Vec<PhaseStatistics>,
+    /// The number of calls of the process.
+    pub calls: u64,
+    /// The peak of live bytes.
+    pub peak: PeakMemory,
+    /// The largest number of live objects.
+    pub peak_objects: u64,
+    /// Live bytes and objects over the calls.
+    pub curve: Vec<CurvePoint>,
+    /// Marks: the number of calls before each, and its name.
+    pub marks: Vec<(u64, String)>,
+    /// Numbers that the program named: values with the number of calls before each.
+    pub numbers: Vec<(String, Vec<(u64, u64)>)>,
+    /// Shares of the released objects by lifetime.
+    pub lifetimes: LifetimeShares,
+    /// Objects that were live at the end, by size: size, objects; most bytes first.
+    pub live_at_end: Vec<(u64, u64)>,
+    /// Bytes in objects that were live at the end.
+    pub end_bytes: u64,
+    /// The number of objects that were live at the end.
+    pub end_objects: u64,
+    /// Objects from before the fork that were still live at the end, and their bytes.
+    pub inherited_at_end: (u64, u64),
+    /// Bytes by call stack; `None` if no stacks were recorded.
+    pub stacks: Option<CallStacks>,
+}
+
+/// The calls of a phase.
+#[derive(Debug, Clone)]
+pub struct PhaseStatistics {
+    /// Its name.
+    pub name: String,
+    /// The calls in it.
+    pub statistics: CallStatistics,
+    /// The peak of live bytes in it.
+    pub peak_bytes: u64,
+    /// Live bytes at its end.
+    pub end_bytes: u64,
+}
+
+/// The peak of live bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PeakMemory {
+    /// Bytes in live objects.
+    pub bytes: u64,
+    /// The number of live objects at that time.
+    pub objects: u64,
+    /// The number of calls up to then.
+    pub calls: u64,
+    /// The time, in microseconds since the recording began, as far as the log knows it.
+    pub time_us: u64,
+}
+
+/// How many of the released objects lived how long. Limits are parts of the calls of the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LifetimeShares {
+    /// Released objects.
+    pub released: u64,
+    /// Released by the next call.
+    pub at_zero: u64,
+    /// Lived for at most 0.01 % of the calls.
+    pub at_most_ten_thousandth: u64,
+    /// Lived for at most 10 % of the calls.
+    pub at_most_tenth: u64,
+}
+
+/// Analyses the calls of a process.
+///
+/// # Errors
+/// The log cannot be read, or holds something that is no call.
+pub fn analyse_process(
+    log: &AllocLog,
+    process: usize,
+    clock: LifetimeClock,
+) -> Result<AllocAnalysis, AllocLogError> {
+    let mut visitor = AnalysisVisitor::new(log, process);
+    let live = decode_process(log, process, clock, &mut visitor)?;
+    Ok(visitor.finish(&live))
+}
+
+struct AnalysisVisitor {
+    phases: Vec<PhaseStatistics>,
+    /// The phase of the current calls; its statistics are in `current`.
+    phase: usize,
+    current: CallStatistics,
+    phase_peak: u64,
+    /// The bounds of the bytes that were requested before the current phase began.
+    requested_before: (u64, u64),
+    calls: u64,
+    live_bytes: u64,
+    live_objects: u64,
+    inherited: (u64, u64),
+    peak: PeakMemory,
+    peak_objects: u64,
+    curve: LiveCurve,
+    time_us: u64,
+    marks: Vec<(u64, String)>,
+    numbers: Vec<(String, Vec<(u64, u64)>)>,
+    lifetimes: LifetimeShares,
+    lifetime_limits: (u64, u64),
+    stacks: StackCounter,
+    /// The clock before the last allocation or change of a size.
+    clock: u64,
+}
+
+impl AnalysisVisitor {
+    fn new(log: &AllocLog, process: usize) -> AnalysisVisitor {
+        let process = &log.processes[process];
+        let (bytes, objects) = (process.start.inherited_bytes, process.start.inherited_objects);
+        AnalysisVisitor {
+            phases: vec![PhaseStatistics::new(FIRST_PHASE.into())],
+            phase: 0,
+            current: CallStatistics::default(),
+            phase_peak: bytes,
+            requested_before: (0, 0),
+            calls: process.calls,
+            live_bytes: bytes,
+            live_objects: objects,
+            inherited: (objects, bytes),
+            peak: PeakMemory { bytes, objects, ..PeakMemory::default() },
+            peak_objects: objects,
+            curve: LiveCurve::new(process.calls, bytes, objects),
+            time_us: process.start.start_us,
+            marks: Vec::new(),
+            numbers: Vec::new(),
+            lifetimes: LifetimeShares::default(),
+            lifetime_limits: (process.calls / 10_000, process.calls / 10),
+            stacks: StackCounter::new(process.start.stack_interval, process.frames.len()),
+            clock: 0,
+        }
+    }
+
+    /// Notes live memory after a call.
+    #[inline(always)]
+    fn note_live(&mut self, call: u64) {
+        if self.live_bytes > self.peak.bytes {
+            self.peak = PeakMemory {
+                bytes: self.live_bytes,
+                objects: self.live_objects,
+                calls: call + 1,
+                time_us: self.time_us,
+            };
+            self.stacks.begin_peak();
+        }
+        self.phase_peak = self.phase_peak.max(self.live_bytes);
+        self.peak_objects = self.peak_objects.max(self.live_objects);
+        self.curve.note(call, self.live_bytes, self.live_objects, self.requested_bytes());
+    }
+
+    /// Returns the bounds of the bytes that were requested so far.
+    #[inline(always)]
+    fn requested_bytes(&self) -> (u64, u64) {
+        let (lower, upper) = self.requested_before;
+        (lower + self.current.lower_bytes, upper + self.current.upper_bytes)
+    }
+
+    /// Puts the statistics of the current phase into the list.
+    fn end_phase(&mut self) {
+        self.requested_before = self.requested_bytes();
+        let phase = &mut self.phases[self.phase];
+        phase.statistics.add(&std::mem::take(&mut self.current));
+        phase.peak_bytes = phase.peak_bytes.max(self.phase_peak);
+        phase.end_bytes = self.live_bytes;
+        self.phase_peak = self.live_bytes;
+    }
+
+    fn finish(mut self, live: &LiveTable) -> AllocAnalysis {
+        self.end_phase();
+        let requested = self.requested_before;
+        let mut total = CallStatistics::default();
+        self.phases.iter().for_each(|phase| total.add(&phase.statistics));
+        self.phases.retain(|phase| phase.statistics.total_calls() > 0);
+        let mut by_size: FxHashMap<u64, u64> = FxHashMap::default();
+        for object in live.iter() {
+            *by_size.entry(object.size).or_default() += 1;
+        }
+        let mut live_at_end: Vec<(u64, u64)> = by_size.into_iter().collect();
+        let bytes = |(size, objects): (u64, u64)| std::cmp::Reverse(size.saturating_mul(objects));
+        live_at_end.sort_unstable_by_key(|entry| (bytes(*entry), entry.0));
+        AllocAnalysis {
+            total,
+            phases: self.phases,
+            calls: self.calls,
+            peak: self.peak,
+            peak_objects: self.peak_objects,
+            curve: self.curve.finish(self.calls, requested),
+            marks: self.marks,
+            numbers: self.numbers,
+            lifetimes: self.lifetimes,
+            live_at_end,
+            end_bytes: self.live_bytes,
+            end_objects: self.live_objects,
+            inherited_at_end: self.inherited,
+            stacks: self.stacks.finish(),
+        }
+    }
+}
+
+impl PhaseStatistics {
+    fn new(name: String) -> PhaseStatistics {
+        PhaseStatistics { name, statistics: CallStatistics::default(), peak_bytes: 0, end_bytes: 0 }
+    }
+}
+
+impl CallVisitor for AnalysisVisitor {
+    #[inline(always)]
+    fn alloc(&mut self, at: CallPlace, object: &LiveObject, _alignment_log2: u64) {
+        self.current.count_call(at.function);
+        self.current.count_request(object.size, object.size);
+        self.clock = at.clock;
+        self.live_bytes = self.live_bytes.wrapping_add(object.size);
+        self.live_objects = self.live_objects.wrapping_add(1);
+        self.note_live(at.call);
+    }
+
+    #[inline(always)]
+    fn free(&mut self, at: CallPlace, object: &LiveObject) {
+        self.current.count_call(at.function);
+        self.live_bytes = self.live_bytes.wrapping_sub(object.size);
+        self.live_objects = self.live_objects.wrapping_sub(1);
+        let lifetime = at.clock.saturating_sub(object.birth);
+        self.stacks.release(object.ordinal, at.clock, self.lifetime_limits.0);
+        self.current.lifetimes.count(lifetime);
+        self.lifetimes.released += 1;
+        self.lifetimes.at_zero += u64::from(lifetime == 0);
+        self.lifetimes.at_most_ten_thousandth += u64::from(lifetime <= self.lifetime_limits.0);
+        self.lifetimes.at_most_tenth += u64::from(lifetime <= self.lifetime_limits.1);
+        self.note_live(at.call);
+    }
+
+    #[inline(always)]
+    fn realloc(&mut self, at: CallPlace, object: &LiveObject, new_size: u64) {
+        self.current.count_call(at.function);
+        self.current.count_request(new_size, new_size.saturating_sub(object.size));
+        self.stacks.release(object.ordinal, at.clock, self.lifetime_limits.0);
+        self.clock = at.clock;
+        self.live_bytes = self.live_bytes.wrapping_sub(object.size).wrapping_add(new_size);
+        self.note_live(at.call);
+    }
+
+    fn failure(&mut self, at: CallPlace, _size: u64) {
+        self.current.count_failure(at.function);
+    }
+
+    fn unknown_free(&mut self, at: CallPlace) {
+        self.current.count_call(at.function);
+        self.current.unknown_frees += 1;
+    }
+
+    fn inherited_free(&mut self, at: CallPlace, size: u64) {
+        self.current.count_call(at.function);
+        self.release_inherited(size);
+        self.note_live(at.call);
+    }
+
+    fn inherited_realloc(&mut self, at: CallPlace, old_size: u64, object: &LiveObject) {
+        self.current.count_call(at.function);
+        self.current.count_request(object.size, object.size.saturating_sub(old_size));
+        self.release_inherited(old_size);
+        self.clock = at.clock;
+        self.live_bytes = self.live_bytes.wrapping_add(object.size);
+        self.live_objects = self.live_objects.wrapping_add(1);
+        self.note_live(at.call);
+    }
+
+    fn mark(&mut self, call: u64, name: &[u8]) {
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.end_phase();
+        let known = self.phases.iter().position(|phase| phase.name == name);
+        self.phase = known.unwrap_or_else(|| {
+            match MAX_PHASES - self.phases.len() {
+                0 => {}
+                1 => self.phases.push(PhaseStatistics::new(OTHER_PHASES.into())),
+                _ => self.phases.push(PhaseStatistics::new(name.clone())),
+            }
+            self.phases.len() - 1
+        });
+        self.marks.push((call, name));
+    }
+
+    fn number(&mut self, call: u64, name: &[u8], value: u64) {
+        let name = String::from_utf8_lossy(name);
+        let index = self.numbers.iter().position(|(known, _)| *known == name);
+        let index = index.unwrap_or_else(|| {
+            self.numbers.push((name.into_owned(), Vec::new()));
+            self.numbers.len() - 1
+        });
+        let values = &mut self.numbers[index].1;
+        if values.len() < MAX_NUMBER_VALUES {
+            values.push((call, value));
+        }
+    }
+
+    fn stack(&mut self, object: &LiveObject, frame: u64) {
+        self.stacks.add(object, frame, self.clock + 1);
+    }
+
+    fn time(&mut self, _call: u64, time_us: u64) {
+        self.time_us = time_us;
+        self.curve.note_time(time_us);
+    }
+}
+
+impl AnalysisVisitor {
+    fn release_inherited(&mut self, size: u64) {
+        let (objects, bytes) = self.inherited;
+        self.inherited = (objects.saturating_sub(1), bytes.saturating_sub(size));
+        self.stacks.end_peak();
+        self.live_bytes = self.live_bytes.saturating_sub(size);
+        self.live_objects = self.live_objects.saturating_sub(1);
+    }
+}

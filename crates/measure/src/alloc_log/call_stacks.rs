@@ -1,0 +1,203 @@
+//! The bytes of each call stack of a process, estimated from the samples in its log.
+//!
+//! A sample is met once in so many bytes that are asked for, so an object of `size` bytes is one
+//! with probability `1 - exp(-size / interval)`. Each stands for its size divided by that
+//! probability; so the sums are right on average, for small and for large objects. A new size is a
+//! new request with its own stack: of the former one, the object is released.
+
+use super::live_table::LiveObject;
+use rustc_hash::FxHashMap;
+
+/// The bytes of a call stack, estimated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StackBytes {
+    /// Samples.
+    pub samples: u64,
+    /// Bytes asked for, as if every change of a size took new memory.
+    pub requested: u64,
+    /// Of these, bytes that were live at the peak of the process.
+    pub at_peak: u64,
+    /// Bytes that were live at the end.
+    pub at_end: u64,
+    /// Bytes that were released within 0.01 % of the calls of the process.
+    pub short_lived: u64,
+}
+
+impl std::ops::AddAssign for StackBytes {
+    fn add_assign(&mut self, other: StackBytes) {
+        self.samples += other.samples;
+        self.requested = self.requested.saturating_add(other.requested);
+        self.at_peak = self.at_peak.saturating_add(other.at_peak);
+        self.at_end = self.at_end.saturating_add(other.at_end);
+        self.short_lived = self.short_lived.saturating_add(other.short_lived);
+    }
+}
+
+/// The call stacks of a process.
+#[derive(Debug, Clone, Default)]
+pub struct CallStacks {
+    /// The mean distance of samples in bytes.
+    pub interval: u64,
+    /// The bytes of the stack that ends with each frame, without those that go on from there.
+    /// Index 0 is of stacks that could not be unwound.
+    pub by_frame: Vec<StackBytes>,
+}
+
+/// A sampled object that is live.
+#[derive(Debug, Clone, Copy)]
+struct LiveSample {
+    frame: u32,
+    bytes: u64,
+    birth: u64,
+}
+
+/// Collects the bytes of each call stack.
+#[derive(Debug, Default)]
+pub(super) struct StackCounter {
+    stacks: CallStacks,
+    live: FxHashMap<u64, LiveSample>,
+    /// Frames whose live bytes have changed since the peak, each once.
+    changed: Vec<u32>,
+    is_changed: Vec<bool>,
+    /// Nothing was released since the peak.
+    is_at_peak: bool,
+}
+
+impl StackCounter {
+    /// Begins with the number of frames in the log.
+    pub(super) fn new(interval: u64, frames: usize) -> StackCounter {
+        let by_frame = match interval {
+            0 => Vec::new(),
+            _ => vec![StackBytes::default(); frames + 1],
+        };
+        let is_changed = vec![false; by_frame.len()];
+        let stacks = CallStacks { interval, by_frame };
+        StackCounter { stacks, is_changed, ..StackCounter::default() }
+    }
+
+    /// Counts a sample. The number of calls that count for ages is `clock`.
+    pub(super) fn add(&mut self, object: &LiveObject, frame: u64, clock: u64) {
+        let Some(index) = usize::try_from(frame).ok() else { return };
+        let Some(entry) = self.stacks.by_frame.get_mut(index) else { return };
+        let bytes = represented_bytes(object.size, self.stacks.interval);
+        entry.samples += 1;
+        entry.requested = entry.requested.saturating_add(bytes);
+        entry.at_end = entry.at_end.wrapping_add(bytes);
+        let frame = index as u32;
+        self.note_change(frame);
+        self.live.insert(object.ordinal, LiveSample { frame, bytes, birth: clock });
+    }
+
+    /// Notes that an object is released, or has a new size, and is short-lived up to an age.
+    #[inline(always)]
+    pub(super) fn release(&mut self, ordinal: u64, clock: u64, max_short_age: u64) {
+        self.end_peak();
+        if !self.live.is_empty() {
+            self.release_sample(ordinal, clock, max_short_age);
+        }
+    }
+
+    fn release_sample(&mut self, ordinal: u64, clock: u64, max_short_age: u64) {
+        let Some(sample) = self.live.remove(&ordinal) else { return };
+        let entry = &mut self.stacks.by_frame[sample.frame as usize];
+        entry.at_end = entry.at_end.wrapping_sub(sample.bytes);
+        if clock.saturating_sub(sample.birth) <= max_short_age {
+            entry.short_lived = entry.short_lived.saturating_add(sample.bytes);
+        }
+        self.note_change(sample.frame);
+    }
+
+    fn note_change(&mut self, frame: u32) {
+        if let Some(is_changed) = self.is_changed.get_mut(frame as usize)
+            && !std::mem::replace(is_changed, true)
+        {
+            self.changed.push(frame);
+        }
+    }
+
+    /// Notes that live memory is at a new peak. The stack of its last allocation follows, so the
+    /// live bytes are copied when the peak ends.
+    #[inline(always)]
+    pub(super) fn begin_peak(&mut self) {
+        self.is_at_peak = true;
+    }
+
+    /// Notes that live memory gets less.
+    #[inline(always)]
+    pub(super) fn end_peak(&mut self) {
+        if self.is_at_peak {
+            self.is_at_peak = false;
+            self.copy_live_bytes();
+        }
+    }
+
+    /// Copies what is live of the stacks that have changed, so each change is copied once.
+    fn copy_live_bytes(&mut self) {
+        for frame in self.changed.drain(..) {
+            let entry = &mut self.stacks.by_frame[frame as usize];
+            entry.at_peak = entry.at_end;
+            self.is_changed[frame as usize] = false;
+        }
+    }
+
+    /// Returns the bytes; `None` if no stacks were recorded.
+    pub(super) fn finish(mut self) -> Option<CallStacks> {
+        self.end_peak();
+        (self.stacks.interval != 0).then_some(self.stacks)
+    }
+}
+
+/// Returns the bytes that a sample of a size stands for.
+fn represented_bytes(size: u64, interval: u64) -> u64 {
+    let probability = -(-(size as f64) / interval as f64).exp_m1();
+    if probability > 0.0 { (size as f64 / probability) as u64 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ring_layout::RingOperation;
+    use super::*;
+
+    fn object(ordinal: u64, size: u64) -> LiveObject {
+        LiveObject { ordinal, birth: 0, size, allocated_by: RingOperation::Malloc }
+    }
+
+    #[test]
+    fn samples_stand_for_all_bytes() {
+        // Small objects stand for about an interval, large ones for themselves.
+        assert_eq!(represented_bytes(1, 1_000_000) / 1000, 1000);
+        assert_eq!(represented_bytes(100_000_000, 1000), 100_000_000);
+        assert_eq!(represented_bytes(0, 1000), 0);
+        // On average the sum is right: size * probability / probability.
+        let size = 700.0_f64;
+        let probability = 1.0 - (-size / 1000.0).exp();
+        assert!((represented_bytes(700, 1000) as f64 * probability - size).abs() < 1.0);
+    }
+
+    #[test]
+    fn live_bytes_are_those_at_the_peak() {
+        let mut counter = StackCounter::new(1, 2);
+        counter.begin_peak();
+        counter.add(&object(1, 1000), 1, 0);
+        counter.begin_peak();
+        counter.add(&object(2, 500), 2, 1);
+        counter.release(2, 2, 0);
+        counter.release(1, 10, 5);
+        counter.add(&object(3, 70), 1, 11);
+        counter.release(7, 12, 5);
+        let stacks = counter.finish().unwrap();
+        let one =
+            StackBytes { samples: 2, requested: 1070, at_peak: 1000, at_end: 70, short_lived: 0 };
+        let two =
+            StackBytes { samples: 1, requested: 500, at_peak: 500, at_end: 0, short_lived: 0 };
+        assert_eq!(stacks.by_frame, [StackBytes::default(), one, two]);
+    }
+
+    #[test]
+    fn frames_that_are_not_in_the_log_are_ignored() {
+        let mut counter = StackCounter::new(1, 0);
+        counter.add(&object(1, 1000), 9, 0);
+        assert_eq!(counter.finish().unwrap().by_frame, [StackBytes::default()]);
+        assert!(StackCounter::new(0, 5).finish().is_none());
+    }
+}

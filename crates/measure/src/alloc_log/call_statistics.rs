@@ -1,0 +1,245 @@
+//! Counts, sizes and lifetimes of calls: of a process, or of one phase of it.
+
+use super::ring_layout::{OPERATIONS, RingOperation};
+use rustc_hash::FxHashMap;
+
+/// Sizes below this are counted one by one; also the width of the wide buckets.
+pub(super) const WIDE_BUCKET_BYTES: u64 = 32 * 1024;
+/// The width of the narrow buckets.
+pub(super) const NARROW_BUCKET_BYTES: u64 = 16;
+/// Requests below this are small.
+pub(super) const SMALL_BYTES: u64 = 512;
+/// Different sizes of large objects that are counted one by one.
+const MAX_LARGE_SIZES: usize = 100_000;
+
+/// Counts, sizes and lifetimes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallStatistics {
+    /// The number of calls of each function that succeeded.
+    calls: [u64; OPERATIONS],
+    /// The number of calls of each function that failed.
+    failures: [u64; OPERATIONS],
+    /// Releases of memory whose allocation was not seen.
+    pub unknown_frees: u64,
+    /// Cumulated bytes, as if every change of a size took new memory.
+    pub upper_bytes: u64,
+    /// Cumulated bytes, as if every change of a size happened in place.
+    pub lower_bytes: u64,
+    /// The number of requests of each size below [`WIDE_BUCKET_BYTES`].
+    small_sizes: Vec<u64>,
+    /// The number of requests of larger sizes; of the first [`MAX_LARGE_SIZES`] ones.
+    large_sizes: FxHashMap<u64, u64>,
+    /// The number of requests by wide bucket.
+    wide_buckets: FxHashMap<u64, u64>,
+    /// Lifetimes of the objects that were released.
+    pub lifetimes: LifetimeHistogram,
+}
+
+impl Default for CallStatistics {
+    fn default() -> CallStatistics {
+        CallStatistics {
+            calls: [0; OPERATIONS],
+            failures: [0; OPERATIONS],
+            unknown_frees: 0,
+            upper_bytes: 0,
+            lower_bytes: 0,
+            small_sizes: vec![0; WIDE_BUCKET_BYTES as usize],
+            large_sizes: FxHashMap::default(),
+            wide_buckets: FxHashMap::default(),
+            lifetimes: LifetimeHistogram::default(),
+        }
+    }
+}
+
+impl CallStatistics {
+    #[inline(always)]
+    pub(super) fn count_call(&mut self, function: RingOperation) {
+        self.calls[function as usize] += 1;
+    }
+
+    pub(super) fn count_failure(&mut self, function: RingOperation) {
+        self.failures[function as usize] += 1;
+    }
+
+    /// Counts a request; `growth` is the part of its size that is new.
+    #[inline(always)]
+    pub(super) fn count_request(&mut self, size: u64, growth: u64) {
+        // The sums of a log that somebody made up may exceed 64 bits.
+        self.upper_bytes = self.upper_bytes.wrapping_add(size);
+        self.lower_bytes = self.lower_bytes.wrapping_add(growth);
+        match self.small_sizes.get_mut(size as usize) {
+            Some(count) if size < WIDE_BUCKET_BYTES => *count += 1,
+            _ => self.count_large(size),
+        }
+    }
+
+    #[cold]
+    fn count_large(&mut self, size: u64) {
+        *self.wide_buckets.entry(size / WIDE_BUCKET_BYTES).or_default() += 1;
+        if self.large_sizes.len() < MAX_LARGE_SIZES || self.large_sizes.contains_key(&size) {
+            *self.large_sizes.entry(size).or_default() += 1;
+        }
+    }
+
+    /// Returns the number of calls of a function that succeeded.
+    #[must_use]
+    pub fn calls_of(&self, function: RingOperation) -> u64 {
+        self.calls[function as usize]
+    }
+
+    /// Returns the number of calls of a function that failed.
+    #[must_use]
+    pub fn failures_of(&self, function: RingOperation) -> u64 {
+        self.failures[function as usize]
+    }
+
+    /// Returns the number of all calls.
+    #[must_use]
+    pub fn total_calls(&self) -> u64 {
+        self.calls.iter().chain(&self.failures).sum()
+    }
+
+    /// Returns the number of requests, that is of allocations and changes of sizes.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.small_sizes.iter().chain(self.wide_buckets.values()).sum()
+    }
+
+    /// Returns the number of requests below 512 bytes.
+    #[must_use]
+    pub fn small_requests(&self) -> u64 {
+        self.small_sizes.iter().take(SMALL_BYTES as usize).sum()
+    }
+
+    /// Returns the number of requests in each bucket of 16 bytes, below 32 KiB.
+    #[must_use]
+    pub fn narrow_buckets(&self) -> Vec<u64> {
+        let buckets = self.small_sizes.chunks(NARROW_BUCKET_BYTES as usize);
+        buckets.map(|sizes| sizes.iter().sum()).collect()
+    }
+
+    /// Returns the buckets of 32 KiB that are not empty: number and requests, in order.
+    #[must_use]
+    pub fn wide_buckets(&self) -> Vec<(u64, u64)> {
+        let first = self.small_sizes.iter().sum();
+        let mut buckets: Vec<(u64, u64)> =
+            self.wide_buckets.iter().map(|(bucket, count)| (*bucket, *count)).collect();
+        if first > 0 {
+            buckets.push((0, first));
+        }
+        buckets.sort_unstable();
+        buckets
+    }
+
+    /// Returns the sizes with the most requests: size and number, most first.
+    #[must_use]
+    pub fn frequent_sizes(&self, limit: usize) -> Vec<(u64, u64)> {
+        let small = self.small_sizes.iter().enumerate().map(|(size, count)| (size as u64, *count));
+        let large = self.large_sizes.iter().map(|(size, count)| (*size, *count));
+        let mut sizes: Vec<(u64, u64)> =
+            small.chain(large).filter(|(_, count)| *count > 0).collect();
+        sizes.sort_unstable_by_key(|(size, count)| (std::cmp::Reverse(*count), *size));
+        sizes.truncate(limit);
+        sizes
+    }
+
+    /// Adds the counts of another.
+    pub(super) fn add(&mut self, other: &CallStatistics) {
+        let pairs = [(&mut self.calls, &other.calls), (&mut self.failures, &other.failures)];
+        for (sums, counts) in pairs {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        self.unknown_frees += other.unknown_frees;
+        self.upper_bytes = self.upper_bytes.wrapping_add(other.upper_bytes);
+        self.lower_bytes = self.lower_bytes.wrapping_add(other.lower_bytes);
+        self.small_sizes.iter_mut().zip(&other.small_sizes).for_each(|(sum, count)| *sum += count);
+        for (size, count) in &other.large_sizes {
+            *self.large_sizes.entry(*size).or_default() += count;
+        }
+        for (bucket, count) in &other.wide_buckets {
+            *self.wide_buckets.entry(*bucket).or_default() += count;
+        }
+        self.lifetimes.add(&other.lifetimes);
+    }
+}
+
+/// Steps of the histogram in each power of two: a lifetime is known to 1.6 %.
+const STEPS_LOG2: u32 = 6;
+const STEPS: usize = 1 << STEPS_LOG2;
+
+/// Lifetimes in calls: exact below 64, else in 64 steps to each power of two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LifetimeHistogram {
+    buckets: Vec<u64>,
+    total: u64,
+}
+
+impl Default for LifetimeHistogram {
+    fn default() -> LifetimeHistogram {
+        LifetimeHistogram { buckets: vec![0; (65 - STEPS_LOG2 as usize) * STEPS], total: 0 }
+    }
+}
+
+impl LifetimeHistogram {
+    #[inline(always)]
+    pub(super) fn count(&mut self, lifetime: u64) {
+        self.buckets[Self::bucket(lifetime)] += 1;
+        self.total += 1;
+    }
+
+    #[inline(always)]
+    fn bucket(lifetime: u64) -> usize {
+        if lifetime < STEPS as u64 {
+            return lifetime as usize;
+        }
+        let shift = lifetime.ilog2() - STEPS_LOG2;
+        (shift as usize + 1) * STEPS + ((lifetime >> shift) as usize & (STEPS - 1))
+    }
+
+    /// Returns the smallest lifetime of a bucket.
+    fn bucket_start(bucket: usize) -> u64 {
+        match (bucket / STEPS).checked_sub(1) {
+            None => bucket as u64,
+            Some(shift) => ((STEPS + bucket % STEPS) as u64) << shift,
+        }
+    }
+
+    /// Returns the number of lifetimes.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Returns the lifetime below or at which this part of them is, rounded down to its step.
+    #[must_use]
+    pub fn quantile(&self, part: f64) -> Option<u64> {
+        if self.total == 0 {
+            return None;
+        }
+        let rank = ((self.total as f64 * part).ceil() as u64).clamp(1, self.total);
+        let mut sum = 0;
+        let bucket = self.buckets.iter().position(|count| {
+            sum += count;
+            sum >= rank
+        })?;
+        Some(Self::bucket_start(bucket))
+    }
+
+    /// Returns the distribution: lifetimes, and how many objects lived that long or shorter.
+    #[must_use]
+    pub fn cumulative(&self) -> Vec<(u64, u64)> {
+        let mut sum = 0;
+        let steps = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        steps
+            .map(|(bucket, count)| {
+                sum += count;
+                (Self::bucket_start(bucket), sum)
+            })
+            .collect()
+    }
+
+    fn add(&mut self, other: &LifetimeHistogram) {
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
+        self.total += other.total;
+    }
+}

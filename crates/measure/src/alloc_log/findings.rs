@@ -1,0 +1,144 @@
+//! The findings of an allocation log: sentences with the figures that stand out.
+
+use super::analysis::AllocAnalysis;
+use super::log_file::LoggedProcess;
+use crate::chart::MeasureUnit;
+
+/// A size stands out if it is of so large a part of the requests.
+const FREQUENT_SIZE_SHARE: f64 = 0.1;
+
+/// Describes what stands out.
+#[must_use]
+pub(super) fn describe_findings(analysis: &AllocAnalysis) -> Vec<String> {
+    let mut sentences = vec![describe_peak(analysis)];
+    sentences.extend(describe_sizes(analysis));
+    sentences.extend(describe_lifetimes(analysis));
+    sentences.push(describe_end(analysis));
+    sentences.extend(describe_phases(analysis));
+    sentences
+}
+
+/// Describes the calls of a process that are not in its log, or do not fit.
+#[must_use]
+pub(super) fn describe_gaps(process: &LoggedProcess) -> Vec<String> {
+    let gap = match &process.end {
+        None => Some("The log ends before the process did: later calls are missing."),
+        Some(end) if end.is_abandoned => {
+            Some("The process went on after its recording had ended: later calls are missing.")
+        }
+        Some(_) => None,
+    };
+    let mut sentences: Vec<String> = gap.map(String::from).into_iter().collect();
+    if let Some(end) = process.end.filter(|end| end.anomalies > 0) {
+        sentences.push(format!(
+            "{} calls do not fit to those before: the memory was allocated, or released, by calls \
+             that were not seen.",
+            count(end.anomalies)
+        ));
+    }
+    sentences
+}
+
+/// Describes the changes from one log to another.
+#[must_use]
+pub(super) fn describe_changes(
+    (before_name, before): (&str, &AllocAnalysis),
+    (after_name, after): (&str, &AllocAnalysis),
+) -> String {
+    let change = |value: fn(&AllocAnalysis) -> u64, format: fn(u64) -> String| {
+        let (from, to) = (value(before), value(after));
+        let values = format!("{} to {}", format(from), format(to));
+        match to as f64 / from.max(1) as f64 {
+            _ if from == to => format!("the same ({})", format(to)),
+            times if times >= 2.0 => format!("{times:.1} times as much ({values})"),
+            times if times >= 1.0 => format!("{:.1} % more ({values})", (times - 1.0) * 100.0),
+            times => format!("{:.1} % less ({values})", (1.0 - times) * 100.0),
+        }
+    };
+    format!(
+        "From {before_name} to {after_name}: peak of live memory {}, requested memory {}, calls {}.",
+        change(|analysis| analysis.peak.bytes, bytes),
+        change(|analysis| analysis.total.upper_bytes, bytes),
+        change(|analysis| analysis.calls, count)
+    )
+}
+
+fn bytes(value: u64) -> String {
+    MeasureUnit::Bytes.format(value as f64)
+}
+
+fn count(value: u64) -> String {
+    MeasureUnit::Count.format(value as f64)
+}
+
+fn share(part: u64, of: u64) -> String {
+    MeasureUnit::Share.format(part as f64 / of.max(1) as f64)
+}
+
+fn describe_peak(analysis: &AllocAnalysis) -> String {
+    let peak = &analysis.peak;
+    format!(
+        "{} calls asked for {} in total. At most {} were live at once, in {} objects, after {} of \
+         the calls.",
+        count(analysis.calls),
+        bytes(analysis.total.upper_bytes),
+        bytes(peak.bytes),
+        count(peak.objects),
+        share(peak.calls, analysis.calls)
+    )
+}
+
+fn describe_sizes(analysis: &AllocAnalysis) -> Option<String> {
+    let requests = analysis.total.requests();
+    if requests == 0 {
+        return None;
+    }
+    let small = share(analysis.total.small_requests(), requests);
+    let mut text = format!("{small} of the requests are for less than 512 bytes");
+    if let Some((size, times)) = analysis.total.frequent_sizes(1).first()
+        && *times as f64 >= requests as f64 * FREQUENT_SIZE_SHARE
+    {
+        text.push_str(&format!("; {} are for {size} bytes", share(*times, requests)));
+    }
+    text.push('.');
+    Some(text)
+}
+
+fn describe_lifetimes(analysis: &AllocAnalysis) -> Option<String> {
+    let released = analysis.lifetimes.released;
+    let median = analysis.total.lifetimes.quantile(0.5)?;
+    Some(format!(
+        "Half of the objects that were released had lived for at most {} calls; {} were released \
+         by the very next call, and {} lived for more than a tenth of the run.",
+        count(median),
+        share(analysis.lifetimes.at_zero, released),
+        share(released - analysis.lifetimes.at_most_tenth, released)
+    ))
+}
+
+fn describe_end(analysis: &AllocAnalysis) -> String {
+    if analysis.end_objects == 0 {
+        return "Everything was released at the end.".into();
+    }
+    format!(
+        "At the end {} in {} objects were live, {} of the peak.",
+        bytes(analysis.end_bytes),
+        count(analysis.end_objects),
+        share(analysis.end_bytes, analysis.peak.bytes)
+    )
+}
+
+fn describe_phases(analysis: &AllocAnalysis) -> Option<String> {
+    if analysis.phases.len() < 2 {
+        return None;
+    }
+    let requested = analysis.phases.iter().max_by_key(|phase| phase.statistics.upper_bytes)?;
+    let highest = analysis.phases.iter().max_by_key(|phase| phase.peak_bytes)?;
+    Some(format!(
+        "Of {} phases, \"{}\" asked for the most memory ({}); the peak is in \"{}\".",
+        analysis.phases.len(),
+        requested.name,
+        share(requested.statistics.upper_bytes, analysis.total.upper_bytes),
+        highest.name
+    ))
+}

@@ -1,0 +1,335 @@
+//! The functions of the frames of call stacks, by the symbols of the program's files.
+//!
+//! Names are read at the end of a recording, and are in its log: a program may be built anew before
+//! the log is analysed. Where a recording was interrupted, the analysis reads them. Tables of
+//! symbols are enough: they name functions, also of programs whose lines are not known. In a
+//! stripped file only exported functions have names; the others are named by the file and the
+//! address at which the function begins, so that the calls within a function are one entry.
+
+use super::log_block::{StackFrame, StackModule};
+use super::program_code::{ProgramCode, ProgramElf, build_id, open_program};
+use gimli::{BaseAddresses, EhFrame, EhFrameHdr, NativeEndian, UnwindSection as _};
+use object::{Object as _, ObjectSymbol as _, ReadCache, SymbolKind};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Longer names are cut.
+const MAX_NAME_CHARS: usize = 300;
+/// The beginnings of names in the standard libraries.
+const RUST_LIBRARY_PREFIXES: [&str; 5] = ["alloc::", "core::", "std::", "hashbrown::", "__rustc"];
+const CPP_LIBRARY_PREFIXES: [&str; 3] = ["std::", "__gnu_cxx::", "operator new"];
+/// The name of frames from where on a stack was cut off.
+const CUT_NAME: &str = "[deeper]";
+/// The name of code that is in no known file.
+const GENERATED_NAME: &str = "[code of no file]";
+/// The name of allocations without a stack.
+const UNKNOWN_NAME: &str = "[unknown]";
+
+/// The functions of a process's frames.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionNames {
+    /// The name of each function.
+    pub(super) names: Vec<String>,
+    /// The file of each function, as a number of a module of the process; 0: none.
+    pub(super) modules: Vec<u32>,
+    /// Whether each function is one of the standard libraries of Rust and C++.
+    pub(super) is_library: Vec<bool>,
+    /// The function of each frame; index 0 is of stacks that could not be unwound.
+    pub(super) by_frame: Vec<u32>,
+    /// Files that were not those of the recording any more: their functions have no names.
+    pub(super) changed_files: Vec<String>,
+}
+
+/// The symbols of files that were read.
+#[derive(Default)]
+pub(super) struct SymbolCache(FxHashMap<StackModule, Option<Rc<FileSymbols>>>);
+
+/// A function of a file.
+struct FunctionSymbol {
+    start: u64,
+    end: u64,
+    name: String,
+}
+
+impl FunctionSymbol {
+    fn sort_key(&self) -> (u64, usize, &str) {
+        let underscores = self.name.len() - self.name.trim_start_matches('_').len();
+        (self.start, underscores, &self.name)
+    }
+}
+
+/// The functions of a file.
+#[derive(Default)]
+struct FileSymbols {
+    /// By their start.
+    symbols: Vec<FunctionSymbol>,
+    code: Rc<ProgramCode>,
+}
+
+impl FunctionNames {
+    /// Names the functions of all frames of a process. The code of a module is read from its path
+    /// if it is not given.
+    pub(super) fn read(
+        modules: &[StackModule],
+        code: &[Rc<ProgramCode>],
+        frames: &[StackFrame],
+        cache: &mut SymbolCache,
+    ) -> FunctionNames {
+        let mut names = FunctionNames::default();
+        let mut numbers = FxHashMap::default();
+        let unknown = names.add(&mut numbers, UNKNOWN_NAME.into(), 0);
+        names.by_frame = vec![unknown; frames.len() + 1];
+        for (index, frame) in (1..).zip(frames).filter(|(_, frame)| frame.module == 0) {
+            let name = if frame.address == 0 { CUT_NAME } else { GENERATED_NAME };
+            names.by_frame[index] = names.add(&mut numbers, name.into(), 0);
+        }
+        for (number, module) in (1_u32..).zip(modules) {
+            let is_in_module = |(_, frame): &(usize, &StackFrame)| frame.module == number;
+            let mut frames = (1..).zip(frames).filter(is_in_module).peekable();
+            if frames.peek().is_none() {
+                continue;
+            }
+            let known = code.get(number as usize - 1);
+            let symbols = cache.symbols(module, known).unwrap_or_else(|| {
+                names.changed_files.push(module.path.clone());
+                Rc::default()
+            });
+            for (index, frame) in frames {
+                let name = symbols.function_name(frame.address, module.file_name());
+                names.by_frame[index] = names.add(&mut numbers, name, number);
+            }
+        }
+        names
+    }
+
+    /// Returns whether the numbers are those of a process with so many modules and frames.
+    pub(super) fn fits(&self, modules: usize, frames: usize) -> bool {
+        self.modules.len() == self.names.len()
+            && self.is_library.len() == self.names.len()
+            && self.by_frame.len() == frames + 1
+            && self.by_frame.iter().all(|function| (*function as usize) < self.names.len())
+            && self.modules.iter().all(|module| *module as usize <= modules)
+    }
+
+    fn add(
+        &mut self,
+        numbers: &mut FxHashMap<(u32, String), u32>,
+        name: FunctionName,
+        module: u32,
+    ) -> u32 {
+        let next = self.names.len() as u32;
+        let number = *numbers.entry((module, name.text.clone())).or_insert(next);
+        if number == next {
+            self.names.push(name.text);
+            self.modules.push(module);
+            self.is_library.push(name.is_library);
+        }
+        number
+    }
+}
+
+impl SymbolCache {
+    /// Returns the symbols of a file; `None` if it is not the one that was recorded.
+    fn symbols(
+        &mut self,
+        module: &StackModule,
+        code: Option<&Rc<ProgramCode>>,
+    ) -> Option<Rc<FileSymbols>> {
+        let read = || FileSymbols::read(module, code).map(Rc::new);
+        self.0.entry(module.clone()).or_insert_with(read).clone()
+    }
+}
+
+impl FileSymbols {
+    /// Reads the symbols of a file, and of its debug file if there is one; `None` if it is not the
+    /// file that was recorded.
+    fn read(module: &StackModule, code: Option<&Rc<ProgramCode>>) -> Option<FileSymbols> {
+        let code = match code.filter(|code| code.file.is_some()) {
+            Some(code) => Rc::clone(code),
+            None => Rc::new(ProgramCode::read(Path::new(&module.path))),
+        };
+        let is_same = code.build_id == module.build_id
+            && (!code.build_id.is_empty() || code.version == module.version);
+        if !is_same || code.is_empty() {
+            return None;
+        }
+        let file = code.file.as_ref().and_then(|file| file.try_clone().ok());
+        let debug_file = debug_file_path(&module.build_id).and_then(|path| open_program(&path));
+        let files = file.into_iter().chain(debug_file);
+        let mut symbols: Vec<FunctionSymbol> =
+            files.flat_map(|file| read_symbols(file, &module.build_id)).collect();
+        // Of several names the public one, which has the fewest underscores at its start.
+        symbols.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+        symbols.dedup_by_key(|symbol| symbol.start);
+        Some(FileSymbols { symbols, code })
+    }
+
+    /// Returns the name of the function at an address.
+    fn function_name(&self, address: u64, file: &str) -> FunctionName {
+        let index = self.symbols.partition_point(|symbol| symbol.start <= address);
+        let symbol = index.checked_sub(1).and_then(|index| self.symbols.get(index));
+        if let Some(symbol) = symbol.filter(|symbol| address < symbol.end) {
+            return demangle(&symbol.name);
+        }
+        let start = self.function_start(address).unwrap_or(address);
+        format!("{file}+{start:#x}").into()
+    }
+
+    /// Returns the start of the function at an address, by the tables that unwind it.
+    fn function_start(&self, address: u64) -> Option<u64> {
+        let (index, table) = (self.code.eh_frame_hdr.as_ref()?, self.code.eh_frame.as_ref()?);
+        let mut bases = BaseAddresses::default()
+            .set_eh_frame(table.addresses.start)
+            .set_eh_frame_hdr(index.addresses.start);
+        if let Some(text) = &self.code.text {
+            bases = bases.set_text(text.start);
+        }
+        if let Some(got) = &self.code.got {
+            bases = bases.set_got(got.start);
+        }
+        let frames = EhFrame::new(&table.bytes, NativeEndian);
+        let header = EhFrameHdr::new(&index.bytes, NativeEndian).parse(&bases, 8).ok()?;
+        let entries = header.table()?;
+        let entry =
+            entries.fde_for_address(&frames, &bases, address, EhFrame::cie_from_offset).ok()?;
+        Some(entry.initial_address())
+    }
+}
+
+/// Reads the functions among the symbols of a file of this build.
+fn read_symbols(file: File, expected_build_id: &str) -> Vec<FunctionSymbol> {
+    let cache = ReadCache::new(file);
+    let Ok(file) = ProgramElf::parse(&cache) else { return Vec::new() };
+    if build_id(&file) != expected_build_id {
+        return Vec::new();
+    }
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let functions =
+        symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
+    functions
+        .filter_map(|symbol| {
+            Some(FunctionSymbol {
+                start: symbol.address(),
+                end: symbol.address().checked_add(symbol.size())?,
+                name: symbol.name().ok()?.to_string(),
+            })
+        })
+        .collect()
+}
+
+/// Returns the place where debug information of a build is installed.
+fn debug_file_path(build_id: &str) -> Option<PathBuf> {
+    let (folder, name) = build_id.split_at_checked(2).filter(|(_, name)| !name.is_empty())?;
+    Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{folder}/{name}.debug")))
+}
+
+/// A name of a function.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct FunctionName {
+    text: String,
+    /// It is one of a standard library.
+    is_library: bool,
+}
+
+impl<T: Into<String>> From<T> for FunctionName {
+    fn from(text: T) -> FunctionName {
+        FunctionName { text: text.into(), is_library: false }
+    }
+}
+
+/// A text that ends after [`MAX_NAME_CHARS`]: a mangled name may stand for one of megabytes.
+#[derive(Default)]
+struct BoundedText {
+    text: String,
+    chars: usize,
+}
+
+impl fmt::Write for BoundedText {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        for character in part.chars() {
+            if self.chars == MAX_NAME_CHARS {
+                return Err(fmt::Error);
+            }
+            self.text.push(character);
+            self.chars += 1;
+        }
+        Ok(())
+    }
+}
+
+impl BoundedText {
+    /// Returns the text of a name, which may have been cut.
+    fn into_name(mut self, prefixes: &[&str]) -> FunctionName {
+        if self.chars == MAX_NAME_CHARS {
+            self.text.push('…');
+        }
+        let start = self.text.trim_start_matches('<');
+        let is_library = prefixes.iter().any(|prefix| start.starts_with(prefix));
+        FunctionName { text: self.text, is_library }
+    }
+}
+
+/// Returns the name of a function as its source has it.
+fn demangle(name: &str) -> FunctionName {
+    let mut out = BoundedText::default();
+    // A failure to write means that the name was cut.
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        let _ = write!(out, "{rust:#}");
+        return out.into_name(&RUST_LIBRARY_PREFIXES);
+    }
+    if name.starts_with("_Z")
+        && let Ok(symbol) = cpp_demangle::Symbol::new(name)
+    {
+        let options = cpp_demangle::DemangleOptions::new().no_params();
+        let result = symbol.structured_demangle(&mut out, &options);
+        if result.is_ok() || out.chars == MAX_NAME_CHARS {
+            return out.into_name(&CPP_LIBRARY_PREFIXES);
+        }
+        out = BoundedText::default();
+    }
+    let _ = out.write_str(name);
+    out.into_name(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_in_the_source() {
+        let text = |name| demangle(name).text;
+        assert_eq!(
+            text("_ZNSt6vectorIiSaIiEE9push_backERKi"),
+            "std::vector<int, std::allocator<int> >::push_back"
+        );
+        assert_eq!(text("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+        assert_eq!(text("git_config_string"), "git_config_string");
+        assert_eq!(text("_Z"), "_Z");
+    }
+
+    #[test]
+    fn functions_of_the_standard_libraries_are_known() {
+        for name in ["_ZN4core3fmt5write17h0123456789abcdefE", "_ZNSt6vectorIiSaIiEE9push_backERKi"]
+        {
+            assert!(demangle(name).is_library, "{name}");
+        }
+        // A namespace of C++ that is called as a library of Rust.
+        for name in ["_ZN4core11make_bufferEv", "core::make_buffer", "allocate"] {
+            assert!(!demangle(name).is_library, "{name}");
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        // Each substitution doubles the name.
+        let nested =
+            |levels: usize| (0..levels).fold("i".to_string(), |of, _| format!("1aI{of}{of}E"));
+        let name = demangle(&format!("_Z1fI{}Evv", nested(12)));
+        assert_eq!(name.text.chars().count(), MAX_NAME_CHARS + 1);
+        assert_eq!(demangle(&"x".repeat(9000)).text.chars().count(), MAX_NAME_CHARS + 1);
+    }
+}

@@ -1,0 +1,75 @@
+//! The figures of an allocation log as JSON, for programs.
+
+use super::alloc_subject::{AllocSubject, call_functions, function_name};
+use super::analysis::{AllocAnalysis, PhaseStatistics};
+use super::call_statistics::CallStatistics;
+use super::report::MAX_SIZE_ROWS;
+use super::ring_layout::RingOperation;
+use super::stack_profile::StackProfile;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Returns the figures of a subject as JSON.
+#[must_use]
+pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
+    let AllocAnalysis { total, lifetimes, peak, .. } = &subject.analysis;
+    let process = subject.logged_process();
+    let by_function = |count: fn(&CallStatistics, RingOperation) -> u64| {
+        let counts = call_functions().map(|function| (function, count(total, function)));
+        let named = counts.filter(|(_, count)| *count > 0);
+        named.map(|(function, count)| (function_name(function), count)).collect::<BTreeMap<_, _>>()
+    };
+    let quantile = |part| total.lifetimes.quantile(part);
+    let phases: Vec<Value> = subject.analysis.phases.iter().map(phase_json).collect();
+    json!({
+        "log": subject.name,
+        "process": subject.process,
+        "processes": subject.log.processes.len(),
+        "command": process.command_line(),
+        "start": process.start,
+        "end": process.end,
+        "calls": subject.analysis.calls,
+        "calls_by_function": by_function(CallStatistics::calls_of),
+        "failures_by_function": by_function(CallStatistics::failures_of),
+        "unknown_frees": total.unknown_frees,
+        "peak_bytes": peak.bytes,
+        "peak_objects": subject.analysis.peak_objects,
+        "objects_at_peak": peak.objects,
+        "calls_at_peak": peak.calls,
+        "lower_bytes": total.lower_bytes,
+        "upper_bytes": total.upper_bytes,
+        "requests": total.requests(),
+        "small_requests": total.small_requests(),
+        "narrow_buckets": total.narrow_buckets(),
+        "wide_buckets": total.wide_buckets(),
+        "frequent_sizes": total.frequent_sizes(MAX_SIZE_ROWS),
+        "lifetimes": {
+            "released": lifetimes.released,
+            "at_zero": lifetimes.at_zero,
+            "at_most_ten_thousandth": lifetimes.at_most_ten_thousandth,
+            "at_most_tenth": lifetimes.at_most_tenth,
+            "median": quantile(0.5),
+            "p90": quantile(0.9),
+            "p99": quantile(0.99),
+        },
+        "end_bytes": subject.analysis.end_bytes,
+        "end_objects": subject.analysis.end_objects,
+        "live_at_end": subject.analysis.live_at_end.iter().take(MAX_SIZE_ROWS).collect::<Vec<_>>(),
+        "marks": subject.analysis.marks,
+        "phases": phases,
+        "numbers": subject.analysis.numbers,
+        "stacks": subject.stacks.as_ref().map(StackProfile::to_json),
+    })
+}
+
+fn phase_json(phase: &PhaseStatistics) -> Value {
+    json!({
+        "name": phase.name,
+        "calls": phase.statistics.total_calls(),
+        "upper_bytes": phase.statistics.upper_bytes,
+        "lower_bytes": phase.statistics.lower_bytes,
+        "peak_bytes": phase.peak_bytes,
+        "end_bytes": phase.end_bytes,
+        "median_lifetime": phase.statistics.lifetimes.quantile(0.5),
+    })
+}

@@ -1,0 +1,236 @@
+//! The charts of live and requested memory, over calls and over time, with the phases and the
+//! numbers that the program named.
+
+use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS};
+use super::live_curve::CurvePoint;
+use super::log_block::RssSample;
+use crate::chart::{ChartAxis, ChartMark, ColourRole, MeasureUnit, StepChart, StepLine};
+use crate::measure_report::{ReportTable, SectionChart};
+
+/// Named numbers that have a chart.
+const MAX_NUMBER_CHARTS: usize = 6;
+
+/// Returns the charts of the memory of one subject, or of two.
+pub(super) fn memory_charts(subjects: &[AllocSubject<'_>]) -> Vec<SectionChart> {
+    let bytes = ChartAxis::linear("live memory", MeasureUnit::Bytes);
+    let objects = ChartAxis::linear("live objects", MeasureUnit::Count);
+    let mut charts = vec![
+        live_chart("Live memory by calls", subjects, bytes, |point| {
+            (point.min_bytes, point.max_bytes)
+        }),
+        live_chart("Live objects by calls", subjects, objects, |point| {
+            (point.min_objects, point.max_objects)
+        }),
+    ];
+    if let [subject] = subjects {
+        charts.extend(time_chart(subject));
+    }
+    charts.push(requested_chart(subjects));
+    if let [subject] = subjects {
+        let numbers = subject.analysis.numbers.iter().take(MAX_NUMBER_CHARTS);
+        charts.extend(numbers.map(|(name, values)| number_chart(subject, name, values)));
+    }
+    charts
+}
+
+fn calls_axis() -> ChartAxis<'static> {
+    ChartAxis::linear("calls of the allocator", MeasureUnit::Count)
+}
+
+/// Returns the number of calls before each point of the curve.
+fn start_calls(curve: &[CurvePoint]) -> impl Iterator<Item = f64> {
+    [0.0].into_iter().chain(curve.iter().map(|point| point.calls as f64))
+}
+
+fn live_chart(
+    title: &str,
+    subjects: &[AllocSubject<'_>],
+    y_axis: ChartAxis<'static>,
+    range: fn(&CurvePoint) -> (u64, u64),
+) -> SectionChart {
+    let lines = subjects.iter().zip(SUBJECT_COLOURS).map(|(subject, colour)| {
+        let curve = &subject.analysis.curve;
+        let highs = start_calls(curve).zip(curve);
+        StepLine {
+            name: subject.name.clone(),
+            colour,
+            is_filled: subjects.len() == 1,
+            points: highs.map(|(calls, point)| (calls, range(point).1 as f64)).collect(),
+            lows: curve.iter().map(|point| range(point).0 as f64).collect(),
+        }
+    });
+    let chart = StepChart {
+        x_axis: calls_axis(),
+        x_range: calls_range(subjects),
+        y_axis,
+        min_y_max: 1.0,
+        lines: lines.collect(),
+        marks: subject_marks(subjects),
+    };
+    let caption = "Where there are more calls than pixels, the line is their highest value, and the \
+                   dark area goes down to the lowest.";
+    (title.into(), caption.into(), Box::new(chart))
+}
+
+fn calls_range(subjects: &[AllocSubject<'_>]) -> (f64, f64) {
+    let calls = subjects.iter().map(|subject| subject.analysis.calls).max();
+    (0.0, calls.unwrap_or(0).max(1) as f64)
+}
+
+/// Returns the phases of a subject that is alone.
+fn subject_marks(subjects: &[AllocSubject<'_>]) -> Vec<ChartMark> {
+    if let [subject] = subjects { call_marks(subject) } else { Vec::new() }
+}
+
+/// Returns the phases by the calls before them.
+fn call_marks(subject: &AllocSubject<'_>) -> Vec<ChartMark> {
+    let mut marks: Vec<ChartMark> = Vec::new();
+    for (calls, name) in &subject.analysis.marks {
+        if marks.last().is_none_or(|last| last.name != *name) {
+            marks.push(ChartMark { at: *calls as f64, name: name.clone() });
+        }
+    }
+    marks
+}
+
+/// Returns the chart over time: live and resident memory.
+fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
+    let samples = &subject.logged_process().samples;
+    let curve = &subject.analysis.curve;
+    let last = samples.last()?.time_us.max(curve.last()?.time_us);
+    let start = subject.logged_process().start.start_us;
+    let since = |time_us: f64| (time_us - start as f64).max(0.0);
+    let line = |name: &str, colour, points: Vec<(f64, f64)>| StepLine {
+        name: name.into(),
+        colour,
+        is_filled: false,
+        points,
+        lows: Vec::new(),
+    };
+    let live = curve.iter().filter(|point| point.time_us > 0);
+    let live = live.map(|point| (since(point.time_us as f64), point.max_bytes as f64)).collect();
+    let sampled = |value: fn(&RssSample) -> u64| {
+        let points = samples.iter().map(|it| (since(it.time_us as f64), value(it) as f64));
+        points.collect()
+    };
+    let marks = call_marks(subject).into_iter();
+    let chart = StepChart {
+        x_axis: ChartAxis::linear("time", MeasureUnit::Time),
+        x_range: (0.0, since(last as f64).max(1.0)),
+        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        min_y_max: 1.0,
+        lines: vec![
+            line("live", ColourRole::First, live),
+            line("resident", ColourRole::Error, sampled(|sample| sample.resident_bytes)),
+            line("of it anonymous", ColourRole::Second, sampled(|sample| sample.anonymous_bytes)),
+        ],
+        marks: marks
+            .map(|mark| ChartMark { at: since(time_of_call(curve, mark.at)), ..mark })
+            .collect(),
+    };
+    let caption = "Resident memory includes the files of the program and what the allocator holds \
+                   but has not given out.";
+    Some(("Memory by time".into(), caption.into(), Box::new(chart)))
+}
+
+/// Returns the time of a call, between those of the points of the curve around it.
+fn time_of_call(curve: &[CurvePoint], calls: f64) -> f64 {
+    let timed = || curve.iter().filter(|point| point.time_us > 0);
+    let after = timed().find(|point| point.calls as f64 >= calls).or(timed().next_back());
+    let before = timed().take_while(|point| (point.calls as f64) < calls).last();
+    match (before, after) {
+        (Some(before), Some(after)) if after.calls > before.calls => {
+            let (from, to) = (before.time_us as f64, after.time_us as f64);
+            let share = (calls - before.calls as f64) / (after.calls - before.calls) as f64;
+            from + share.min(1.0) * (to - from)
+        }
+        (_, Some(point)) => point.time_us as f64,
+        _ => 0.0,
+    }
+}
+
+/// Returns the chart of requested memory: both bounds of one subject, the upper ones of two.
+fn requested_chart(subjects: &[AllocSubject<'_>]) -> SectionChart {
+    let line = |name: &str, colour, subject: &AllocSubject<'_>, bytes: fn(&CurvePoint) -> u64| {
+        let points = subject.analysis.curve.iter();
+        StepLine {
+            name: name.into(),
+            colour,
+            is_filled: false,
+            points: points.map(|point| (point.calls as f64, bytes(point) as f64)).collect(),
+            lows: Vec::new(),
+        }
+    };
+    let lines = match subjects {
+        [subject] => vec![
+            line("at most", ColourRole::Error, subject, |point| point.upper_bytes),
+            line("at least", ColourRole::First, subject, |point| point.lower_bytes),
+        ],
+        _ => {
+            let named = subjects.iter().zip(SUBJECT_COLOURS);
+            let upper = |point: &CurvePoint| point.upper_bytes;
+            named.map(|(subject, colour)| line(&subject.name, colour, subject, upper)).collect()
+        }
+    };
+    let chart = StepChart {
+        x_axis: calls_axis(),
+        x_range: calls_range(subjects),
+        y_axis: ChartAxis::linear("requested memory", MeasureUnit::Bytes),
+        min_y_max: 1.0,
+        lines,
+        marks: subject_marks(subjects),
+    };
+    let caption = match subjects {
+        [_] => {
+            "The sum of all requests up to each call. Where it is steep, much is requested for each \
+             call."
+        }
+        _ => "The sum of all requests up to each call, at most.",
+    };
+    ("Requested memory by calls".into(), caption.into(), Box::new(chart))
+}
+
+fn number_chart(subject: &AllocSubject<'_>, name: &str, values: &[(u64, u64)]) -> SectionChart {
+    let line = StepLine {
+        name: name.into(),
+        colour: ColourRole::Third,
+        is_filled: false,
+        points: values.iter().map(|(calls, value)| (*calls as f64, *value as f64)).collect(),
+        lows: Vec::new(),
+    };
+    let chart = StepChart {
+        x_axis: calls_axis(),
+        x_range: (0.0, subject.analysis.calls.max(1) as f64),
+        y_axis: ChartAxis::linear(name, MeasureUnit::Count),
+        min_y_max: 1.0,
+        lines: vec![line],
+        marks: call_marks(subject),
+    };
+    let title = format!("The program's number \"{name}\" by calls");
+    (title, String::new(), Box::new(chart))
+}
+
+/// Returns the tables of the numbers that programs named.
+pub(super) fn number_tables(subjects: &[AllocSubject<'_>]) -> Vec<ReportTable> {
+    let table = |subject: &AllocSubject<'_>| {
+        let head = ["number of the program", "times", "first", "highest", "last"];
+        let row = |(name, values): &(String, Vec<(u64, u64)>)| {
+            let count = |value: u64| MeasureUnit::Count.format(value as f64);
+            let values = || values.iter().map(|(_, value)| *value);
+            let figures = [
+                values().count() as u64,
+                values().next().unwrap_or(0),
+                values().max().unwrap_or(0),
+                values().next_back().unwrap_or(0),
+            ];
+            [name.clone()].into_iter().chain(figures.map(count)).collect()
+        };
+        ReportTable {
+            title: format!("Numbers of {}", subject.name),
+            head: head.map(String::from).to_vec(),
+            rows: subject.analysis.numbers.iter().map(row).collect(),
+        }
+    };
+    let named = subjects.iter().filter(|subject| !subject.analysis.numbers.is_empty());
+    named.map(table).collect()
+}

@@ -1,0 +1,98 @@
+//! A recorded process as the system shows it: its ring, its program, its memory.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg, sockopt};
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// The time within which the message of a connection has to arrive.
+const MESSAGE_TIMEOUT: Duration = Duration::from_millis(200);
+/// The longest message with a ring.
+const MAX_MESSAGE_BYTES: usize = 2048;
+
+/// A ring that a process has sent.
+pub(super) struct SentRing {
+    pub(super) ring: OwnedFd,
+    /// The process id as this process sees it.
+    pub(super) pid: u32,
+    /// The path of the program.
+    pub(super) executable: String,
+    /// The command line, as far as it was sent.
+    pub(super) arguments: Vec<String>,
+}
+
+/// A connection of a process that is about to send its ring.
+pub(super) struct RingConnection {
+    stream: UnixStream,
+    limit: Instant,
+}
+
+impl RingConnection {
+    pub(super) fn new(stream: UnixStream) -> RingConnection {
+        RingConnection { stream, limit: Instant::now() + MESSAGE_TIMEOUT }
+    }
+
+    /// Returns whether the message has arrived, or the connection is closed.
+    fn is_readable(&self) -> bool {
+        let mut events = [PollFd::new(&self.stream, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut events, Some(&now)), Ok(count) if count > 0)
+    }
+
+    /// Returns whether its message still has to be waited for: it was usually sent before the
+    /// connection was accepted, but a process may have been stopped in between.
+    pub(super) fn is_silent(&self) -> bool {
+        !self.is_readable() && Instant::now() < self.limit
+    }
+
+    /// Receives the ring, if it has arrived.
+    pub(super) fn receive(self) -> Option<SentRing> {
+        receive_ring(&self.stream)
+    }
+}
+
+/// Receives the ring that a process has sent.
+fn receive_ring(stream: &UnixStream) -> Option<SentRing> {
+    let mut data = vec![0; MAX_MESSAGE_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut messages = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = recvmsg(stream, &mut [IoSliceMut::new(&mut data)], &mut messages, flags).ok()?;
+    let mut descriptors = messages.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let ring = descriptors.next()?.next()?;
+    let peer = sockopt::socket_peercred(stream).ok()?.pid;
+    data.truncate(received.bytes);
+    let text = String::from_utf8_lossy(&data).into_owned();
+    let mut texts = text.split_terminator('\0').map(String::from);
+    Some(SentRing {
+        ring,
+        pid: peer.as_raw_nonzero().get().cast_unsigned(),
+        executable: texts.next().unwrap_or_default(),
+        arguments: texts.collect(),
+    })
+}
+
+fn proc_file(pid: u32, name: &str) -> Option<String> {
+    let bytes = std::fs::read(format!("/proc/{pid}/{name}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns resident and anonymous bytes, without the pages of the ring.
+pub(super) fn memory(pid: u32) -> Option<(u64, u64)> {
+    let text = proc_file(pid, "statm")?;
+    let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
+    let (resident, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
+    let page = rustix::param::page_size() as u64;
+    Some((resident * page, resident.saturating_sub(shared) * page))
+}
+
+/// Returns the name of a process.
+pub(super) fn name(pid: u32) -> String {
+    proc_file(pid, "comm").map(|name| name.trim_end().to_string()).unwrap_or_default()
+}

@@ -1,0 +1,616 @@
+//! The recording of a command: the collector's side.
+//!
+//! One thread accepts the rings that processes send, reads them in turn, encodes the events and
+//! writes blocks. It never blocks on a process. Between two rounds it sleeps for a time that
+//! follows the rate of events, so an idle program costs nothing, and a busy one finds space in its
+//! ring. If the log can no longer be written, events are read and dropped: the program goes on
+//! unharmed.
+
+use super::AllocLogError;
+use super::awaited_forks::AwaitedForks;
+use super::function_names::SymbolCache;
+use super::log_block::{BlockKind, LogWriter, ProcessEnd, ProcessStart, RecordingEnd, RssSample};
+use super::process_encoder::ProcessEncoder;
+use super::recorded_process::{self, RingConnection, SentRing};
+use super::ring_layout::{ENVIRONMENT_VARIABLE, RingOperation, ring_state};
+use super::ring_reader::{ReadProgress, RingReader};
+use super::stack_unwinder::{SharedCode, StackUnwinder};
+use crate::memory_timeline::process_tree;
+use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
+use regex::bytes::Regex;
+use rustc_hash::FxHashSet;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The logarithm of the number of words of a ring: 2 MiB. Measured: below 2^16 writers wait, above
+/// 2^18 nothing is gained.
+const CAPACITY_LOG2: u32 = 18;
+/// The limits of the sleep between two rounds.
+const SLEEP_LIMITS: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(10));
+/// The part of a ring that may fill during a sleep, as a divisor.
+const FILL_DIVISOR: u64 = 8;
+/// A block is written after this time even if it is small, so that a killed collector loses little.
+const BLOCK_INTERVAL: Duration = Duration::from_secs(1);
+/// The interval of time notes and memory samples.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How a command is recorded.
+pub struct RecordingOptions {
+    /// The library `liblarder_alloclog.so`.
+    pub recorder: PathBuf,
+    /// The mean distance of samples of call stacks, in bytes asked for; 0: none are taken.
+    pub stack_interval: u64,
+    /// Other libraries to load into the command, as in `LD_PRELOAD`.
+    pub other_libraries: Option<OsString>,
+    /// Lines on standard error that match begin a phase: the name is the first group, else the
+    /// whole match. Standard error is passed on to this.
+    pub phases: Option<(Regex, Box<dyn Write + Send>)>,
+    /// The logarithm of the number of words of a ring; `None`: the usual size.
+    pub capacity_log2: Option<u32>,
+    /// Set by an interrupt. While the command runs that is for the command, and the flag is
+    /// cleared; after its end it closes the log, although processes in the background go on.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+/// The result of a recording.
+#[derive(Debug, Clone)]
+pub struct RecordingSummary {
+    /// The exit status of the command.
+    pub status: ExitStatus,
+    /// The number of recorded process images.
+    pub processes: usize,
+    /// The number of calls in all of them.
+    pub calls: u64,
+    /// Bytes of the log.
+    pub bytes: u64,
+    /// Processes that were not recorded: process id and program.
+    pub unrecorded: Vec<(u32, String)>,
+    /// The first failure to write the log; what came before it is in the log.
+    pub write_failure: Option<String>,
+}
+
+/// A process image whose ring is read.
+struct RingProcess {
+    number: u32,
+    reader: RingReader,
+    encoder: ProcessEncoder,
+    /// Unwinds its call stacks, if there are samples of them.
+    stacks: Option<StackUnwinder>,
+    pid: u32,
+    /// Readable when the process has ended; `None`: it had ended when its ring arrived.
+    exit: Option<OwnedFd>,
+    /// The process has ended, or begun another program.
+    is_over: bool,
+    forks: AwaitedForks,
+    last_block: Instant,
+    /// The ring is not read to its end.
+    is_given_up: bool,
+}
+
+/// The state of a recording.
+struct RecordingState {
+    listener: UnixListener,
+    /// Connections whose rings have not arrived.
+    connections: Vec<RingConnection>,
+    start: Instant,
+    log: LogWriter<BufWriter<File>>,
+    write_failure: Option<String>,
+    processes: Vec<RingProcess>,
+    next_number: u32,
+    calls: u64,
+    samples: Vec<RssSample>,
+    last_sample: Instant,
+    messages: Option<MessagePhases>,
+    /// The mean distance of samples of call stacks; 0: none are taken.
+    stack_interval: u64,
+    recorder: PathBuf,
+    /// The code of the programs whose stacks are unwound.
+    code: SharedCode,
+    /// The symbols of these programs.
+    symbols: SymbolCache,
+    /// The phase that a message began, for processes that appear in it.
+    phase: Option<Vec<u8>>,
+    /// Processes below the command that have no ring so far: process id and program.
+    unrecorded: BTreeMap<u32, String>,
+    /// Processes that have, or had, a ring.
+    recorded_pids: FxHashSet<u32>,
+}
+
+/// Runs a command and records its allocator calls, and those of the processes that it starts.
+///
+/// # Errors
+/// The command cannot be started, the log cannot be created, or there is no socket for the rings.
+pub fn record_command(
+    command: &[OsString],
+    output: File,
+    options: RecordingOptions,
+) -> Result<RecordingSummary, AllocLogError> {
+    let folder = tempfile::Builder::new()
+        .prefix("larder-record.")
+        .tempdir()
+        .map_err(AllocLogError::Socket)?;
+    let socket = folder.path().join("rings");
+    let listener = UnixListener::bind(&socket).map_err(AllocLogError::Socket)?;
+    listener.set_nonblocking(true).map_err(AllocLogError::Socket)?;
+    let log = LogWriter::new(BufWriter::new(output)).map_err(AllocLogError::Write)?;
+    let mut child = start_command(command, &socket, &options)?;
+    let now = Instant::now();
+    let messages = options
+        .phases
+        .zip(child.stderr.take())
+        .map(|((pattern, output), messages)| MessagePhases::start(messages, pattern, output));
+    let mut recording = RecordingState {
+        listener,
+        connections: Vec::new(),
+        start: now,
+        log,
+        write_failure: None,
+        processes: Vec::new(),
+        next_number: 0,
+        calls: 0,
+        samples: Vec::new(),
+        last_sample: now,
+        messages,
+        stack_interval: options.stack_interval,
+        recorder: options.recorder,
+        code: SharedCode::default(),
+        symbols: SymbolCache::default(),
+        phase: None,
+        unrecorded: BTreeMap::new(),
+        recorded_pids: FxHashSet::default(),
+    };
+    let status = recording.run(&mut child, &options.interrupt)?;
+    Ok(recording.finish(status))
+}
+
+/// Starts the command with the recorder in it.
+fn start_command(
+    command: &[OsString],
+    socket: &Path,
+    options: &RecordingOptions,
+) -> Result<Child, AllocLogError> {
+    let (program, arguments) = command.split_first().ok_or(AllocLogError::NoCommand)?;
+    let capacity_log2 = options.capacity_log2.unwrap_or(CAPACITY_LOG2);
+    let settings = format!(
+        "{capacity_log2}:{}:{}:{}",
+        options.stack_interval,
+        std::process::id(),
+        socket.display()
+    );
+    let mut preload = options.recorder.clone().into_os_string();
+    if let Some(others) = options.other_libraries.as_ref().filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let messages = if options.phases.is_some() { Stdio::piped() } else { Stdio::inherit() };
+    Command::new(program)
+        .args(arguments)
+        .env(ENVIRONMENT_VARIABLE, settings)
+        .env("LD_PRELOAD", preload)
+        .stderr(messages)
+        .spawn()
+        .map_err(|error| AllocLogError::Command(program.to_string_lossy().into_owned(), error))
+}
+
+impl RecordingState {
+    /// Reads rings until the command and all recorded processes have ended, or until an interrupt
+    /// after the end of the command.
+    fn run(
+        &mut self,
+        child: &mut Child,
+        interrupt: &AtomicBool,
+    ) -> Result<ExitStatus, AllocLogError> {
+        let mut sleep = SLEEP_LIMITS.0;
+        let mut status = None;
+        loop {
+            self.accept_rings();
+            let words = self.read_rings();
+            self.mark_phases();
+            self.sample_memory(child.id());
+            self.end_processes();
+            if let Some(status) = status
+                && interrupt.load(Ordering::Relaxed)
+            {
+                self.leave_processes();
+                return Ok(status);
+            }
+            if status.is_none() {
+                interrupt.store(false, Ordering::Relaxed);
+                status = child.try_wait().map_err(AllocLogError::Wait)?;
+            }
+            if let Some(status) = status
+                && self.processes.is_empty()
+                && !self.accept_rings()
+            {
+                return Ok(status);
+            }
+            sleep = next_sleep(sleep, words);
+            if words < (1 << CAPACITY_LOG2) / FILL_DIVISOR {
+                self.wait(sleep);
+            }
+        }
+    }
+
+    /// Sleeps, less if a ring arrives or a process ends.
+    fn wait(&self, time: Duration) {
+        let mut events = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        for process in &self.processes {
+            if let Some(exit) = &process.exit
+                && !process.is_over
+            {
+                events.push(PollFd::new(exit, PollFlags::IN));
+            }
+        }
+        let limit = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+        // An interrupted sleep is a short one.
+        let _ = poll(&mut events, Some(&limit));
+    }
+
+    fn time_us(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Takes the rings that have arrived; returns whether there were any, or are about to be.
+    fn accept_rings(&mut self) -> bool {
+        let mut is_any = false;
+        while let Ok((stream, _)) = self.listener.accept() {
+            self.connections.push(RingConnection::new(stream));
+        }
+        for connection in std::mem::take(&mut self.connections) {
+            if connection.is_silent() {
+                self.connections.push(connection);
+            } else if let Some(sent) = connection.receive()
+                && let Ok(reader) = RingReader::open(&sent.ring)
+            {
+                is_any = true;
+                self.add_process(reader, sent);
+            }
+        }
+        is_any || !self.connections.is_empty()
+    }
+
+    /// Adds a process image whose ring has arrived.
+    fn add_process(&mut self, reader: RingReader, sent: SentRing) {
+        let SentRing { pid, executable, arguments, .. } = sent;
+        // The same process with a new ring: it has begun another program.
+        for process in self.processes.iter_mut().filter(|process| process.pid == pid) {
+            process.is_over = true;
+        }
+        let (parent, fork_number) = reader.origin();
+        let forked_from = self
+            .processes
+            .iter()
+            .rposition(|process| fork_number != 0 && process.reader.process() == parent);
+        let inherited = forked_from.and_then(|parent| self.inherit(parent, fork_number));
+        let encoder = inherited.unwrap_or_else(ProcessEncoder::new);
+        let mut encoder = encoder;
+        if let Some(phase) = &self.phase {
+            encoder.mark(phase);
+        }
+        self.unrecorded.remove(&pid);
+        self.recorded_pids.insert(pid);
+        let number = self.next_number;
+        self.next_number += 1;
+        let (inherited_bytes, inherited_objects, first_ordinal) = encoder.inheritance();
+        let forked_from = forked_from.and_then(|parent| self.processes.get(parent));
+        let forked_from = forked_from.map(|parent| parent.number);
+        let start = ProcessStart {
+            pid,
+            parent: forked_from.or_else(|| self.recorded_parent(pid, parent)),
+            is_forked: fork_number != 0,
+            executable,
+            arguments,
+            start_us: self.time_us(),
+            inherited_bytes,
+            inherited_objects,
+            first_ordinal,
+            stack_interval: self.stack_interval,
+        };
+        self.write(|log| log.write_json(BlockKind::PROCESS, number, &start));
+        let exit = Pid::from_raw(pid.cast_signed())
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let stacks = (self.stack_interval != 0)
+            .then(|| StackUnwinder::new(pid, self.recorder.clone(), SharedCode::clone(&self.code)));
+        self.processes.push(RingProcess {
+            number,
+            reader,
+            encoder,
+            stacks,
+            pid,
+            exit,
+            is_over: false,
+            forks: AwaitedForks::default(),
+            last_block: Instant::now(),
+            is_given_up: false,
+        });
+    }
+
+    /// Returns the encoder of the child of a fork: what is live in the parent at that event. Reads
+    /// the parent's ring up to it.
+    fn inherit(&mut self, parent: usize, fork_number: u32) -> Option<ProcessEncoder> {
+        loop {
+            let process = self.processes.get_mut(parent)?;
+            if let Some(inherited) = process.forks.take(fork_number, &process.encoder) {
+                return Some(inherited);
+            }
+            process.forks.keep_snapshot(&process.encoder);
+            let before = process.encoder.calls();
+            if self.read_ring(parent) == 0 && self.processes.get(parent)?.encoder.calls() == before
+            {
+                return None;
+            }
+        }
+    }
+
+    /// Returns the recorded process that this one was before it began its program, or that is its
+    /// parent.
+    fn recorded_parent(&self, pid: u32, parent: u32) -> Option<u32> {
+        let image =
+            |pid: u32| self.processes.iter().rev().find(|process| process.reader.process() == pid);
+        let before = self.processes.iter().rev().find(|process| process.pid == pid);
+        before.or_else(|| image(parent)).map(|process| process.number)
+    }
+
+    /// Marks the phases that messages have begun.
+    fn mark_phases(&mut self) {
+        let Some(messages) = &self.messages else { return };
+        for name in messages.next_names() {
+            for process in &mut self.processes {
+                process.encoder.mark(&name);
+            }
+            self.phase = Some(name);
+        }
+    }
+
+    /// Reads what is in the rings; returns the largest number of words read of one of them.
+    fn read_rings(&mut self) -> u64 {
+        let mut most = 0;
+        for index in 0..self.processes.len() {
+            most = most.max(self.read_ring(index));
+        }
+        most
+    }
+
+    fn read_ring(&mut self, index: usize) -> u64 {
+        let time_us = self.time_us();
+        let Some(process) = self.processes.get_mut(index) else { return 0 };
+        if process.is_given_up || process.awaits_child() {
+            return 0;
+        }
+        let mut fork = None;
+        let (encoder, stacks) = (&mut process.encoder, &mut process.stacks);
+        let progress = process.reader.read_events(|event| match event.operation {
+            RingOperation::Fork => {
+                fork = Some(event.size as u32);
+                false
+            }
+            RingOperation::Stack => {
+                if let Some(stacks) = stacks {
+                    encoder.note_stack(event.address, stacks.unwind(event.operands));
+                }
+                true
+            }
+            _ => {
+                encoder.encode(event);
+                true
+            }
+        });
+        if let Some(number) = fork {
+            process.forks.begin(number);
+        }
+        let words = match progress {
+            ReadProgress::Words(words) | ReadProgress::Stopped(words) => words,
+            ReadProgress::Damaged => {
+                process.give_up();
+                0
+            }
+        };
+        let is_due =
+            process.encoder.is_block_full() || process.last_block.elapsed() >= BLOCK_INTERVAL;
+        if is_due {
+            process.last_block = Instant::now();
+            self.write_calls(index, time_us);
+        }
+        words
+    }
+
+    /// Writes the block of a process, and before it the frames of its stacks.
+    fn write_calls(&mut self, index: usize, time_us: u64) {
+        let Some(process) = self.processes.get_mut(index) else { return };
+        let number = process.number;
+        if let Some(frames) = process.stacks.as_mut().and_then(StackUnwinder::take_unwritten) {
+            self.write(|log| log.write_json(BlockKind::STACKS, number, &frames));
+        }
+        let Some(process) = self.processes.get_mut(index) else { return };
+        if let Some(block) = process.encoder.take_block(time_us) {
+            self.write(|log| log.write_calls(number, &block));
+        }
+    }
+
+    /// Writes to the log, until that fails for the first time.
+    fn write(&mut self, write: impl FnOnce(&mut LogWriter<BufWriter<File>>) -> io::Result<()>) {
+        if self.write_failure.is_none()
+            && let Err(error) = write(&mut self.log)
+        {
+            self.write_failure = Some(error.to_string());
+        }
+    }
+
+    /// Ends the processes that are over, whose rings are empty, and of which no forked child is
+    /// awaited.
+    fn end_processes(&mut self) {
+        let mut index = 0;
+        while index < self.processes.len() {
+            if self.processes[index].has_ended()
+                && !self.processes[index].forks.is_child_due()
+                && self.read_ring(index) == 0
+            {
+                self.mark_phases();
+                self.end_process(index);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Reads what is in the rings, and lets the processes go on unrecorded.
+    fn leave_processes(&mut self) {
+        while let Some(process) = self.processes.first_mut() {
+            process.forks = AwaitedForks::default();
+            // What one ring holds, and no more: the process may go on writing.
+            let mut words_left = process.reader.capacity();
+            while words_left > 0 {
+                let words = self.read_ring(0);
+                words_left = if words == 0 { 0 } else { words_left.saturating_sub(words) };
+            }
+            if let Some(process) = self.processes.first_mut()
+                && !process.has_ended()
+            {
+                process.give_up();
+            }
+            self.end_process(0);
+        }
+    }
+
+    fn end_process(&mut self, index: usize) {
+        let time_us = self.time_us();
+        self.write_calls(index, time_us);
+        let process = self.processes.remove(index);
+        let state = process.reader.state();
+        let calls = process.encoder.calls();
+        self.calls += calls;
+        let end = ProcessEnd {
+            end_us: time_us,
+            is_exit: state == ring_state::EXITED,
+            is_abandoned: state == ring_state::ABANDONED || process.is_given_up,
+            calls,
+            null_frees: process.reader.null_frees(),
+            stalls: process.reader.stalls(),
+            anomalies: process.encoder.anomalies(),
+        };
+        self.write(|log| log.write_json(BlockKind::PROCESS_END, process.number, &end));
+        if let Some(stacks) = process.stacks {
+            // At once: a program that was built for a test is soon deleted.
+            let names = stacks.into_functions(&mut self.symbols);
+            self.write(|log| log.write_json(BlockKind::FUNCTIONS, process.number, &names));
+        }
+    }
+
+    /// Notes the time and the memory of the processes, if it is due.
+    fn sample_memory(&mut self, command: u32) {
+        if self.last_sample.elapsed() < SAMPLE_INTERVAL {
+            return;
+        }
+        self.last_sample = Instant::now();
+        let time_us = self.time_us();
+        self.find_unrecorded(command);
+        for process in self.processes.iter_mut().filter(|process| !process.is_over) {
+            process.encoder.note_time(time_us);
+            let Some((resident_bytes, anonymous_bytes)) = recorded_process::memory(process.pid)
+            else {
+                continue;
+            };
+            self.samples.push(RssSample {
+                process: process.number,
+                time_us,
+                calls: process.encoder.calls(),
+                resident_bytes,
+                anonymous_bytes,
+            });
+        }
+        if self.samples.len() >= 256 {
+            self.write_samples();
+        }
+    }
+
+    /// Finds processes below the command that have no ring: static programs, those with another
+    /// environment, and those that may not be preloaded into.
+    fn find_unrecorded(&mut self, command: u32) {
+        for pid in process_tree(command) {
+            let is_recorded = self.processes.iter().any(|process| process.pid == pid);
+            if !is_recorded && !self.recorded_pids.contains(&pid) {
+                self.unrecorded.entry(pid).or_insert_with(|| recorded_process::name(pid));
+            }
+        }
+    }
+
+    fn write_samples(&mut self) {
+        let samples = std::mem::take(&mut self.samples);
+        if !samples.is_empty() {
+            self.write(|log| log.write_json(BlockKind::SAMPLES, 0, &samples));
+        }
+    }
+
+    fn finish(mut self, status: ExitStatus) -> RecordingSummary {
+        self.write_samples();
+        if let Some(messages) = &self.messages {
+            messages.finish_within(LAST_MESSAGES_LIMIT);
+        }
+        let unrecorded: Vec<(u32, String)> =
+            std::mem::take(&mut self.unrecorded).into_iter().collect();
+        let end = RecordingEnd {
+            end_us: self.time_us(),
+            exit_code: crate::process_cost::exit_code(status),
+            unrecorded,
+        };
+        self.write(|log| log.write_json(BlockKind::RECORDING_END, 0, &end));
+        RecordingSummary {
+            status,
+            processes: self.next_number as usize,
+            calls: self.calls,
+            bytes: self.log.bytes(),
+            unrecorded: end.unrecorded,
+            write_failure: self.write_failure,
+        }
+    }
+}
+
+impl RingProcess {
+    /// Returns whether the events after a fork still wait for the child: not when the ring is half
+    /// full, because the program waits when it is full.
+    fn awaits_child(&mut self) -> bool {
+        if self.reader.is_half_full() {
+            self.forks.keep_snapshot(&self.encoder);
+        }
+        self.forks.awaits_child(&self.encoder)
+    }
+
+    /// Reads the ring no further, and lets the process go on.
+    fn give_up(&mut self) {
+        self.is_given_up = true;
+        self.reader.release_writers();
+    }
+
+    /// Returns whether the process has ended.
+    fn has_ended(&mut self) -> bool {
+        if !self.is_over {
+            self.is_over = match &self.exit {
+                Some(exit) => {
+                    let mut events = [PollFd::new(exit, PollFlags::IN)];
+                    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+                    matches!(poll(&mut events, Some(&now)), Ok(count) if count > 0)
+                }
+                None => true,
+            };
+        }
+        self.is_over
+    }
+}
+
+/// Returns the next sleep after one in which so many words were written.
+fn next_sleep(sleep: Duration, words: u64) -> Duration {
+    let target = (1 << CAPACITY_LOG2) / FILL_DIVISOR;
+    let factor = (target as f64 / words.max(1) as f64).clamp(0.5, 1.5);
+    sleep.mul_f64(factor).clamp(SLEEP_LIMITS.0, SLEEP_LIMITS.1)
+}

@@ -1,0 +1,439 @@
+//! The report of an allocation log: the same sections for text and for the page, of one log or of
+//! two side by side.
+//!
+//! A section has a sentence that says what its figures mean, a chart, and a table with the figures
+//! of the chart, so that nothing is only in a picture.
+
+use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS, call_functions, function_name};
+use super::analysis::AllocAnalysis;
+use super::call_statistics::{NARROW_BUCKET_BYTES, WIDE_BUCKET_BYTES};
+use super::findings::{describe_changes, describe_findings, describe_gaps};
+use super::live_charts::{memory_charts, number_tables};
+use super::phase_charts::{phase_charts, phase_tables};
+use super::ring_layout::RingOperation;
+use super::stack_profile::StackProfile;
+use crate::chart::{
+    BarChart, ChartAxis, ChartBar, ColourRole, HistogramBucket, HistogramChart, HistogramSeries,
+    MeasureUnit, StepChart, StepLine,
+};
+use crate::measure_report::{MeasureReport, ReportSection, ReportTable, SectionChart};
+
+/// Rows of the tables of sizes.
+pub(super) const MAX_SIZE_ROWS: usize = 12;
+
+/// Builds the report of one subject, or of two to compare.
+#[must_use]
+pub fn build_report(subjects: &[AllocSubject<'_>]) -> MeasureReport {
+    let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
+    let mut sections = vec![
+        memory_section(subjects),
+        calls_section(subjects),
+        sizes_section(subjects),
+        lifetimes_section(subjects),
+        end_section(subjects),
+    ];
+    sections.extend(stacks_section(subjects));
+    sections.extend(phases_section(subjects));
+    sections.extend(processes_section(subjects));
+    MeasureReport {
+        title: format!("Allocations: {}", names.join(" and ")),
+        audience: "For developers: how much memory the program asked the allocator for, when, in \
+                   what sizes, and for how long.",
+        findings: describe_subjects(subjects),
+        sections,
+    }
+}
+
+/// Returns the sentences of one subject, or the changes and the sentences of two.
+fn describe_subjects(subjects: &[AllocSubject<'_>]) -> Vec<String> {
+    let sentences = |subject: &AllocSubject<'_>| {
+        let gaps = describe_gaps(subject.logged_process()).into_iter();
+        gaps.chain(describe_findings(&subject.analysis)).collect::<Vec<_>>()
+    };
+    let [before, after] = subjects else {
+        return subjects.iter().flat_map(sentences).collect();
+    };
+    let named = [before, after].map(|it| (it.name.as_str(), &it.analysis));
+    let of_each = [before, after].into_iter().flat_map(|subject| {
+        sentences(subject).into_iter().map(move |text| format!("{}: {text}", subject.name))
+    });
+    [describe_changes(named[0], named[1])].into_iter().chain(of_each).collect()
+}
+
+/// A row of a table that compares subjects.
+struct QuantityRow {
+    name: String,
+    unit: MeasureUnit,
+    values: Vec<Option<f64>>,
+}
+
+/// Returns a row with a value of each subject.
+fn quantity(
+    subjects: &[AllocSubject<'_>],
+    name: impl Into<String>,
+    unit: MeasureUnit,
+    value: impl Fn(&AllocSubject<'_>) -> Option<f64>,
+) -> QuantityRow {
+    QuantityRow { name: name.into(), unit, values: subjects.iter().map(value).collect() }
+}
+
+/// Builds a table of quantities, with the change if there are two subjects.
+fn quantity_table(
+    title: &str,
+    subjects: &[AllocSubject<'_>],
+    rows: Vec<QuantityRow>,
+) -> ReportTable {
+    let mut head = vec![String::new()];
+    match subjects {
+        [_] => head.push("value".into()),
+        _ => head.extend(subjects.iter().map(|subject| subject.name.clone())),
+    }
+    if subjects.len() == 2 {
+        head.push("change".into());
+    }
+    let format = |row: QuantityRow| {
+        let mut cells = vec![row.name];
+        let text = |value: &Option<f64>| value.map_or("-".into(), |value| row.unit.format(value));
+        cells.extend(row.values.iter().map(text));
+        if let [before, after] = row.values[..] {
+            cells.push(format_change(before, after));
+        }
+        cells
+    };
+    ReportTable { title: title.into(), head, rows: rows.into_iter().map(format).collect() }
+}
+
+/// Returns the change from one value to another, as a percentage.
+fn format_change(before: Option<f64>, after: Option<f64>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) if (before - after).abs() < f64::EPSILON => "=".into(),
+        (Some(before), Some(after)) if before > 0.0 => {
+            format!("{:+.1} %", (after - before) / before * 100.0)
+        }
+        _ => "-".into(),
+    }
+}
+
+fn memory_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
+    let rows = vec![
+        quantity(subjects, "peak of live memory", MeasureUnit::Bytes, |s| {
+            Some(s.analysis.peak.bytes as f64)
+        }),
+        quantity(subjects, "objects at that peak", MeasureUnit::Count, |s| {
+            Some(s.analysis.peak.objects as f64)
+        }),
+        quantity(subjects, "peak of live objects", MeasureUnit::Count, |s| {
+            Some(s.analysis.peak_objects as f64)
+        }),
+        quantity(subjects, "peak of resident memory", MeasureUnit::Bytes, |s| {
+            s.logged_process()
+                .samples
+                .iter()
+                .map(|sample| sample.resident_bytes as f64)
+                .reduce(f64::max)
+        }),
+        quantity(subjects, "requested in total, at least", MeasureUnit::Bytes, |s| {
+            Some(s.analysis.total.lower_bytes as f64)
+        }),
+        quantity(subjects, "requested in total, at most", MeasureUnit::Bytes, |s| {
+            Some(s.analysis.total.upper_bytes as f64)
+        }),
+    ];
+    let text = "Live memory is the sum of the sizes that the program has asked for and not yet \
+                released. The total is at least the sum of what sizes grew by, and at most the sum \
+                of all sizes, as if every realloc took new memory.";
+    ReportSection {
+        heading: "Memory".into(),
+        text: text.into(),
+        charts: memory_charts(subjects),
+        tables: [quantity_table("Memory", subjects, rows)]
+            .into_iter()
+            .chain(number_tables(subjects))
+            .collect(),
+    }
+}
+
+fn calls_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
+    let is_called = |function: &RingOperation| {
+        let statistics = |s: &AllocSubject<'_>| {
+            s.analysis.total.calls_of(*function) + s.analysis.total.failures_of(*function)
+        };
+        subjects.iter().any(|subject| statistics(subject) > 0)
+    };
+    let functions: Vec<RingOperation> = call_functions().filter(is_called).collect();
+    let count = |s: &AllocSubject<'_>, function| s.analysis.total.calls_of(function) as f64;
+    let mut rows: Vec<QuantityRow> = functions
+        .iter()
+        .map(|function| {
+            quantity(subjects, function_name(*function), MeasureUnit::Count, |s| {
+                Some(count(s, *function))
+            })
+        })
+        .collect();
+    rows.push(quantity(subjects, "all", MeasureUnit::Count, |s| Some(s.analysis.calls as f64)));
+    let failures = quantity(subjects, "of these failed", MeasureUnit::Count, |s| {
+        Some(call_functions().map(|f| s.analysis.total.failures_of(f)).sum::<u64>() as f64)
+    });
+    rows.push(failures);
+    rows.push(quantity(subjects, "free(NULL), not counted above", MeasureUnit::Count, |s| {
+        s.logged_process().end.map(|end| end.null_frees as f64)
+    }));
+    let bars = functions.iter().flat_map(|function| {
+        subjects.iter().map(|subject| {
+            let calls = count(subject, *function);
+            let name = function_name(*function).to_string();
+            ChartBar {
+                name: if subjects.len() > 1 { format!("{name}, {}", subject.name) } else { name },
+                x_start: 0.0,
+                values: vec![calls],
+                label: MeasureUnit::Count.format(calls),
+            }
+        })
+    });
+    let chart = BarChart {
+        x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
+        series: vec![(ColourRole::First, "calls".into())],
+        bars: bars.collect(),
+    };
+    ReportSection {
+        heading: "Calls".into(),
+        text: "Calls of each function of the allocator that succeeded.".into(),
+        charts: vec![("Calls by function".into(), String::new(), Box::new(chart))],
+        tables: vec![quantity_table("Calls by function", subjects, rows)],
+    }
+}
+
+fn sizes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
+    let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+    let mut rows = vec![
+        quantity(subjects, "requests", MeasureUnit::Count, |s| {
+            Some(s.analysis.total.requests() as f64)
+        }),
+        quantity(subjects, "below 512 bytes", MeasureUnit::Share, |s| {
+            share(s.analysis.total.small_requests(), s.analysis.total.requests())
+        }),
+        quantity(subjects, "mean size", MeasureUnit::Bytes, |s| {
+            let requests = s.analysis.total.requests();
+            share(s.analysis.total.upper_bytes, requests)
+        }),
+    ];
+    if let [subject] = subjects {
+        let requests = subject.analysis.total.requests();
+        for (size, count) in subject.analysis.total.frequent_sizes(MAX_SIZE_ROWS) {
+            let name = format!("of {size} bytes");
+            rows.push(QuantityRow {
+                name,
+                unit: MeasureUnit::Share,
+                values: vec![share(count, requests)],
+            });
+        }
+    }
+    let histogram = |title: &str, name: &str, wide: bool| -> SectionChart {
+        let series =
+            subjects.iter().zip(SUBJECT_COLOURS).map(|(subject, colour)| HistogramSeries {
+                name: subject.name.clone(),
+                colour,
+                buckets: size_buckets(&subject.analysis, wide),
+            });
+        let chart = HistogramChart {
+            x_axis: ChartAxis::log("bytes of a request", MeasureUnit::Bytes),
+            y_axis: ChartAxis::log("requests", MeasureUnit::Count),
+            series: series.collect(),
+        };
+        (title.into(), name.to_string(), Box::new(chart))
+    };
+    ReportSection {
+        heading: "Sizes".into(),
+        text: "A request is an allocation, or a change of a size. Both axes are logarithmic."
+            .into(),
+        charts: vec![
+            histogram("Sizes in buckets of 16 bytes, below 32 KiB", "", false),
+            histogram("Sizes in buckets of 32 KiB", "", true),
+        ],
+        tables: vec![quantity_table("Sizes", subjects, rows)],
+    }
+}
+
+fn size_buckets(analysis: &AllocAnalysis, wide: bool) -> Vec<HistogramBucket> {
+    let bucket = |number: u64, width: u64, count: u64| HistogramBucket {
+        start: (number * width) as f64,
+        end: ((number + 1) * width) as f64,
+        count: count as f64,
+    };
+    if wide {
+        let buckets = analysis.total.wide_buckets().into_iter();
+        return buckets.map(|(number, count)| bucket(number, WIDE_BUCKET_BYTES, count)).collect();
+    }
+    let buckets = (0..).zip(analysis.total.narrow_buckets()).filter(|(_, count)| *count > 0);
+    buckets.map(|(number, count)| bucket(number, NARROW_BUCKET_BYTES, count)).collect()
+}
+
+fn lifetimes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
+    let share = |name: &str, part: fn(&AllocAnalysis) -> u64| {
+        quantity(subjects, name, MeasureUnit::Share, move |s| {
+            let released = s.analysis.lifetimes.released;
+            (released > 0).then(|| part(&s.analysis) as f64 / released as f64)
+        })
+    };
+    let quantile = |name: &str, part: f64| {
+        quantity(subjects, name, MeasureUnit::Count, move |s| {
+            s.analysis.total.lifetimes.quantile(part).map(|calls| calls as f64)
+        })
+    };
+    let rows = vec![
+        quantity(subjects, "released objects", MeasureUnit::Count, |s| {
+            Some(s.analysis.lifetimes.released as f64)
+        }),
+        share("released by the next call", |analysis| analysis.lifetimes.at_zero),
+        share("lived for at most 0.01 % of the run", |analysis| {
+            analysis.lifetimes.at_most_ten_thousandth
+        }),
+        share("lived for at most 10 % of the run", |analysis| analysis.lifetimes.at_most_tenth),
+        quantile("median lifetime in calls", 0.5),
+        quantile("90 % lived for at most", 0.9),
+        quantile("99 % lived for at most", 0.99),
+    ];
+    let lines = subjects.iter().zip(SUBJECT_COLOURS).map(|(subject, colour)| {
+        let total = subject.analysis.total.lifetimes.total().max(1) as f64;
+        let steps = subject.analysis.total.lifetimes.cumulative().into_iter();
+        let points = steps.map(|(calls, sum)| (calls as f64 + 1.0, sum as f64 / total));
+        StepLine {
+            name: subject.name.clone(),
+            colour,
+            is_filled: subjects.len() == 1,
+            points: points.collect(),
+            lows: Vec::new(),
+        }
+    });
+    let calls = subjects.iter().map(|subject| subject.analysis.calls).max().unwrap_or(0);
+    let chart = StepChart {
+        x_axis: ChartAxis::log("lifetime in calls, plus 1", MeasureUnit::Count),
+        x_range: (1.0, calls.max(2) as f64),
+        y_axis: ChartAxis::linear("objects", MeasureUnit::Share),
+        min_y_max: 1.0,
+        lines: lines.collect(),
+        marks: Vec::new(),
+    };
+    ReportSection {
+        heading: "Lifetimes".into(),
+        text: "The lifetime of an object is the number of calls between its allocation and its \
+               release; a realloc continues it."
+            .into(),
+        charts: vec![(
+            "Released objects by lifetime".into(),
+            "The share of the objects that lived for so many calls, or for fewer.".into(),
+            Box::new(chart),
+        )],
+        tables: vec![quantity_table("Lifetimes", subjects, rows)],
+    }
+}
+
+fn end_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
+    let mut rows = vec![
+        quantity(subjects, "live memory", MeasureUnit::Bytes, |s| {
+            Some(s.analysis.end_bytes as f64)
+        }),
+        quantity(subjects, "live objects", MeasureUnit::Count, |s| {
+            Some(s.analysis.end_objects as f64)
+        }),
+    ];
+    if let [subject] = subjects {
+        for (size, objects) in subject.analysis.live_at_end.iter().take(MAX_SIZE_ROWS) {
+            let objects_text = MeasureUnit::Count.format(*objects as f64);
+            rows.push(QuantityRow {
+                name: format!("{objects_text} of {size} bytes"),
+                unit: MeasureUnit::Bytes,
+                values: vec![Some((size * objects) as f64)],
+            });
+        }
+    }
+    ReportSection {
+        heading: "At the end".into(),
+        text: "Memory that was never released, the most first. A program that ends need not \
+               release it."
+            .into(),
+        charts: Vec::new(),
+        tables: vec![quantity_table("Live at the end", subjects, rows)],
+    }
+}
+
+fn stacks_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
+    match subjects {
+        [AllocSubject { stacks, analysis, .. }] => stacks
+            .as_ref()
+            .map(|stacks| stacks.section(analysis.total.upper_bytes, analysis.peak.bytes)),
+        [before, after] => {
+            Some(StackProfile::comparison(before.stacks.as_ref()?, after.stacks.as_ref()?))
+        }
+        _ => None,
+    }
+}
+
+fn phases_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
+    if subjects.iter().all(|subject| subject.analysis.phases.len() < 2) {
+        return None;
+    }
+    let head =
+        ["phase", "calls", "requested, at most", "peak", "live at its end", "median lifetime"];
+    let phases = subjects.iter().map(|subject| ReportTable {
+        title: "Phases".into(),
+        head: head.map(String::from).to_vec(),
+        rows: subject
+            .analysis
+            .phases
+            .iter()
+            .map(|phase| {
+                let median = phase.statistics.lifetimes.quantile(0.5);
+                vec![
+                    phase.name.clone(),
+                    MeasureUnit::Count.format(phase.statistics.total_calls() as f64),
+                    MeasureUnit::Bytes.format(phase.statistics.upper_bytes as f64),
+                    MeasureUnit::Bytes.format(phase.peak_bytes as f64),
+                    MeasureUnit::Bytes.format(phase.end_bytes as f64),
+                    median.map_or("-".into(), |calls| MeasureUnit::Count.format(calls as f64)),
+                ]
+            })
+            .collect(),
+    });
+    Some(ReportSection {
+        heading: "Phases".into(),
+        text:
+            "Phases begin where the program, or its messages, set a mark. An object counts to the \
+               phase in which it was released."
+                .into(),
+        charts: phase_charts(subjects),
+        tables: phases.chain(phase_tables(subjects)).collect(),
+    })
+}
+
+fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
+    let [subject] = subjects else { return None };
+    if subject.log.processes.len() < 2 {
+        return None;
+    }
+    let rows = subject.log.processes.iter().enumerate().map(|(number, process)| {
+        let parent = process.start.parent.map_or("-".into(), |parent| parent.to_string());
+        vec![
+            process.command_line(),
+            number.to_string(),
+            parent,
+            process.start.pid.to_string(),
+            MeasureUnit::Count.format(process.calls as f64),
+            MeasureUnit::Bytes.format(process.peak_bytes as f64),
+        ]
+    });
+    let head = ["command", "number", "parent", "process id", "calls", "peak"];
+    Some(ReportSection {
+        heading: "Processes".into(),
+        text: format!(
+            "This report is of process {}. Each program that a process begins has a line of its own.",
+            subject.process
+        ),
+        charts: Vec::new(),
+        tables: vec![ReportTable {
+            title: "Processes".into(),
+            head: head.map(String::from).to_vec(),
+            rows: rows.collect(),
+        }],
+    })
+}

@@ -1,0 +1,255 @@
+//! Call stacks in a report: tables of functions and of paths, and flame graphs.
+
+use super::call_stacks::StackBytes;
+use super::stack_profile::{PathNode, StackProfile};
+use crate::chart::{ColourRole, FlameFrame, FlameGraph, MeasureUnit};
+use crate::measure_report::{ReportSection, ReportTable, SectionChart};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Rows of a table of functions.
+const MAX_FUNCTION_ROWS: usize = 15;
+/// Rows of a table of paths.
+const MAX_PATH_ROWS: usize = 30;
+/// The share of all bytes from which on a path is in the table.
+const MIN_PATH_SHARE: f64 = 0.02;
+/// The colours of the files with the most bytes; all others are grey.
+const FILE_COLOURS: [ColourRole; 5] = [
+    ColourRole::First,
+    ColourRole::Second,
+    ColourRole::Third,
+    ColourRole::Warning,
+    ColourRole::Error,
+];
+
+/// A figure of a stack.
+type BytesFn = fn(&StackBytes) -> u64;
+
+impl StackProfile {
+    /// Returns the section that compares two profiles by function.
+    pub(super) fn comparison(before: &StackProfile, after: &StackProfile) -> ReportSection {
+        let mut functions: BTreeMap<&str, [StackBytes; 2]> = BTreeMap::new();
+        for (side, profile) in [before, after].into_iter().enumerate() {
+            for (name, bytes) in profile.names.names.iter().zip(&profile.by_function) {
+                functions.entry(name).or_default()[side] += bytes.total;
+            }
+        }
+        let mut functions: Vec<(&str, [StackBytes; 2])> = functions.into_iter().collect();
+        functions.retain(|(_, sides)| sides.iter().any(|bytes| bytes.samples > 0));
+        let difference = |[before, after]: [StackBytes; 2]| before.at_peak.abs_diff(after.at_peak);
+        functions.sort_by_key(|(name, sides)| (std::cmp::Reverse(difference(*sides)), *name));
+        functions.truncate(MAX_FUNCTION_ROWS);
+        let head = ["function", "peak before", "peak after", "requested before", "requested after"];
+        let rows = functions.into_iter().map(|(name, [before, after])| {
+            let figures = [before.at_peak, after.at_peak, before.requested, after.requested];
+            let figures = figures.map(|figure| MeasureUnit::Bytes.format(figure as f64));
+            std::iter::once(name.to_string()).chain(figures).collect()
+        });
+        ReportSection {
+            heading: "Call stacks".into(),
+            text: "Functions with all that they call, by the difference of their memory at the \
+                   peak. The figures are estimates from samples."
+                .into(),
+            charts: Vec::new(),
+            tables: vec![ReportTable {
+                title: "Functions, with all that they call".into(),
+                head: head.map(String::from).to_vec(),
+                rows: rows.collect(),
+            }],
+        }
+    }
+
+    /// Returns the section of a report.
+    ///
+    /// `requested` and `at_peak` are the exact bytes, of which the estimates should be about 100 %.
+    pub(super) fn section(&self, requested: u64, at_peak: u64) -> ReportSection {
+        let all = self.total();
+        let part = |estimate: u64, exact: u64| {
+            MeasureUnit::Share.format(estimate as f64 / exact.max(1) as f64)
+        };
+        let mut text = format!(
+            "One request in {} on average was sampled with its call stack, {} in all; the figures \
+             are estimates from these, which add up to {} of the requested memory and to {} of the \
+             peak. A new size counts as a request of its own. Short-lived \
+             memory was released within 0.01 % of the calls. Functions of the standard libraries of \
+             Rust and C++ count as part of their callers.",
+            MeasureUnit::Bytes.format(self.interval as f64),
+            MeasureUnit::Count.format(self.samples as f64),
+            part(all.requested, requested),
+            part(all.at_peak, at_peak)
+        );
+        if !self.names.changed_files.is_empty() {
+            let files = self.names.changed_files.join(", ");
+            text.push_str(&format!(
+                " Functions of these files have no names, because the files have changed: {files}."
+            ));
+        }
+        let functions = self.by_function.iter().enumerate();
+        let direct = functions.clone().map(|(number, bytes)| (number, bytes.direct));
+        let with_callees = functions.filter(|(number, bytes)| {
+            !bytes.is_passed_through() && !self.names.is_library[*number]
+        });
+        let with_callees = with_callees.map(|(number, bytes)| (number, bytes.total));
+        let tables = vec![
+            self.function_table("Functions that ask for memory", direct.collect()),
+            self.function_table(
+                "Functions with all that they call, where paths part",
+                with_callees.collect(),
+            ),
+            self.path_table(),
+        ];
+        ReportSection { heading: "Call stacks".into(), text, charts: self.charts(), tables }
+    }
+
+    fn function_table(&self, title: &str, mut functions: Vec<(usize, StackBytes)>) -> ReportTable {
+        functions.retain(|(_, bytes)| bytes.samples > 0);
+        functions.sort_by_key(|(number, bytes)| {
+            (std::cmp::Reverse((bytes.at_peak, bytes.requested)), *number)
+        });
+        functions.truncate(MAX_FUNCTION_ROWS);
+        let head = ["function", "live at the peak", "requested", "short-lived", "live at the end"];
+        let rows = functions.into_iter().map(|(number, bytes)| {
+            let figures = [bytes.at_peak, bytes.requested, bytes.short_lived, bytes.at_end];
+            let figures = figures.map(|figure| MeasureUnit::Bytes.format(figure as f64));
+            std::iter::once(self.names.names[number].clone()).chain(figures).collect()
+        });
+        ReportTable {
+            title: title.into(),
+            head: head.map(String::from).to_vec(),
+            rows: rows.collect(),
+        }
+    }
+
+    /// Returns the table of the paths to the memory at the peak. A row is a function where paths
+    /// part or end, with those between it and the row above it.
+    fn path_table(&self) -> ReportTable {
+        let all = self.total().at_peak;
+        let mut rows = Vec::new();
+        let start = |node| (node, 0, Vec::new());
+        let mut open: Vec<(u32, usize, Vec<u32>)> = self.by_peak(&self.roots).map(start).collect();
+        while let Some((number, depth, mut between)) = open.pop() {
+            let node = &self.nodes[number as usize];
+            let share = node.total.at_peak as f64 / all.max(1) as f64;
+            if share < MIN_PATH_SHARE || rows.len() >= MAX_PATH_ROWS {
+                continue;
+            }
+            let is_notable = |child: &u32| {
+                let child = &self.nodes[*child as usize];
+                !child.is_library && child.total.at_peak as f64 >= MIN_PATH_SHARE * all as f64
+            };
+            let notable: Vec<u32> = node.children.iter().copied().filter(is_notable).collect();
+            let is_shown = notable.len() != 1;
+            between.push(number);
+            if is_shown {
+                rows.push(vec![
+                    format!("{}{}", "· ".repeat(depth), self.path_text(&between)),
+                    MeasureUnit::Bytes.format(node.total.at_peak as f64),
+                    MeasureUnit::Share.format(share),
+                ]);
+            }
+            let (depth, between) =
+                if is_shown { (depth + 1, Vec::new()) } else { (depth, between) };
+            open.extend(self.by_peak(&notable).map(|child| (child, depth, between.clone())));
+        }
+        let title = "Paths to the memory at the peak";
+        let head = ["path", "live at the peak", "share"].map(String::from).to_vec();
+        ReportTable { title: title.into(), head, rows }
+    }
+
+    /// Returns the names of nodes from caller to callee; the middle of a long path is left out.
+    fn path_text(&self, nodes: &[u32]) -> String {
+        let name = |node: &u32| self.name(&self.nodes[*node as usize]);
+        match nodes {
+            [first, _, _, .., last] => format!("{} > … > {}", name(first), name(last)),
+            _ => nodes.iter().map(name).collect::<Vec<_>>().join(" > "),
+        }
+    }
+
+    /// Returns nodes in the order of their bytes at the peak, the least first.
+    fn by_peak(&self, nodes: &[u32]) -> impl Iterator<Item = u32> {
+        let mut nodes = nodes.to_vec();
+        nodes.sort_by_key(|node| (self.nodes[*node as usize].total.at_peak, *node));
+        nodes.into_iter()
+    }
+
+    fn charts(&self) -> Vec<SectionChart> {
+        let figures: [(&str, BytesFn); 4] = [
+            ("Memory at the peak, by call path", |bytes| bytes.at_peak),
+            ("Requested memory, by call path", |bytes| bytes.requested),
+            ("Short-lived memory, by call path", |bytes| bytes.short_lived),
+            ("Memory at the end, by call path", |bytes| bytes.at_end),
+        ];
+        let caption = "Each bar is a function, as wide as the memory that it and all below it \
+                       asked for; its caller is above it.";
+        let total = self.total();
+        let drawn = figures.into_iter().filter(|(_, figure)| figure(&total) > 0);
+        drawn
+            .map(|(title, figure)| {
+                (title.to_string(), caption.to_string(), Box::new(self.flame_graph(figure)) as _)
+            })
+            .collect()
+    }
+
+    fn flame_graph(&self, figure: BytesFn) -> FlameGraph {
+        let colours = self.file_colours();
+        let frame = |node: &PathNode| FlameFrame {
+            name: self.name(node).to_string(),
+            value: figure(&node.total) as f64,
+            colour: colours[self.names.modules[node.function as usize] as usize],
+            parent: node.parent.map(|parent| parent as usize),
+        };
+        let files = self.files.iter().zip(&colours);
+        let named = files.filter(|(_, colour)| **colour != ColourRole::Reference);
+        let mut legend: Vec<(ColourRole, String)> =
+            named.map(|(file, colour)| (*colour, file.clone())).collect();
+        legend.sort_by_key(|(colour, _)| FILE_COLOURS.iter().position(|known| known == colour));
+        if self.names.modules.iter().any(|file| colours[*file as usize] == ColourRole::Reference) {
+            legend.push((ColourRole::Reference, "other files".into()));
+        }
+        FlameGraph {
+            unit: MeasureUnit::Bytes,
+            frames: self.nodes.iter().map(frame).collect(),
+            legend,
+        }
+    }
+
+    /// Returns the colour of each file, the same in all charts: those with the most functions in
+    /// the samples have one of their own.
+    fn file_colours(&self) -> Vec<ColourRole> {
+        let mut samples = vec![0; self.files.len()];
+        for (file, bytes) in self.names.modules.iter().zip(&self.by_function) {
+            samples[*file as usize] += bytes.total.samples;
+        }
+        let mut files: Vec<usize> = (1..samples.len()).filter(|file| samples[*file] > 0).collect();
+        files.sort_by_key(|file| (std::cmp::Reverse(samples[*file]), *file));
+        let mut colours = vec![ColourRole::Reference; samples.len()];
+        for (file, colour) in files.into_iter().zip(FILE_COLOURS) {
+            colours[file] = colour;
+        }
+        colours
+    }
+
+    /// Returns the tree as JSON: functions with their files, and the nodes, each after its parent.
+    pub(super) fn to_json(&self) -> Value {
+        let functions = self.names.names.iter().zip(&self.names.modules);
+        let functions =
+            functions.map(|(name, file)| json!({"name": name, "file": self.files[*file as usize]}));
+        let nodes = self.nodes.iter().map(|node| {
+            json!({
+                "function": node.function,
+                "parent": node.parent,
+                "samples": node.own.samples,
+                "requested_bytes": node.own.requested,
+                "bytes_at_peak": node.own.at_peak,
+                "end_bytes": node.own.at_end,
+                "short_lived_bytes": node.own.short_lived,
+            })
+        });
+        json!({
+            "interval": self.interval,
+            "samples": self.samples,
+            "functions": functions.collect::<Vec<_>>(),
+            "nodes": nodes.collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,216 @@
+//! Random calls through the encoder, a log and the analysis, compared with a plain model.
+
+use super::analysis::{AllocAnalysis, analyse_process};
+use super::call_decoder::{LifetimeClock, is_realloc};
+use super::log_block::{BlockKind, LogWriter, ProcessStart};
+use super::log_file::AllocLog;
+use super::process_encoder::ProcessEncoder;
+use super::ring_layout::RingOperation;
+use super::ring_reader::RingEvent;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::fs::File;
+
+/// A random call: a choice of function, of an object, and of a size.
+type RandomCall = (u8, prop::sample::Index, u32);
+
+const ALLOCATORS: [RingOperation; 8] = [
+    RingOperation::Malloc,
+    RingOperation::Malloc,
+    RingOperation::Calloc,
+    RingOperation::ReallocOfNull,
+    RingOperation::PosixMemalign,
+    RingOperation::New,
+    RingOperation::NewArray,
+    RingOperation::Valloc,
+];
+const RELEASERS: [RingOperation; 4] =
+    [RingOperation::Free, RingOperation::Free, RingOperation::Delete, RingOperation::DeleteArray];
+
+/// Keeps everything.
+#[derive(Default)]
+struct Model {
+    clock_skips_reallocs: bool,
+    calls: u64,
+    clock: u64,
+    counts: HashMap<RingOperation, u64>,
+    live: Vec<ModelObject>,
+    peak_bytes: u64,
+    lower_bytes: u64,
+    upper_bytes: u64,
+    sizes: Vec<u64>,
+    lifetimes: Vec<u64>,
+}
+
+struct ModelObject {
+    address: u64,
+    birth: u64,
+    size: u64,
+}
+
+impl Model {
+    fn call(&mut self, function: RingOperation) {
+        *self.counts.entry(function).or_default() += 1;
+        self.calls += 1;
+        self.clock += u64::from(!self.clock_skips_reallocs || !is_realloc(function));
+        let live = self.live.iter().map(|object| object.size).sum();
+        self.peak_bytes = self.peak_bytes.max(live);
+    }
+
+    fn request(&mut self, size: u64, growth: u64) {
+        self.upper_bytes += size;
+        self.lower_bytes += growth;
+        self.sizes.push(size);
+    }
+
+    /// Makes a random call; returns its event.
+    fn step(&mut self, (choice, object, size): RandomCall) -> RingEvent<'static> {
+        let place = (!self.live.is_empty()).then(|| object.index(self.live.len()));
+        let size = u64::from(if size % 10 == 0 { size } else { size % 600 });
+        let event = |operation, address, size, operand| RingEvent {
+            operation,
+            address,
+            size,
+            operand,
+            thread: u64::from(choice / 250),
+            operands: &[],
+        };
+        match (choice % 8, place) {
+            (0..=2, Some(place)) => {
+                let function = RELEASERS[usize::from(choice / 8) % RELEASERS.len()];
+                let object = self.live.swap_remove(place);
+                self.lifetimes.push(self.clock - object.birth);
+                self.call(function);
+                event(function, object.address, 0, 0)
+            }
+            (3, Some(place)) => {
+                let new_address = self.free_address(object.index(4_000) as u64);
+                let object = &mut self.live[place];
+                let (old, before) = (object.address, object.size);
+                (object.address, object.size) = (new_address, size);
+                self.request(size, size.saturating_sub(before));
+                self.call(RingOperation::Realloc);
+                event(RingOperation::Realloc, new_address, size, old)
+            }
+            (4, Some(place)) if choice > 200 => {
+                let object = self.live.swap_remove(place);
+                self.lifetimes.push(self.clock - object.birth);
+                self.call(RingOperation::ReallocToZero);
+                event(RingOperation::ReallocToZero, object.address, 0, 0)
+            }
+            _ => {
+                let function = ALLOCATORS[usize::from(choice / 8) % ALLOCATORS.len()];
+                let address = self.free_address(object.index(4_000) as u64);
+                self.request(size, size);
+                let counts = !self.clock_skips_reallocs || !is_realloc(function);
+                let birth = self.clock + u64::from(counts);
+                self.live.push(ModelObject { address, birth, size });
+                self.call(function);
+                event(function, address, size, 64)
+            }
+        }
+    }
+
+    /// Returns an address at which nothing is; some are only multiples of 8.
+    fn free_address(&self, start: u64) -> u64 {
+        let is_free = |address: &u64| self.live.iter().all(|object| object.address != *address);
+        (start + 1..).map(|place| place * 24).find(is_free).unwrap()
+    }
+}
+
+/// Encodes calls into a log and analyses it.
+fn analyse(
+    calls: &[RandomCall],
+    model: &mut Model,
+    clock: LifetimeClock,
+) -> (AllocAnalysis, ProcessEncoder) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut encoder = ProcessEncoder::new();
+    let mut log = LogWriter::new(File::create(file.path()).unwrap()).unwrap();
+    log.write_json(BlockKind::PROCESS, 0, &ProcessStart::default()).unwrap();
+    for (number, call) in calls.iter().enumerate() {
+        encoder.encode(&model.step(*call));
+        if number % 97 == 0 {
+            encoder.note_time(number as u64);
+        }
+        if number % 250 == 249 {
+            log.write_calls(0, &encoder.take_block(number as u64).unwrap()).unwrap();
+        }
+    }
+    if let Some(block) = encoder.take_block(calls.len() as u64) {
+        log.write_calls(0, &block).unwrap();
+    }
+    drop(log);
+    let log = AllocLog::open(file.path()).unwrap();
+    assert_eq!(log.damage, None);
+    (analyse_process(&log, 0, clock).unwrap(), encoder)
+}
+
+fn assert_equal(model: &Model, analysis: &AllocAnalysis) {
+    assert_eq!(analysis.calls, model.calls);
+    for (function, count) in &model.counts {
+        assert_eq!(analysis.total.calls_of(*function), *count, "{function:?}");
+    }
+    assert_eq!(analysis.total.total_calls(), model.calls);
+    assert_eq!(analysis.total.upper_bytes, model.upper_bytes);
+    assert_eq!(analysis.total.lower_bytes, model.lower_bytes);
+    assert_eq!(analysis.peak.bytes, model.peak_bytes);
+    let curve = analysis.curve.last().map(|point| (point.lower_bytes, point.upper_bytes));
+    let requested = (model.lower_bytes, model.upper_bytes);
+    assert_eq!(curve.unwrap_or_default(), requested);
+    assert!(analysis.curve.is_sorted_by_key(|point| (point.calls, point.upper_bytes)));
+    assert_eq!(analysis.end_objects, model.live.len() as u64);
+    assert_eq!(analysis.end_bytes, model.live.iter().map(|object| object.size).sum::<u64>());
+    let mut live_at_end: HashMap<u64, u64> = HashMap::new();
+    model.live.iter().for_each(|object| *live_at_end.entry(object.size).or_default() += 1);
+    assert_eq!(analysis.live_at_end.iter().copied().collect::<HashMap<_, _>>(), live_at_end);
+    let mut narrow = vec![0; 2048];
+    let mut wide: HashMap<u64, u64> = HashMap::new();
+    for size in &model.sizes {
+        if let Some(count) = narrow.get_mut((size / 16) as usize) {
+            *count += 1;
+        }
+        *wide.entry(size / 32_768).or_default() += 1;
+    }
+    assert_eq!(analysis.total.narrow_buckets(), narrow);
+    assert_eq!(analysis.total.wide_buckets().into_iter().collect::<HashMap<_, _>>(), wide);
+    let small = model.sizes.iter().filter(|size| **size < 512).count();
+    assert_eq!(analysis.total.small_requests(), small as u64);
+    let at_most = |limit: u64| model.lifetimes.iter().filter(|calls| **calls <= limit).count();
+    let shares = &analysis.lifetimes;
+    assert_eq!(shares.released, model.lifetimes.len() as u64);
+    assert_eq!(shares.at_zero, at_most(0) as u64);
+    assert_eq!(shares.at_most_ten_thousandth, at_most(model.calls / 10_000) as u64);
+    assert_eq!(shares.at_most_tenth, at_most(model.calls / 10) as u64);
+    let mut sorted = model.lifetimes.clone();
+    sorted.sort_unstable();
+    for part in [0.1, 0.5, 0.9, 0.99] {
+        let rank = ((sorted.len() as f64 * part).ceil() as usize).max(1) - 1;
+        match (sorted.get(rank), analysis.total.lifetimes.quantile(part)) {
+            (None, shown) => assert_eq!(shown, None),
+            (Some(exact), Some(shown)) => {
+                assert!(shown <= *exact && exact - shown <= exact / 64, "{shown} for {exact}");
+            }
+            (Some(_), None) => panic!("no quantile {part}"),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_analysis_equals_a_plain_model(
+        calls in prop::collection::vec(any::<RandomCall>(), 0..3_000),
+        skips_reallocs in any::<bool>(),
+    ) {
+        let mut model = Model { clock_skips_reallocs: skips_reallocs, ..Model::default() };
+        let clock = match skips_reallocs {
+            true => LifetimeClock::WithoutReallocs,
+            false => LifetimeClock::AllCalls,
+        };
+        let (analysis, encoder) = analyse(&calls, &mut model, clock);
+        prop_assert_eq!(encoder.anomalies(), 0);
+        assert_equal(&model, &analysis);
+    }
+}

@@ -69,6 +69,7 @@ const COMMANDS: &[&str] = &[
     "measure record",
     "measure alloc",
     "measure replay",
+    "measure report",
     "measure browse",
     "completions",
     "man",

@@ -3,6 +3,7 @@
 //! the command line compares with all options.
 
 use crate::alloc_log::recorder;
+use crate::measure_report::write_result;
 use crate::test_home::{ANNA, Home, Run, left_out};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
@@ -56,6 +57,7 @@ fn home() -> Home {
     home.ok(&["backup", "old.db"]);
     recorder();
     home.ok(&["measure", "record", "--out", "calls.alloclog", "--", "true"]);
+    write_result(&home, "results/one.json", "2026-11-28T17:40:21Z", "1ca118ed", &[("index", 10.0)]);
     std::fs::create_dir(home.work("out")).unwrap();
     home
 }

@@ -13,6 +13,7 @@
 //! | `alloc_recording` | the recording of forks, daemons and damaged rings |
 //! | `call_stacks` | the call stacks of allocations |
 //! | `memory_timeline` | the memory of commands over time |
+//! | `measure_report` | the results of benchmarks |
 //! | `query_log`, `measure_queries`, `measure_browse` | the query log and the instruments |
 //! | `error_messages`, `argument_fuzzing` | common mistakes, and arbitrary arguments |
 //! | `failing_calls`, `restore_interruption` | calls of the system that fail, restores that are killed or interrupted |
@@ -77,6 +78,7 @@ mod mail_watch;
 mod maintenance;
 mod measure_browse;
 mod measure_queries;
+mod measure_report;
 mod memory_timeline;
 mod mercurial;
 mod mercurial_clones;

@@ -8,6 +8,7 @@
 //! | `process_cost` | the cost of a command, Larder's or another program's |
 //! | `memory_map` | the memory of a process by mapping |
 //! | `memory_timeline` | memory and processor time of a tree of processes over time |
+//! | `benchmark_results` | results that benchmark scripts leave, and their comparison |
 //! | `message_phases` | phases of a program by its messages |
 //! | `alloc_log` | the recording of allocator calls, and its analysis |
 //! | `query_log` | the analysis of a query log |
@@ -18,6 +19,7 @@
 //! | `html_page` | a self-contained HTML page of texts, tables and charts |
 
 pub mod alloc_log;
+pub mod benchmark_results;
 pub mod calendar_workload;
 pub mod chart;
 pub mod html_page;

@@ -5,6 +5,7 @@ mod memory;
 mod query_log;
 mod record;
 mod replay;
+mod report;
 mod report_output;
 mod workload;
 
@@ -13,6 +14,7 @@ use self::memory::MemoryArgs;
 use self::query_log::QueryLogArgs;
 use self::record::RecordArgs;
 use self::replay::ReplayArgs;
+use self::report::ResultsArgs;
 use self::workload::BrowseArgs;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
@@ -51,6 +53,7 @@ enum MeasureCommand {
     Record(RecordArgs),
     Alloc(AllocArgs),
     Replay(ReplayArgs),
+    Report(ResultsArgs),
 }
 
 /// Run a command and print its time, CPU time, peak anonymous memory and bytes written
@@ -171,6 +174,7 @@ impl MeasureArgs {
             MeasureCommand::Record(record) => return record.run(context),
             MeasureCommand::Alloc(alloc) => return alloc.run(context),
             MeasureCommand::Replay(replay) => return replay.run(context),
+            MeasureCommand::Report(report) => return report.run(context),
             MeasureCommand::Generate { what } => what,
         };
         match &what.output_target().output {

@@ -19,6 +19,7 @@ import() { # NAME GOAL-MB CODE FILE [OPTION...]
 	rm -rf "$LARDER_DIR"
 	"$larder" --format json measure run -- "$larder" --quiet import "$file" "$@" >"$work/out" 2>"$work/messages" || code=$?
 	anonymous=$(get anonymous_bytes <"$work/out")
+	result "import of $name, anonymous memory" bytes larder - "$anonymous"
 	verdict=ok
 	if [ "$code" != "$expected" ] || ! awk -v a="$anonymous" -v g="$goal" 'BEGIN { exit !(a <= g * 1e6) }'; then
 		verdict=MISSED
@@ -112,5 +113,6 @@ after=$(count_files_with_word)
 echo "files with the word: before $before, after $after; $(get wall_us <"$work/out" | awk '{ printf "%.0f ms", $1 / 1e3 }')"
 [ "$before" -gt 0 ] && [ "$after" = 0 ] || missed=1
 "$larder" check
+leave_results ""
 [ $missed = 0 ] && echo "all goals are met" || echo "GOALS ARE MISSED"
 exit $missed

@@ -8,8 +8,7 @@
 # service and client together, through D-Bus and with direct access. Then peaks of anonymous memory, and the size of the
 # store. The exit code is 1 if a goal is missed: 16 MB for `larder find` (the maximum of 25 runs), 64 MB for the import,
 # removal and undo of all, 2.5 bytes of data.db for each byte of the cards. --quick: 800 contacts only.
-# LARDER_BENCH_CHARTS=DIR: write charts; LARDER_BENCH_PAGE=FILE.md: update its tables; LARDER_BENCH_FIGURES=FILE: write
-# the raw figures.
+# LARDER_BENCH_PAGE=FILE.md: update its tables; LARDER_BENCH_FIGURES=FILE: write the raw figures.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 sizes="100 800 3200 12800 102400"
 [ "${1:-}" != --quick ] || sizes=800

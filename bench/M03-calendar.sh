@@ -26,6 +26,7 @@ goal() { # N NAME VALUE LIMIT
 	fi
 	printf '%10s %-48s %9s %9s  %s\n' "$1" "$2" "$3" "$4" $verdict
 	echo "larder $1 $2 1 $3 $4 0 0" >>"$figures"
+	result "${2%, MB}, anonymous memory" MB larder "$1" "$3"
 }
 
 printf '\n%10s %-48s %9s %9s\n' events "" measured goal
@@ -47,6 +48,7 @@ for n in $sizes; do
 	bytes=$(stat -c %s "$LARDER_DIR/data.db")
 	source=$(stat -c %s "$work/calendar.ics")
 	printf '%10s %-48s %9s\n' "$n" "data.db, bytes for each byte of the calendar" "$(awk -v a="$bytes" -v b="$source" 'BEGIN { printf "%.2f", a / b }')"
+	result "size of the store" bytes larder "$n" "$bytes"
 done
 
 printf '\n%s\n' "copies of time zones: definitions in the file, and the message of the import"
@@ -58,5 +60,6 @@ for n in 538 814; do
 	done
 done
 [ -z "${LARDER_BENCH_FIGURES:-}" ] || cp "$figures" "$LARDER_BENCH_FIGURES"
+leave_results events
 [ $missed = 0 ] && echo "all goals are met"
 exit $missed

@@ -36,6 +36,7 @@ row() { # NAME GOAL COMMAND...: prints the anonymous memory of a command in MB
 		awk -v memory="$memory" -v goal="$goal" 'BEGIN { exit !(memory > goal) }' && verdict=MISSED && missed=1
 	fi
 	printf '%-40s %8s %6s %s\n' "$name" "$memory" "$goal" "$verdict"
+	result "$name, anonymous memory" MB larder "$messages" "$memory"
 }
 
 printf '%-40s %8s %6s\n' "anonymous memory, MB" larder goal
@@ -49,4 +50,5 @@ row "newest 50 of a common word" 16 "$larder" find --kind message -n 50 the
 row "a part of a word" 16 "$larder" find --kind message -n 50 '*obnit*'
 row "all messages" - "$larder" find --kind message -n 1000000 'size:0..'
 du -sm "$LARDER_DIR"/index.db | sed 's/\t.*/ MB  index.db/'
+leave_results messages
 exit $missed

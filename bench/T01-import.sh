@@ -67,14 +67,29 @@ run_eds() { # N
 	fi
 }
 
+result_of() { # PROGRAM MEASURE N KEY VALUE: notes a figure for the results
+	case $4 in
+	wall_us) result "$2, wall time" us "$1" "$3" "$5" ;;
+	cpu_us) result "$2, CPU time" us "$1" "$3" "$5" ;;
+	anonymous_bytes) result "$2, anonymous memory" bytes "$1" "$3" "$5" ;;
+	written_bytes) result "$2, written" bytes "$1" "$3" "$5" ;;
+	esac
+}
+
 print_table() { # N
-	local who key values
+	local who key values value
 	printf '\n%s\n' "Import of $1 contacts ($(stat -c %s "$(book "$1")" | awk '{ printf "%.1f MB", $1 / 1e6 }')), batches of $batch, medians of $rounds"
 	printf '%-44s %9s %9s %8s %8s %9s %9s %7s %7s\n' "" "wall ms" "CPU ms" "µs wall" "µs CPU" "anon MB" "write MB" "wall x" "CPU x"
 	for who in larder again eds same plain copy; do
 		values=
 		for key in wall_us cpu_us anonymous_bytes written_bytes; do
-			values+=" $(awk -v w=$who -v n="$1" -v k=$key '$1 == w && $2 == n && $3 == k { print $4 }' "$work/figures" | median)"
+			value=$(awk -v w=$who -v n="$1" -v k=$key '$1 == w && $2 == n && $3 == k { print $4 }' "$work/figures" | median)
+			values+=" $value"
+			case $who in
+			again) result_of larder "the same file again" "$1" $key "$value" ;;
+			same | plain | copy) result_of "floor ($who)" import "$1" $key "$value" ;;
+			*) result_of $who import "$1" $key "$value" ;;
+			esac
 		done
 		[ "$values" = " - - - -" ] || echo "$who $values"
 	done | awk -v n="$1" '
@@ -149,4 +164,8 @@ done
 
 printf '\n%s\n' "20 runs of larder add during the import of $busy contacts, default batch size (goal: at most 250 ms)"
 printf '%12s %8s %8s %10s %8s\n' "import ms" adds "min ms" "median ms" "max ms"
-printf '%12s %8s %8s %10s %8s\n' $(import_and_add "$busy" "" 20)
+read -r import adds least middle most < <(import_and_add "$busy" "" 20)
+printf '%12s %8s %8s %10s %8s\n' "$import" "$adds" "$least" "$middle" "$most"
+result "add during an import, median" ms larder "$busy" "$middle"
+result "add during an import, longest" ms larder "$busy" "$most"
+leave_results contacts

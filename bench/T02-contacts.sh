@@ -7,8 +7,7 @@
 # them, and Larder and the floor get the cards that it stored. All answer the same queries, whose texts are
 # parts of the values of the cards. Prints a table with goals for each size; the exit code is 1 if a goal is missed.
 # Also saves 12,800 contacts with an increasing number of indexes. --quick: 800 contacts, a tenth of the time.
-# LARDER_BENCH_CHARTS=DIR: write charts; LARDER_BENCH_PAGE=FILE.md: update its tables; LARDER_BENCH_FIGURES=FILE: write
-# the raw figures.
+# LARDER_BENCH_PAGE=FILE.md: update its tables; LARDER_BENCH_FIGURES=FILE: write the raw figures.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 sizes="100 800 3200 12800 102400"
 seconds=0.25

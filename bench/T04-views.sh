@@ -93,7 +93,7 @@ done
 reduce_rounds "$figures"
 
 missed=0
-awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
+awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views -v results="$work/results" '
 	/^#/ { next }
 	{ wall[$1, $2] = $3; minimum[$1, $2] = $4; cpu[$1, $2] = $5; hits[$1, $2] = $6; worst[$1, $2] = $8 }
 	function shown(x, unit) {
@@ -102,6 +102,10 @@ awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
 		return sprintf(x < 10 && x > -10 ? "%.2f" : x < 100 ? "%.1f" : "%.0f", x)
 	}
 	function ratio(a, b) { return a == "" || b == "" || b <= 0 ? "-" : shown(a / b, 1) }
+	function note(name, program, value) {
+		sub(/^ +/, "", name)
+		printf "%s\tus\t%s\t-\t%s\tless\n", name, program, value >>results
+	}
 	# A row: name, microseconds in its unit, Larder, its CPU time, EDS, its CPU time, floor, goal.
 	function row(name, unit, larder, larder_cpu, eds, eds_cpu, floor, limit,    verdict) {
 		verdict = ""
@@ -111,6 +115,11 @@ awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
 		}
 		printf "%-48s %8s %8s %8s %8s %8s %9s %9s %7s  %s\n", name, shown(larder, unit), shown(larder_cpu, unit), shown(eds, unit),
 			shown(eds_cpu, unit), shown(floor, unit), ratio(eds, larder), ratio(larder, floor), limit, verdict
+		note(name, "larder", larder)
+		note(name, "eds", eds)
+		note(name, "floor", floor)
+		note(name ", CPU time", "larder", larder_cpu)
+		note(name ", CPU time", "eds", eds_cpu)
 	}
 	function section(unit) {
 		printf "\n%-48s %8s %8s %8s %8s %8s %9s %9s %7s\n", unit, "larder", "CPU", "eds", "CPU", "floor", "eds/lard", "lard/flr", "goal"
@@ -157,7 +166,7 @@ awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
 			with = sprintf("%d open%s", number, i == 2 ? " (EDS 180)" : "")
 			row(with ", median", 1e3, wall["larder", name], "", wall["eds", eds], cpu["eds", eds], wall["floor", "wake-inotify"], 10)
 			row(with ", p99", 1e3, worst["larder", name], "", worst["eds", eds], "", worst["floor", "wake-inotify"], 50)
-			row("  from the start of the commit, median", 1e3, wall["larder", "begun-" number], "")
+			row("  from the start of the commit, " with ", median", 1e3, wall["larder", "begun-" number], "")
 		}
 		section("us of CPU, a query with and without the query log")
 		split("run cached", answer, " ")
@@ -179,4 +188,5 @@ written to a file that another process watches, from the call on. "catching up" 
 queues of the affected views; "added by open views" is the difference from the same with no view open. EDS waits a third
 of a second before it notifies.
 END
+leave_results items
 exit $missed

@@ -136,10 +136,11 @@ fi
 
 printf '\nin one warm process, CPU ms, least of five, and goal at 100,000 messages\n'
 missed=0
-"$mail" queries "$LARDER_DIR" || missed=1
+"$mail" queries "$LARDER_DIR" | tee "$work/warm" || missed=1
 processes() { # NAME GOAL QUERY: prints the CPU time of a process, the mean of a hundred, because the clock of one is too coarse
 	"$larder" --format json measure run -- sh -c 'for i in $(seq 100); do "$1" find --kind message -n 50 "$2" >"$3" || exit; done' - \
 		"$larder" "$3" "$work/list" >"$work/out" && [ -s "$work/list" ] || { echo "a process, $1: failed" && return 1; }
+	result "a process, $1, CPU time" us larder "$messages" "$(($(tail -1 "$work/out" | get cpu_us) / 100))"
 	tail -1 "$work/out" | get cpu_us | awk -v name="$1" -v goal="$2" -v messages="$messages" '{
 		is_missed = messages == 100000 && $1 / 1e5 > goal
 		printf "a process, %s: %.1f ms CPU, goal %.0f%s\n", name, $1 / 1e5, goal, is_missed ? " missed" : ""
@@ -149,16 +150,38 @@ processes() { # NAME GOAL QUERY: prints the CPU time of a process, the mean of a
 processes "newest 50 of a common word" 8 the || missed=1
 processes "newest 50 with a part of a word" 10 '*obnit*' || missed=1
 cp -r "$LARDER_DIR" "$work/single"
-"$mail" single "$work/single" "$here/mail" 10000
+"$mail" single "$work/single" "$here/mail" 10000 | tee "$work/out"
+result "one message of 10,000, mean CPU time" ms larder "$messages" "$(sed -n 's/.*mean \([0-9.]*\).*/\1/p' "$work/out")"
 python3 bench/mail/search_during_sync.py "$larder" "$here/mail" || missed=1
 
 for program in $programs; do
 	case $program in
-	larder) du -sm "$LARDER_DIR" ;;
-	mu) du -sm "$MU_HOME" ;;
-	notmuch) du -sm "$here/notmuch/.notmuch" ;;
-	esac | sed 's/\t.*\// MB  /'
+	larder) index=$LARDER_DIR ;;
+	mu) index=$MU_HOME ;;
+	notmuch) index=$here/notmuch/.notmuch ;;
+	esac
+	du -sm "$index" | sed 's/\t.*\// MB  /'
+	result "size of the index" kB "$program" "$messages" "$(du -sk "$index" | cut -f1)"
 done
+# The columns of the program have fixed widths.
+awk -v OFS='\t' -v n="$messages" '
+	function trimmed(text) { sub(/ +$/, "", text); return text }
+	{ split(substr($0, 64), number, " "); print "warm: " trimmed(substr($0, 1, 50)) ", " trimmed(substr($0, 52, 12)), "ms", "larder", n, number[2], "less" }
+	' "$work/warm" >>"$work/results"
+while IFS=$'\t' read -r program step cpu _ memory written; do
+	case $step in
+	index | "no change" | "1 % changed" | "one message" | "label 10 %" | "undo of it" | "content as in mu" | "read and parse") ;;
+	*) step="search: $step" ;;
+	esac
+	result "$step, CPU time" ms "$program" "$messages" "$cpu"
+	case $step in
+	index | "no change" | "1 % changed" | "one message" | "label 10 %" | "undo of it")
+		result "$step, anonymous memory" MB "$program" "$messages" "$memory"
+		result "$step, written" MB "$program" "$messages" "$written"
+		;;
+	esac
+done <"$figures"
+leave_results messages
 
 awk -F '\t' -v messages="$messages" -v missed="$missed" '
 	{ cpu[$1, $2] = $3; wall[$1, $2] = $4; memory[$1, $2] = $5; written[$1, $2] = $6; if (!($2 in seen)) { seen[$2] = ++n; step[n] = $2 } }

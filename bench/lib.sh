@@ -1,6 +1,9 @@
 # Functions that the benchmarks share: the measured programs, a directory on a real disk, medians. Sourced, not run.
 
 set -euo pipefail
+# Before anything is built or measured.
+start_time=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+start_load=$(cut -d' ' -f1 /proc/loadavg)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build() { # builds the release programs; sets $bin and the name of each
@@ -31,14 +34,56 @@ machine() { # prints the date, the machine and the version that is measured
 	echo "$(date -u +%Y-%m-%d), $(uname -s) $(uname -r | cut -d. -f1,2), $(nproc) processors, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), load $(cut -d' ' -f1 /proc/loadavg), $("$larder" --version)"
 }
 
-show() { # FIGURES: writes charts to LARDER_BENCH_CHARTS, tables to LARDER_BENCH_PAGE, and raw figures to LARDER_BENCH_FIGURES
-	if [ -n "${LARDER_BENCH_CHARTS:-}" ]; then
-		# The page has the charts of all scripts that were run with this directory.
-		mkdir -p "$LARDER_BENCH_CHARTS"
-		cp "$1" "$LARDER_BENCH_CHARTS/$(basename "$0" .sh).figures"
-		"$contacts" chart "$LARDER_BENCH_CHARTS/index.html" "$LARDER_BENCH_CHARTS"/*.figures
-		echo "charts: $LARDER_BENCH_CHARTS/index.html"
-	fi
+result() { # MEASURE UNIT PROGRAM SIZE|- VALUE|- [more]: notes a figure for the results; `more`: more is better
+	printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" "${6:-less}" >>"$work/results"
+}
+
+program_version() { # PROGRAM: prints its version, or nothing if it has none
+	case $1 in
+	larder* | floor) "$larder" --version | cut -d' ' -f2 ;;
+	eds*) pkg-config --modversion libebook-1.2 ;;
+	libical) pkg-config --modversion libical ;;
+	mu | notmuch | git-cinnabar | heaptrack) "$1" --version ;;
+	esac 2>/dev/null | grep -oE '[0-9]+(\.[0-9]+)+[0-9a-z.-]*' | head -1 || true
+}
+
+leave_results() { # THINGS: writes the figures that were noted to LARDER_BENCH_RESULTS; sizes are numbers of THINGS
+	local commit name program
+	[ -n "${LARDER_BENCH_RESULTS:-}" ] && [ -s "$work/results" ] || return 0
+	commit=$(git describe --always --dirty --exclude '*' --abbrev=12 2>/dev/null || echo unknown)
+	name=$(basename "$0" .sh)
+	mkdir -p "$LARDER_BENCH_RESULTS"
+	{
+		cut -f3 "$work/results" | sort -u | while read -r program; do printf '%s\t%s\n' "$program" "$(program_version "$program")"; done
+		# Each figure has more columns than a version.
+		cat "$work/results"
+	} | tr '"\\' "'/" | awk -F '\t' -v script="$name" -v date="$start_time" -v commit="$commit" -v larder="$(program_version larder)" \
+		-v machine="$(machine_name | tr '"\\' "'/")" -v processors="$(nproc)" -v release="$(uname -s) $(uname -r | cut -d. -f1,2)" -v load="$start_load" \
+		-v things="$1" '
+		function text(name, value) { return "\"" name "\":\"" value "\"" }
+		BEGIN {
+			printf "{%s,\"version\":1,%s,%s,%s,%s,\n%s,%s,\"processors\":%d,\"load\":%s,%s,\n\"rows\":[", text("format", "larder-benchmark"), text("script", script),
+				text("date", date), text("commit", commit), text("larder", larder), text("machine", machine), text("system", release), processors, load,
+				text("size_of", things)
+		}
+		NF == 2 { version[$1] = $2; next }
+		# What was not measured has no value, and a difference may be below zero, which is noise.
+		$5 !~ /^[0-9]+(\.[0-9]*)?(e[-+]?[0-9]+)?$/ { next }
+		{
+			printf "%s\n{%s,%s,%s,%s,\"size\":%s,\"value\":%s,\"less_is_better\":%s}", n++ ? "," : "", text("measure", $1), text("unit", $2),
+				text("program", $3), text("version", version[$3]), $4 == "-" ? "null" : $4, $5, $6 == "more" ? "false" : "true"
+		}
+		END { print "]}" }' >"$LARDER_BENCH_RESULTS/$name-${start_time//:/}.json"
+	echo "results: $LARDER_BENCH_RESULTS/$name-${start_time//:/}.json"
+}
+
+machine_name() { # prints LARDER_BENCH_MACHINE, or the name of the processor
+	echo "${LARDER_BENCH_MACHINE:-$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)}"
+}
+
+show() { # FIGURES: writes results to LARDER_BENCH_RESULTS, tables to LARDER_BENCH_PAGE, and raw figures to LARDER_BENCH_FIGURES
+	"$contacts" results "$1" >>"$work/results"
+	leave_results contacts
 	[ -z "${LARDER_BENCH_PAGE:-}" ] || "$contacts" page "$1" "$LARDER_BENCH_PAGE"
 	[ -z "${LARDER_BENCH_FIGURES:-}" ] || cp "$1" "$LARDER_BENCH_FIGURES"
 }

@@ -3,13 +3,11 @@
 
 use crate::Result;
 use crate::table::{FigureTable, format_grouped, format_short};
-use larder_measure::chart::{ChartAxis, ColourRole, MeasureUnit, Polyline, PolylineChart};
-use larder_measure::html_page::HtmlPage;
 use larder_query::Field;
 use larder_store::{FieldIndex, IndexConfig};
 use std::fmt::Write as _;
 
-/// The name of each step in the table and in the chart. `bench/eds/book_bench.c` uses the same
+/// The name of each step in the table and in results. `bench/eds/book_bench.c` uses the same
 /// numbers; evolution-data-server has no index of substrings.
 const INDEX_STEPS: [(&str, &str); 8] = [
     ("nothing", "nothing"),
@@ -135,6 +133,26 @@ pub(crate) fn print_table(figures: &FigureTable) {
     }
 }
 
+/// Returns the measures of results: name, program, and CPU time per contact in microseconds.
+pub(crate) fn result_rows(figures: &FigureTable) -> Vec<(String, &'static str, u64, f64)> {
+    let Some(n) = measured_contacts(figures) else { return Vec::new() };
+    let mut rows = Vec::new();
+    for (number, (_, name)) in INDEX_STEPS.iter().enumerate() {
+        for program in ["larder", "eds"] {
+            let Some([_, cpu, ..]) = cost_per_contact(figures, program, n, number) else {
+                continue;
+            };
+            rows.push((
+                format!("save with indexes up to {name}, CPU, per contact"),
+                program,
+                n,
+                cpu,
+            ));
+        }
+    }
+    rows
+}
+
 /// Returns the table of costs in Markdown.
 pub(crate) fn to_markdown(figures: &FigureTable) -> Option<String> {
     let (n, rows) = table_rows(figures)?;
@@ -148,46 +166,4 @@ pub(crate) fn to_markdown(figures: &FigureTable) -> Option<String> {
         out.push_str(&format!("| {} |\n", row.join(" | ")));
     }
     Some(out)
-}
-
-/// The time that a chart of index configurations shows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IndexCostTime {
-    Wall,
-    Cpu,
-}
-
-/// Adds the chart of the time to save a contact with each index configuration.
-pub(crate) fn add_chart(page: &mut HtmlPage, figures: &FigureTable, time: IndexCostTime) {
-    let n = measured_contacts(figures).unwrap_or_default();
-    let line = |(program, name, colour): (&str, &str, ColourRole)| {
-        let point = |step: usize| {
-            let [wall, cpu, ..] = cost_per_contact(figures, program, n, step)?;
-            Some((step as f64, if time == IndexCostTime::Cpu { cpu } else { wall }))
-        };
-        Polyline {
-            name: name.into(),
-            colour,
-            points: (0..INDEX_STEPS.len()).filter_map(point).collect(),
-        }
-    };
-    let programs =
-        [("larder", "Larder", ColourRole::First), ("eds", "EDS, D-Bus", ColourRole::Third)];
-    let lines: Vec<Polyline> =
-        programs.into_iter().map(line).filter(|line| !line.points.is_empty()).collect();
-    if lines.is_empty() {
-        return;
-    }
-    let marks = (0..).zip(INDEX_STEPS).map(|(at, (_, name))| (f64::from(at), name.to_string()));
-    let chart = PolylineChart {
-        x_axis: ChartAxis::linear("indexes, each step adds one", MeasureUnit::Count),
-        x_marks: marks.collect(),
-        y_axis: ChartAxis::linear("", MeasureUnit::Time),
-        lines,
-    };
-    let title = match time {
-        IndexCostTime::Wall => "Saving by index configuration: wall time",
-        IndexCostTime::Cpu => "Saving by index configuration: CPU time",
-    };
-    page.add_chart(title, &format!("per contact, of {} contacts", format_grouped(n)), &chart);
 }

@@ -13,7 +13,7 @@
 //! * `table FIGURES N`: prints the figures for one number of contacts. The exit code is 1 if a goal
 //!   is missed.
 //! * `indexes FIGURES`: prints the cost of saving with each index configuration.
-//! * `chart PAGE FIGURES...`: writes an HTML page with charts of the figures.
+//! * `results FIGURES`: prints the figures as rows of results, see `result` in bench/lib.sh.
 //! * `page FIGURES FILE`: replaces the tables of a Markdown page.
 //!
 //! A line of figures has the program, the number of contacts, the row, the repetitions, the median
@@ -23,10 +23,10 @@
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
-mod chart;
 mod index_cost;
 mod larder;
 mod markdown_page;
+mod results;
 mod search_terms;
 mod sqlite_floor;
 mod table;
@@ -70,16 +70,10 @@ fn main() -> Result<ExitCode> {
         ["configs"] => index_cost::print_index_configs()?,
         ["indexes", figures] => index_cost::print_table(&table::read_figures(figures)?),
         ["page", figures, file] => markdown_page::update_page(figures, Path::new(file))?,
-        ["chart", page, ref files @ ..] => {
-            let mut figures = table::FigureTable::new();
-            for file in files {
-                figures.extend(table::read_figures(file)?);
-            }
-            chart::write_page(&figures, Path::new(page))?;
-        }
+        ["results", figures] => results::print_results(&table::read_figures(figures)?),
         _ => {
             return Err(
-                "search-terms, larder, single, floor, memory, configs, table, indexes, chart or page"
+                "search-terms, larder, single, floor, memory, configs, table, indexes, results or page"
                     .into(),
             );
         }

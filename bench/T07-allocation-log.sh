@@ -1,0 +1,112 @@
+#!/bin/bash
+# T07: recording every allocator call, compared with heaptrack and with the program alone.
+#
+#   bench/T07-allocation-log.sh [--rounds N] [--git GITDIR] [--hg REPOSITORY] [--spike MEMREC]
+#
+# Four deterministic programs: Python that parses JSON, SQLite with 600,000 rows, `git log --stat` of GITDIR (by default this repository),
+# and `hg clone --pull` of REPOSITORY (left out without one). Each runs alone, under `larder measure record`, the same with the call stack of
+# one request in 512 KiB, and under heaptrack, in turn, N times (3); figures are medians of CPU time of all processes. MEMREC is another recorder of the same calls, for the size of its log.
+#
+# Then `larder measure alloc` reads each log. Goals: CPU time added per call at most a tenth of what heaptrack adds (heaptrack takes the
+# call stacks, too), with stacks a third; the collector in 32 MB and 40 bytes for each object of the peak; the analysis reads 40 million calls in a second of CPU time,
+# in 32 MB and 64 bytes for each object of the peak; the log at most 1.2 times that of MEMREC. Exit code 1: a goal is missed.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+rounds=3
+git_folder=$PWD
+repository=
+spike=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds) rounds=$2 && shift ;;
+	--git) git_folder=$(cd "$2" && pwd) && shift ;;
+	--hg) repository=$(cd "$2" && pwd) && shift ;;
+	--spike) spike=$2 && shift ;;
+	*) sed -n '4p' "${BASH_SOURCE[0]}" | cut -c5- >&2 && exit 2 ;;
+	esac
+	shift
+done
+for program in sqlite3 python3 heaptrack; do
+	command -v "$program" >/dev/null || { echo "left out: T07 ($program is not installed)" && exit 0; }
+done
+cargo build --quiet --release -p larder -p larder-alloclog
+larder=${CARGO_TARGET_DIR:-$PWD/target}/release/larder
+folder=$PWD/bench/alloc
+workplace
+machine
+python=$(python3 -c 'import sys; print(sys.executable)')
+status=0
+# Not by env or sh in front of the program, which heaptrack would record in its place.
+export PYTHONMALLOC=malloc PYTHONHASHSEED=0
+
+run_of() { # NAME: sets $run to the command of a program
+	case $1 in
+	json) run=("$python" "$folder/parse_json.py" 3 800) ;;
+	sqlite) run=(sqlite3 :memory: ".read $folder/sqlite.sql") ;;
+	gitlog) run=(git -C "$git_folder" log --stat -n 4000) ;;
+	hg) run=(hg clone -q --pull -U "$repository" "$work/clone") ;;
+	esac
+}
+
+cost() { # COMMAND...: prints CPU ms, and MB of anonymous memory of its first process
+	rm -rf "$work/clone"
+	"$larder" --format json measure run -- "$@" 2>"$work/err" | awk '
+		function least(key) { match($0, "\"" key "\":{\"min\":[0-9]*"); s = substr($0, RSTART, RLENGTH); sub(/.*:/, "", s); return s }
+		{ printf "%.1f %.1f\n", least("cpu_us") / 1000, least("anonymous_bytes") / 1e6 }' || { cat "$work/err" >&2 && return 1; }
+}
+
+value() { # KEY FILE: prints a number of a JSON object
+	sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$2" | head -1
+}
+
+printf '%-8s %10s | %8s %8s %8s %8s | %9s %9s %9s %6s %6s | %7s %7s %7s | %8s %8s | %8s %8s\n' '' calls 'alone ms' larder stacks heaptrack \
+	'ns a call' stacks heaptrack ratio stacks 'B/call' MEMREC heaptr. 'MB colle' limit 'Mcalls/s' 'MB anal.'
+for name in json sqlite gitlog ${repository:+hg}; do
+	run_of "$name"
+	for kind in alone larder stacks heaptrack memory; do : >"$work/$kind"; done
+	for _ in $(seq "$rounds"); do
+		cost "${run[@]}" >"$work/one" && cut -d' ' -f1 "$work/one" >>"$work/alone"
+		cost "$larder" --quiet measure record --out "$work/log" -- "${run[@]}" >"$work/one" && cut -d' ' -f1 "$work/one" >>"$work/larder"
+		cut -d' ' -f2 "$work/one" >>"$work/memory"
+		cost "$larder" --quiet measure record --stacks 512k --out "$work/stacks.log" -- "${run[@]}" >"$work/one" && cut -d' ' -f1 "$work/one" >>"$work/stacks"
+		rm -f "$work"/heaptrack.log*
+		cost heaptrack -o "$work/heaptrack.log" "${run[@]}" >"$work/one" && cut -d' ' -f1 "$work/one" >>"$work/heaptrack"
+	done
+	spike_bytes=-
+	if [ -n "$spike" ]; then
+		rm -rf "$work/spike"
+		rm -rf "$work/clone"
+		"$spike" record -o "$work/spike" -- "${run[@]}" >/dev/null 2>&1
+		spike_bytes=$(du -cb "$work"/spike/* | tail -1 | cut -f1)
+	fi
+	for _ in 1 2 3; do cost "$larder" measure alloc "$work/log"; done | sort -n | sed -n 2p >"$work/analysis"
+	"$larder" --format json measure alloc "$work/log" >"$work/json"
+	awk -v name="$name" -v calls="$(value calls "$work/json")" -v objects="$(value peak_objects "$work/json")" \
+		-v alone="$(median <"$work/alone")" -v larder="$(median <"$work/larder")" -v stacks="$(median <"$work/stacks")" -v heaptrack="$(median <"$work/heaptrack")" \
+		-v memory="$(median <"$work/memory")" -v bytes="$(stat -c %s "$work/log")" -v heap_bytes="$(du -cb "$work"/heaptrack.log* | tail -1 | cut -f1)" \
+		-v results="$work/results" -v spike="$spike_bytes" -v analysis="$(cut -d' ' -f1 "$work/analysis")" -v analysis_memory="$(cut -d' ' -f2 "$work/analysis")" '
+		function note(measure, unit, program, value, better) {
+			if (value >= 0) printf "%s: %s\t%s\t%s\t-\t%s\t%s\n", name, measure, unit, program, value, better == "" ? "less" : better >>results
+		}
+		BEGIN {
+			own = (larder - alone) * 1e6 / calls; sampled = (stacks - alone) * 1e6 / calls; other = (heaptrack - alone) * 1e6 / calls
+			limit = 32 + 40 * objects / 1e6; speed = calls / analysis / 1e3
+			printf "%-8s %10d | %8.0f %8.0f %8.0f %8.0f | %9.1f %9.1f %9.1f %6.1f %6.1f | %7.3f %7s %7.3f | %8.1f %8.1f | %8.1f %8.1f\n", name, calls, alone, larder, stacks,
+				heaptrack, own, sampled, other, other / (own > 0 ? own : 0.1), other / (sampled > 0 ? sampled : 0.1), bytes / calls, spike == "-" ? "-" : sprintf("%.3f", spike / calls),
+				heap_bytes / calls, memory, limit, speed, analysis_memory
+			note("CPU time added to a call", "ns", "larder", own)
+			note("CPU time added to a call, with stacks", "ns", "larder", sampled)
+			note("CPU time added to a call", "ns", "heaptrack", other)
+			note("bytes of the log for each call", "bytes", "larder", bytes / calls)
+			note("bytes of the log for each call", "bytes", "heaptrack", heap_bytes / calls)
+			note("anonymous memory of the collector", "MB", "larder", memory)
+			note("analysis", "Mcalls/s", "larder", speed, "more")
+			note("anonymous memory of the analysis", "MB", "larder", analysis_memory)
+			missed = own * 10 > other || sampled * 3 > other || memory > limit || speed < 40 || analysis_memory > 32 + 64 * objects / 1e6
+			exit missed || (spike != "-" && bytes > spike * 1.2)
+		}' || status=1
+done
+leave_results ""
+[ -n "$spike" ] || echo "not checked: the size of the log, without --spike"
+[ -n "$repository" ] || echo "not run: a clone by Mercurial, without --hg"
+[ "$status" = 0 ] || echo "a goal is missed"
+exit "$status"

@@ -113,6 +113,10 @@ pub struct LabelExportReport {
     pub left_out: BTreeMap<LabelExportRefusal, u64>,
     /// The labels that mu does not take, of the messages that have no other labels.
     pub refused_labels: BTreeSet<String>,
+    /// The number of messages that were exported without some of their labels.
+    pub partial_messages: u64,
+    /// The labels of these that mu does not take.
+    pub omitted_labels: BTreeSet<String>,
 }
 
 /// A reason why another program could not read the labels of a message.
@@ -251,14 +255,22 @@ impl LabelExportReport {
         uid: &str,
         labels: &LabelList,
     ) -> Result<Result<String, LabelExportRefusal>, Error> {
-        if !labels.iter().any(can_be_in_mu) {
-            self.refused_labels.extend(labels.iter().map(ToString::to_string));
+        let (taken, refused): (Vec<&str>, Vec<&str>) =
+            labels.iter().partition(|name| can_be_in_mu(name));
+        let refused = refused.into_iter().map(str::to_string);
+        if taken.is_empty() {
+            self.refused_labels.extend(refused);
             return Ok(Err(LabelExportRefusal::NoLabel));
         }
         let Some(path) = file_of_message(mail, roots, row)? else {
             return Ok(Err(LabelExportRefusal::NoFile));
         };
-        Ok(write_mu_entry(&path, uid, labels).ok_or(LabelExportRefusal::UnreadableName))
+        let Some(entry) = write_mu_entry(&path, uid, labels) else {
+            return Ok(Err(LabelExportRefusal::UnreadableName));
+        };
+        self.partial_messages += u64::from(refused.len() > 0);
+        self.omitted_labels.extend(refused);
+        Ok(Ok(entry))
     }
 }
 

@@ -129,10 +129,13 @@ fn source_failure(
     let path = paths.next().map(|path| sanitize_line(&path.display().to_string()));
     let name = sanitize_line(&collection.name);
     let noun = collection.collection_type.item_noun();
-    let message = format!(
-        "{name} is a source: its {noun}s are in {}, and larder has no copies of them",
-        path.unwrap_or_default()
-    );
+    let message = match path {
+        Some(path) => format!(
+            "{name} is a source: its {noun}s are in {path}, and larder has no copies of them"
+        ),
+        // The source is only known by its index.
+        None => format!("{name} is a source: larder has no copies of its {noun}s"),
+    };
     let kind = collection.collection_type.main_kind();
     let failure = CommandFailure::new(FailureKind::Usage, message).with_hint(format!(
         "to print the bytes of some: larder find --in {name} --format raw QUERY"

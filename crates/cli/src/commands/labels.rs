@@ -245,17 +245,24 @@ fn print_left_out(context: &CommandContext, format: LabelDumpFormat, report: &La
             }
             LabelExportRefusal::NoFile => "no file in a source".to_string(),
             LabelExportRefusal::NoLabel => format!(
-                "no label that {program} takes (no spaces, / $ ' \" \\ `), but {}",
-                name_refused_labels(&report.refused_labels)
+                "no label that {program} takes (no spaces, / , $ ' \" \\ `), but {}",
+                name_labels(&report.refused_labels)
             ),
         };
         let messages = format_count(*count, "message");
         context.print_warning(format!("{messages} left out: {reason}"));
     }
+    if report.partial_messages > 0 {
+        let messages = format_count(report.partial_messages, "message");
+        let labels = name_labels(&report.omitted_labels);
+        context.print_warning(format!(
+            "{messages} exported without labels that {program} does not take: {labels}"
+        ));
+    }
 }
 
 /// Returns the first labels of a set.
-fn name_refused_labels(labels: &BTreeSet<String>) -> String {
+fn name_labels(labels: &BTreeSet<String>) -> String {
     let named = labels.iter().take(MAX_NAMED_LABELS).map(|name| sanitize_line(name));
     let mut named: Vec<String> = named.map(|name| format!("{name:?}")).collect();
     if labels.len() > named.len() {

@@ -77,6 +77,20 @@ static mut SETTINGS: Option<RecordingSettings> = None;
 static RING_PROCESS: AtomicU32 = AtomicU32::new(0);
 /// The number of forks of which the parent's ring has an event.
 static FORKS: AtomicU32 = AtomicU32::new(0);
+/// The forks that are about to happen: several threads may fork at the same time.
+static FORKING_THREADS: [ForkingThread; MAX_FORKING_THREADS] =
+    [const { ForkingThread { thread: AtomicU64::new(0), number: AtomicU32::new(0) } };
+        MAX_FORKING_THREADS];
+/// Threads that fork at the same time of which a child still knows the number of its fork.
+const MAX_FORKING_THREADS: usize = 64;
+
+/// A thread that forks.
+struct ForkingThread {
+    /// The thread; 0: none.
+    thread: AtomicU64,
+    /// The number of its fork.
+    number: AtomicU32,
+}
 
 /// Nanoseconds for which a thread waits before it looks whether the collector is there.
 const WAIT_NANOSECONDS: usize = 100_000_000;
@@ -128,6 +142,11 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
         let state = unsafe { new_state(&settings, ring.header) }?;
         RING_PROCESS.store(process_id(), Ordering::Relaxed);
         FORKS.store(0, Ordering::Relaxed);
+        // The threads of the parent are not in this process.
+        for slot in &FORKING_THREADS {
+            slot.number.store(0, Ordering::Relaxed);
+            slot.thread.store(0, Ordering::Relaxed);
+        }
         STATE.store(state, Ordering::Release);
         // SAFETY: the state is a page of its own.
         unsafe { (*state).words.store(ring.words, Ordering::Release) };
@@ -495,13 +514,37 @@ impl RingWriter {
 unsafe extern "C" fn before_fork() {
     if let Some(writer) = writer() {
         let number = FORKS.fetch_add(1, Ordering::Relaxed) + 1;
+        let thread = thread_pointer();
+        let free = FORKING_THREADS.iter().find(|slot| {
+            let taken =
+                slot.thread.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
+            taken.is_ok()
+        });
+        if let Some(slot) = free {
+            slot.number.store(number, Ordering::Relaxed);
+        }
         writer.write(RingOperation::Fork, 0, u64::from(number));
+    }
+}
+
+/// Returns the last fork that this thread has begun. The thread of a child is that of its parent.
+fn own_fork() -> Option<&'static ForkingThread> {
+    let thread = thread_pointer();
+    let own = FORKING_THREADS.iter().filter(|slot| slot.thread.load(Ordering::Relaxed) == thread);
+    own.max_by_key(|slot| slot.number.load(Ordering::Relaxed))
+}
+
+/// In the parent, after a fork or its failure.
+unsafe extern "C" fn after_fork_in_parent() {
+    if let Some(slot) = own_fork() {
+        slot.number.store(0, Ordering::Relaxed);
+        slot.thread.store(0, Ordering::Relaxed);
     }
 }
 
 /// In the child of a fork: it gets a ring at once, so that it is known even if it never allocates.
 unsafe extern "C" fn after_fork_in_child() {
-    let number = FORKS.load(Ordering::Relaxed);
+    let number = own_fork().map_or(0, |slot| slot.number.load(Ordering::Relaxed));
     let parent = RING_PROCESS.load(Ordering::Relaxed);
     if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         open_own_ring(parent, number);
@@ -520,7 +563,9 @@ unsafe extern "C" fn at_load() {
     run_if_asked();
     let _ = writer();
     // SAFETY: the handlers are functions of this library, which is never unloaded.
-    unsafe { pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
+    unsafe {
+        pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
+    };
 }
 
 unsafe extern "C" fn at_exit() {

@@ -205,3 +205,50 @@ fn an_interrupt_after_the_command_closes_the_log() {
     });
     assert_eq!(ends.next().expect("no process sleep")["is_abandoned"], true);
 }
+
+/// The memory of the collector follows what forked processes differ in, not what they inherit.
+#[test]
+fn forked_processes_take_little_memory() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "forks.c", "gcc", &[]) else {
+        return left_out("forked_processes_take_little_memory", "no gcc");
+    };
+    recorder();
+    let (objects, children) = (300_000, 30);
+    let command = format!(
+        "larder --format json measure run -- \
+         larder --quiet measure record --out log -- {} {objects} {children}",
+        program.display()
+    );
+    let run = home.shell(&command);
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let cost: serde_json::Value = serde_json::from_str(run.stdout().trim()).unwrap();
+    let anonymous = cost["anonymous_bytes"]["median"].as_u64().expect("no anonymous memory");
+    assert!(anonymous <= 32_000_000 + 40 * objects, "{anonymous} bytes of the collector");
+    for number in 0..=children {
+        let process = analyse(&home, &["--process", &number.to_string()]);
+        assert_eq!(process["end"]["anomalies"], 0, "process {number}");
+        assert_eq!(
+            process["start"]["inherited_objects"],
+            if number == 0 { 0 } else { objects + 1 }
+        );
+    }
+}
+
+/// Each child inherits what was live at its own fork, also when another thread forks meanwhile.
+#[test]
+fn threads_that_fork_at_the_same_moment() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "forking_threads.c", "gcc", &["-pthread"]) else {
+        return left_out("threads_that_fork_at_the_same_moment", "no gcc");
+    };
+    let rounds = 30;
+    let analysis = record(&home, &format!("{} {rounds}", program.display()));
+    assert_eq!(analysis["processes"], 1 + 2 * rounds);
+    for number in 0..=2 * rounds {
+        let process = analyse(&home, &["--process", &number.to_string()]);
+        assert_eq!(process["end"]["anomalies"], 0, "process {number}: {}", process["start"]);
+        let inherited = process["start"]["inherited_objects"].as_u64().unwrap();
+        assert!(number == 0 || inherited >= 2_000, "{inherited} of process {number}");
+    }
+}

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `ring_layout` | the layout of the ring; the same file as in the recorder |
 //! | `ring_reader` | the collector's end of a ring |
+//! | `shared_pages` | tables that processes share until they differ |
 //! | `address_table` | live objects by address |
 //! | `call_token` | the codes of calls in a log |
 //! | `process_encoder` | the calls of a process, from events to tokens |
@@ -70,6 +71,7 @@ mod report;
 #[allow(dead_code, unreachable_pub)] // The recorder uses the other half.
 mod ring_layout;
 mod ring_reader;
+mod shared_pages;
 mod stack_profile;
 mod stack_report;
 mod stack_unwinder;

@@ -1,8 +1,8 @@
 //! The forks of a process whose children have not sent their rings, and what these inherit.
 //!
 //! After the event of a fork the ring is read no further until the child appears: then it inherits
-//! what is live in the parent, and only one copy is made. Where the parent cannot wait, a snapshot
-//! is kept for the child, which may appear later, or never.
+//! what is live in the parent. Where the parent cannot wait, a snapshot is kept for the child, which
+//! may appear later, or never. Snapshots share their pages with the parent.
 
 use super::process_encoder::ProcessEncoder;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// How long a child may take to appear.
 const FORK_WAIT: Duration = Duration::from_secs(1);
 /// Snapshots that are kept.
-const MAX_SNAPSHOTS: usize = 8;
+const MAX_SNAPSHOTS: usize = 64;
 
 /// The objects that the child of a fork inherits.
 struct ForkSnapshot {

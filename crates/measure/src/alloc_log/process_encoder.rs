@@ -11,10 +11,13 @@ use super::call_token::{
 use super::log_block::CallBlock;
 use super::ring_layout::{NAME_BYTES_IN_WORD, RingOperation};
 use super::ring_reader::RingEvent;
+use super::shared_pages::SharedPages;
 use rustc_hash::FxHashMap;
 
 /// Bytes of tokens after which a block is complete.
 const BLOCK_BYTES: usize = 256 * 1024;
+/// Objects in a page that the children of forks share.
+const OBJECTS_IN_PAGE: usize = 64;
 
 /// An object that is live.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +31,10 @@ struct HeapObject {
 /// Encodes the events of a process.
 pub(super) struct ProcessEncoder {
     addresses: AddressTable,
-    objects: Vec<HeapObject>,
-    free_slots: Vec<ObjectSlot>,
+    objects: SharedPages<HeapObject, OBJECTS_IN_PAGE>,
+    /// The slot that became free last; 0: all are in use. Its object has the next one in place of
+    /// a size, and so on.
+    free_slot: ObjectSlot,
     /// Objects that a `realloc` is about to release, with their addresses, by thread.
     released: FxHashMap<u64, (u64, ObjectSlot)>,
     threads: FxHashMap<u64, u64>,
@@ -50,10 +55,12 @@ const NO_OBJECT: HeapObject =
 
 impl ProcessEncoder {
     pub(super) fn new() -> ProcessEncoder {
+        let mut objects = SharedPages::new(NO_OBJECT);
+        objects.push(NO_OBJECT);
         ProcessEncoder {
             addresses: AddressTable::new(),
-            objects: vec![NO_OBJECT],
-            free_slots: Vec::new(),
+            objects,
+            free_slot: 0,
             released: FxHashMap::default(),
             threads: FxHashMap::default(),
             thread: 0,
@@ -67,12 +74,12 @@ impl ProcessEncoder {
     }
 
     /// Returns the encoder of a process that has just been forked from this one: it inherits what
-    /// is live.
+    /// is live. Both share the tables until they differ.
     pub(super) fn fork(&self) -> ProcessEncoder {
         ProcessEncoder {
             addresses: self.addresses.clone(),
             objects: self.objects.clone(),
-            free_slots: self.free_slots.clone(),
+            free_slot: self.free_slot,
             last_ordinal: self.last_ordinal,
             inherited_ordinal: self.last_ordinal,
             block: CallBlock {
@@ -88,6 +95,12 @@ impl ProcessEncoder {
     /// Returns bytes and number of the objects from before the fork, and the number of the last.
     pub(super) fn inheritance(&self) -> (u64, u64, u64) {
         (self.block.live_bytes, self.block.live_objects, self.inherited_ordinal)
+    }
+
+    /// Returns how many pages of its tables no other process shares.
+    #[cfg(test)]
+    pub(super) fn own_pages(&self) -> usize {
+        self.addresses.own_pages() + self.objects.own_pages()
     }
 
     pub(super) fn anomalies(&self) -> u64 {
@@ -145,7 +158,7 @@ impl ProcessEncoder {
     /// released meanwhile, by another thread, has none.
     pub(super) fn note_stack(&mut self, address: u64, frame: u32) {
         let slot = self.addresses.get(address);
-        let object = self.objects[slot as usize];
+        let object = *self.objects.get(slot);
         if slot != 0 && object.ordinal > self.inherited_ordinal {
             self.long(LONG_OTHER, u64::from(frame) << 1 | OTHER_STACK);
             self.operand(self.last_ordinal - object.ordinal);
@@ -242,14 +255,13 @@ impl ProcessEncoder {
             size: event.size,
             allocated_by: event.operation,
         };
-        let slot = match self.free_slots.pop() {
-            Some(slot) => {
-                self.objects[slot as usize] = object;
+        let slot = match self.free_slot {
+            0 => self.objects.push(object),
+            slot => {
+                let place = self.objects.get_mut(slot);
+                self.free_slot = place.size as ObjectSlot;
+                *place = object;
                 slot
-            }
-            None => {
-                self.objects.push(object);
-                (self.objects.len() - 1) as ObjectSlot
             }
         };
         self.put_at(event.address, slot);
@@ -270,8 +282,10 @@ impl ProcessEncoder {
     /// Takes an object out of the tables.
     #[inline(always)]
     fn remove(&mut self, slot: ObjectSlot) -> HeapObject {
-        let object = self.objects[slot as usize];
-        self.free_slots.push(slot);
+        let place = self.objects.get_mut(slot);
+        let object = *place;
+        place.size = u64::from(self.free_slot);
+        self.free_slot = slot;
         self.block.live_objects -= 1;
         self.block.live_bytes -= object.size;
         object
@@ -327,7 +341,7 @@ impl ProcessEncoder {
             self.add(event);
             return;
         }
-        let object = self.objects[slot as usize];
+        let object = *self.objects.get(slot);
         if object.ordinal <= self.inherited_ordinal {
             self.remove(slot);
             self.long(LONG_REALLOC_INHERITED, function);
@@ -345,7 +359,7 @@ impl ProcessEncoder {
             self.operand(age);
         }
         self.operand(event.size);
-        self.objects[slot as usize].size = event.size;
+        self.objects.get_mut(slot).size = event.size;
         self.block.live_bytes = self.block.live_bytes + event.size - object.size;
         self.block.peak_bytes = self.block.peak_bytes.max(self.block.live_bytes);
         self.put_at(event.address, slot);

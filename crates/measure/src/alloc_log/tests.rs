@@ -214,3 +214,53 @@ proptest! {
         assert_equal(&model, &analysis);
     }
 }
+
+/// An event of a process with one thread.
+fn simple_event(operation: RingOperation, address: u64, size: u64) -> RingEvent<'static> {
+    RingEvent { operation, address, size, operand: 0, thread: 0, operands: &[] }
+}
+
+/// The tables of children that live at once take memory for what differs, not for what they
+/// inherit, and no process sees the calls of another.
+#[test]
+fn forked_processes_share_what_they_inherit() {
+    let objects = 100_000;
+    let address = |number: u64| 0x5555_0000_0000 + number * 48;
+    let mut parent = ProcessEncoder::new();
+    for number in 0..objects {
+        parent.encode(&simple_event(RingOperation::Malloc, address(number), 40));
+    }
+    let pages = parent.own_pages();
+    let released = |child: u64| (0..10).map(move |place| (child * 1_000 + place * 7_919) % objects);
+    let mut children: Vec<ProcessEncoder> = (0..30)
+        .map(|child| {
+            let mut encoder = parent.fork();
+            for number in released(child) {
+                encoder.encode(&simple_event(RingOperation::Free, address(number), 0));
+                encoder.encode(&simple_event(RingOperation::Malloc, address(number), 8));
+            }
+            encoder
+        })
+        .collect();
+    // Each of ten objects is in a page of addresses and in one of objects, and a new object is in
+    // the slot of a released one.
+    for (child, encoder) in children.iter().enumerate() {
+        assert!(encoder.own_pages() <= 22, "{} pages of child {child}", encoder.own_pages());
+        let (_, live, _) = encoder.inheritance();
+        assert_eq!((live, encoder.anomalies()), (objects, 0));
+    }
+    // The parent and the children release all that they have.
+    for number in 0..objects {
+        parent.encode(&simple_event(RingOperation::Free, address(number), 0));
+    }
+    for encoder in children.iter_mut().chain([&mut parent.fork()]).take(3) {
+        for number in 0..objects {
+            encoder.encode(&simple_event(RingOperation::Free, address(number), 0));
+        }
+        let (bytes, live, _) = encoder.inheritance();
+        assert_eq!((bytes, live, encoder.anomalies()), (0, 0, 0));
+    }
+    assert_eq!((parent.inheritance().1, parent.anomalies()), (0, 0));
+    drop(children);
+    assert_eq!(parent.own_pages(), pages);
+}

@@ -477,8 +477,8 @@ fn children_inherit_what_is_live() {
     let analysis = record(&home, "env PYTHONMALLOC=malloc python3 fork.py");
     assert_eq!(analysis["end"]["anomalies"], 0);
     assert_eq!(analysis["marks"][0][1], "forking");
-    assert_eq!(analysis["numbers"][0][0], "held");
-    assert_eq!(analysis["numbers"][0][1][0][1], 500);
+    assert_eq!(analysis["numbers"][0]["name"], "held");
+    assert_eq!(analysis["numbers"][0]["last"], 500);
     home.ok(&["measure", "alloc", "log", "--html", "page.html"]);
     let page = std::fs::read_to_string(home.work("page.html")).unwrap();
     for part in [
@@ -693,5 +693,64 @@ fn damaged_logs_are_read_as_far_as_they_are_whole() {
         // Four bytes of the head of the file are not used.
         let is_noticed = run.code != 0 || (12..16).contains(&place);
         assert!(is_noticed, "byte {place}: {}", run.masked_output());
+    }
+}
+
+/// Each phase has its own figures, and an object belongs to the phase that asked for it.
+#[test]
+fn figures_are_split_by_phase() {
+    let home = Home::new();
+    home.write(
+        "phases.py",
+        "import os\n\
+         os.access('/larder/mark/keeping', 0)\n\
+         held = [bytes(2000) for i in range(1000)]\n\
+         os.access('/larder/mark/wasting', 0)\n\
+         for i in range(3000): bytes(600)\n\
+         os.access('/larder/mark/growing', 0)\n\
+         grown = bytearray()\n\
+         for i in range(100): grown += bytes(50_000)\n\
+         os.access('/larder/mark/dropping', 0)\n\
+         del held\n\
+         for i in range(250_000): os.access('/larder/number/rows/' + str(i % 1000), 0)\n\
+         os._exit(0)\n",
+    );
+    let analysis = record(&home, "env PYTHONMALLOC=malloc python3 phases.py");
+    let phases = analysis["phases"].as_array().unwrap();
+    let figure = |name: &str, path: &str| {
+        let phase = phases.iter().find(|phase| phase["name"] == name).expect(name);
+        phase.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{name}{path}"))
+    };
+    assert!((2_000_000..2_300_000).contains(&figure("keeping", "/bytes_at_peak")));
+    // Released in the last phase, after most of the run.
+    assert!(figure("keeping", "/lifetimes/released") >= 1000);
+    assert!(figure("keeping", "/unreleased_bytes") < 100_000);
+    assert!((5_000_000..7_000_000).contains(&figure("growing", "/bytes_at_peak")));
+    assert!((5_000_000..7_000_000).contains(&figure("growing", "/unreleased_bytes")));
+    assert!(figure("wasting", "/lifetimes/at_most_ten_thousandth") >= 3000);
+    assert!(figure("wasting", "/bytes_at_peak") < 100_000);
+    assert!(figure("wasting", "/requests") - figure("wasting", "/small_requests") >= 3000);
+    let sum = |key: &str| phases.iter().map(|phase| phase[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("bytes_at_peak"), analysis["peak_bytes"].as_u64().unwrap());
+    assert_eq!(sum("unreleased_bytes"), analysis["end_bytes"].as_u64().unwrap());
+    // Values of a number are joined, and the report says so.
+    let rows = &analysis["numbers"][0];
+    assert_eq!((&rows["count"], &rows["highest"]), (&250_000.into(), &999.into()));
+    assert_eq!(rows["points"].as_array().unwrap().len(), 62_500);
+    let text = home.ok(&["measure", "alloc", "log", "--html", "page.html"]);
+    let sentence = "The number \"rows\" has 250,000 values: of each 4 one after another the lowest";
+    assert!(text.contains(sentence), "{text}");
+    for table in ["Live memory by phase", "Sizes by phase", "Lifetimes by phase"] {
+        assert!(text.contains(table), "{text}");
+    }
+    let page = std::fs::read_to_string(home.work("page.html")).unwrap();
+    for part in [
+        "Live memory by phase</b>",
+        "</i>growing</span>",
+        "class=\"c0 part\"",
+        " in wasting - ",
+        "A point is 4 values one after another",
+    ] {
+        assert!(page.contains(part), "the page lacks {part}");
     }
 }

@@ -20,10 +20,12 @@
 //! | `call_statistics` | counts, sizes and lifetimes |
 //! | `live_curve` | live memory over calls, as points to draw |
 //! | `alloc_subject` | an analysed process, which a report is about |
+//! | `number_series` | the values of a number that a program names |
 //! | `analysis` | the analysis of a process |
 //! | `findings` | sentences that say what stands out |
 //! | `live_charts` | charts of live and requested memory |
-//! | `phase_charts` | charts of the calls of phases |
+//! | `phase_charts` | charts of phases |
+//! | `phase_report` | phases in a report |
 //! | `report` | the report, for text and for a page |
 //! | `json_report` | the figures of a log as JSON |
 //! | `replay` | the replay of a log on another allocator |
@@ -56,7 +58,9 @@ mod live_curve;
 mod live_table;
 mod log_block;
 mod log_file;
+mod number_series;
 mod phase_charts;
+mod phase_report;
 mod process_encoder;
 mod program_code;
 mod recorded_process;
@@ -80,12 +84,10 @@ mod static_program;
 mod tests;
 
 pub use self::alloc_subject::{AllocSubject, call_functions, function_name};
-pub use self::analysis::{
-    AllocAnalysis, LifetimeShares, PeakMemory, PhaseStatistics, analyse_process,
-};
+pub use self::analysis::{AllocAnalysis, PeakMemory, PhaseStatistics, analyse_process};
 pub use self::call_decoder::LifetimeClock;
 pub use self::call_stacks::{CallStacks, StackBytes};
-pub use self::call_statistics::{CallStatistics, LifetimeHistogram};
+pub use self::call_statistics::{CallStatistics, LifetimeHistogram, LifetimeShares};
 pub use self::function_names::FunctionNames;
 pub use self::json_report::report_json;
 pub use self::live_curve::CurvePoint;
@@ -93,6 +95,7 @@ pub use self::log_block::{
     ProcessEnd, ProcessStart, RecordingEnd, RssSample, StackFrame, StackModule,
 };
 pub use self::log_file::{AllocLog, LogDamage, LoggedProcess};
+pub use self::number_series::{NumberPoint, NumberSeries};
 pub use self::recording::{RecordingOptions, RecordingSummary, record_command};
 pub use self::replay::{ReplayOptions, ReplayResult, ReplaySample, find_allocator, replay_process};
 pub use self::replay_report::{NamedReplay, replay_json, replay_report};

@@ -20,6 +20,7 @@ mod lines;
 mod marks;
 mod polylines;
 mod ranges;
+mod stacked_areas;
 
 pub use self::axis::{
     AxisScale, ChartAxis, MeasureUnit, UtcOffsetFn, format_date, format_time_of_day,
@@ -33,6 +34,7 @@ pub use self::lines::StepChart;
 pub use self::marks::ChartMark;
 pub use self::polylines::{Polyline, PolylineChart};
 pub use self::ranges::{ChartRange, RangeChart};
+pub use self::stacked_areas::StackedAreaChart;
 
 use std::fmt::{self, Display};
 
@@ -64,6 +66,7 @@ text{fill:var(--text);paint-order:stroke;stroke:var(--ground);stroke-width:2px}t
 .area{fill:var(--c);opacity:.2}
 .life{stroke:var(--c);fill:none}
 .range{fill:var(--c);opacity:.35}
+.part{fill:var(--c);opacity:.8;stroke:var(--ground);stroke-width:.5}
 .phase{fill:var(--text);opacity:.05}
 .mark{stroke:var(--faint);stroke-dasharray:2 3;fill:none}
 .touch{opacity:0}.touch rect{fill:var(--text);opacity:.08}.touch:hover{opacity:1}

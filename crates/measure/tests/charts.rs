@@ -2,7 +2,8 @@
 
 use larder_measure::chart::{
     BarChart, Chart as _, ChartAxis, ChartBar, ChartMark, ColourRole, MeasureUnit, Polyline,
-    PolylineChart, StepChart, StepLine, format_date, format_time_of_day, render_figure,
+    PolylineChart, StackedAreaChart, StepChart, StepLine, format_date, format_time_of_day,
+    render_figure,
 };
 
 #[test]
@@ -269,4 +270,32 @@ fn a_legend_names_no_series_that_is_zero() {
     let names: Vec<String> = chart.legend().into_iter().map(|(_, name)| name).collect();
     assert_eq!(names, ["run", "cached"]);
     assert!(chart.draw(860.0).unwrap().contains("<title>one - run: 1, cached: 2</title>"));
+}
+
+/// Of many points in a pixel, the one with the highest sum is drawn, and its parts are in the text.
+#[test]
+fn stacked_areas_keep_the_highest_sum() {
+    let point = |number: u32| {
+        let highest = if number == 54_321 { 7e6 } else { 0.0 };
+        (f64::from(number), vec![1e6, highest, 0.0])
+    };
+    let series = ["low", "high", "none"].map(String::from);
+    let chart = StackedAreaChart {
+        x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
+        x_range: (0.0, 100_000.0),
+        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        series: [ColourRole::First, ColourRole::Second, ColourRole::Third]
+            .into_iter()
+            .zip(series)
+            .collect(),
+        points: (0..100_000).map(point).collect(),
+        marks: vec![ChartMark { at: 50_000.0, name: "phase".into() }],
+    };
+    let figure = render_figure("Memory", "", &chart);
+    assert!(figure.contains(">8 MB</text>"), "{figure}");
+    // A part that is nowhere more than 0 has no area.
+    assert_eq!(figure.matches(" part\"").count(), 4, "{figure}");
+    assert!(figure.contains(" in phase - 8 MB: low: 1 MB, high: 7 MB</title>"), "{figure}");
+    assert!(figure.contains(" - 1 MB: low: 1 MB</title>"), "{figure}");
+    assert!(figure.len() < 120_000, "{}", figure.len());
 }

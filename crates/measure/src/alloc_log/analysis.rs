@@ -3,19 +3,17 @@
 use super::AllocLogError;
 use super::call_decoder::{CallPlace, CallVisitor, LifetimeClock, decode_process};
 use super::call_stacks::{CallStacks, StackCounter};
-use super::call_statistics::CallStatistics;
-use super::live_curve::{CurvePoint, LiveCurve};
+use super::call_statistics::{CallStatistics, LifetimeShares};
+use super::live_curve::{CurvePoint, LiveCurve, MAX_PHASES};
 use super::live_table::{LiveObject, LiveTable};
 use super::log_file::AllocLog;
+use super::number_series::{NumberCollector, NumberSeries};
 use rustc_hash::FxHashMap;
 
-/// Phases that are told apart; the calls of further ones count to the last, [`OTHER_PHASES`].
-const MAX_PHASES: usize = 64;
+/// The phase of the calls of further phases than [`MAX_PHASES`].
 const OTHER_PHASES: &str = "other phases";
 /// The name of the phase before the first mark.
 const FIRST_PHASE: &str = "start";
-/// Values of a named number that are kept.
-const MAX_NUMBER_VALUES: usize = 100_000;
 
 /// The analysis of a process.
 #[derive(Debug, Clone)]
@@ -32,10 +30,13 @@ pub struct AllocAnalysis {
     pub peak_objects: u64,
     /// Live bytes and objects over the calls.
     pub curve: Vec<CurvePoint>,
+    /// Of each point of the curve, the live bytes at its maximum by the phase that asked for them,
+    /// in the order of the phases, as far as these had begun. The rest is from before the fork.
+    pub curve_by_phase: Vec<Vec<u64>>,
     /// Marks: the number of calls before each, and its name.
     pub marks: Vec<(u64, String)>,
-    /// Numbers that the program named: values with the number of calls before each.
-    pub numbers: Vec<(String, Vec<(u64, u64)>)>,
+    /// Numbers that the program named.
+    pub numbers: Vec<NumberSeries>,
     /// Shares of the released objects by lifetime.
     pub lifetimes: LifetimeShares,
     /// Objects that were live at the end, by size: size, objects; most bytes first.
@@ -55,12 +56,18 @@ pub struct AllocAnalysis {
 pub struct PhaseStatistics {
     /// Its name.
     pub name: String,
-    /// The calls in it.
+    /// The calls in it, and the lifetimes of the objects that it asked for.
     pub statistics: CallStatistics,
     /// The peak of live bytes in it.
     pub peak_bytes: u64,
     /// Live bytes at its end.
     pub end_bytes: u64,
+    /// Live bytes at the peak of the process that it had asked for.
+    pub bytes_at_peak: u64,
+    /// The objects that it had asked for and that were live at the end of the process.
+    pub unreleased_objects: u64,
+    /// Bytes in these.
+    pub unreleased_bytes: u64,
 }
 
 /// The peak of live bytes.
@@ -74,19 +81,6 @@ pub struct PeakMemory {
     pub calls: u64,
     /// The time, in microseconds since the recording began, as far as the log knows it.
     pub time_us: u64,
-}
-
-/// How many of the released objects lived how long. Limits are parts of the calls of the process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LifetimeShares {
-    /// Released objects.
-    pub released: u64,
-    /// Released by the next call.
-    pub at_zero: u64,
-    /// Lived for at most 0.01 % of the calls.
-    pub at_most_ten_thousandth: u64,
-    /// Lived for at most 10 % of the calls.
-    pub at_most_tenth: u64,
 }
 
 /// Analyses the calls of a process.
@@ -120,8 +114,7 @@ struct AnalysisVisitor {
     curve: LiveCurve,
     time_us: u64,
     marks: Vec<(u64, String)>,
-    numbers: Vec<(String, Vec<(u64, u64)>)>,
-    lifetimes: LifetimeShares,
+    numbers: NumberCollector,
     lifetime_limits: (u64, u64),
     stacks: StackCounter,
     /// The clock before the last allocation or change of a size.
@@ -147,17 +140,16 @@ impl AnalysisVisitor {
             curve: LiveCurve::new(process.calls, bytes, objects),
             time_us: process.start.start_us,
             marks: Vec::new(),
-            numbers: Vec::new(),
-            lifetimes: LifetimeShares::default(),
+            numbers: NumberCollector::default(),
             lifetime_limits: (process.calls / 10_000, process.calls / 10),
             stacks: StackCounter::new(process.start.stack_interval, process.frames.len()),
             clock: 0,
         }
     }
 
-    /// Notes live memory after a call.
+    /// Notes live memory after a call, which has asked for so many bytes.
     #[inline(always)]
-    fn note_live(&mut self, call: u64) {
+    fn note_live(&mut self, call: u64, asked: u64) {
         if self.live_bytes > self.peak.bytes {
             self.peak = PeakMemory {
                 bytes: self.live_bytes,
@@ -169,7 +161,8 @@ impl AnalysisVisitor {
         }
         self.phase_peak = self.phase_peak.max(self.live_bytes);
         self.peak_objects = self.peak_objects.max(self.live_objects);
-        self.curve.note(call, self.live_bytes, self.live_objects, self.requested_bytes());
+        let live = (self.live_bytes, self.live_objects);
+        self.curve.note(call, live, (self.phase as u8, asked), self.requested_bytes());
     }
 
     /// Returns the bounds of the bytes that were requested so far.
@@ -194,24 +187,43 @@ impl AnalysisVisitor {
         let requested = self.requested_before;
         let mut total = CallStatistics::default();
         self.phases.iter().for_each(|phase| total.add(&phase.statistics));
-        self.phases.retain(|phase| phase.statistics.total_calls() > 0);
         let mut by_size: FxHashMap<u64, u64> = FxHashMap::default();
         for object in live.iter() {
             *by_size.entry(object.size).or_default() += 1;
+            if let Some(phase) = self.phases.get_mut(usize::from(object.phase)) {
+                phase.unreleased_objects += 1;
+                phase.unreleased_bytes = phase.unreleased_bytes.wrapping_add(object.size);
+            }
         }
+        let (curve, mut curve_by_phase) = self.curve.finish(self.calls, requested);
+        let at_peak = curve.iter().position(|point| point.max_bytes >= self.peak.bytes);
+        if let Some(at_peak) = at_peak.and_then(|index| curve_by_phase.get(index)) {
+            for (phase, bytes) in self.phases.iter_mut().zip(at_peak) {
+                phase.bytes_at_peak = *bytes;
+            }
+        }
+        // Phases without calls have no objects either.
+        let is_kept = |phase: &PhaseStatistics| phase.statistics.total_calls() > 0;
+        let kept: Vec<bool> = self.phases.iter().map(is_kept).collect();
+        for point in &mut curve_by_phase {
+            let mut keeps = kept.iter();
+            point.retain(|_| keeps.next().is_some_and(|is_kept| *is_kept));
+        }
+        self.phases.retain(is_kept);
         let mut live_at_end: Vec<(u64, u64)> = by_size.into_iter().collect();
         let bytes = |(size, objects): (u64, u64)| std::cmp::Reverse(size.saturating_mul(objects));
         live_at_end.sort_unstable_by_key(|entry| (bytes(*entry), entry.0));
         AllocAnalysis {
+            lifetimes: total.lifetime_shares,
             total,
             phases: self.phases,
             calls: self.calls,
             peak: self.peak,
             peak_objects: self.peak_objects,
-            curve: self.curve.finish(self.calls, requested),
+            curve,
+            curve_by_phase,
             marks: self.marks,
-            numbers: self.numbers,
-            lifetimes: self.lifetimes,
+            numbers: self.numbers.finish(),
             live_at_end,
             end_bytes: self.live_bytes,
             end_objects: self.live_objects,
@@ -223,7 +235,15 @@ impl AnalysisVisitor {
 
 impl PhaseStatistics {
     fn new(name: String) -> PhaseStatistics {
-        PhaseStatistics { name, statistics: CallStatistics::default(), peak_bytes: 0, end_bytes: 0 }
+        PhaseStatistics {
+            name,
+            statistics: CallStatistics::default(),
+            peak_bytes: 0,
+            end_bytes: 0,
+            bytes_at_peak: 0,
+            unreleased_objects: 0,
+            unreleased_bytes: 0,
+        }
     }
 }
 
@@ -235,7 +255,7 @@ impl CallVisitor for AnalysisVisitor {
         self.clock = at.clock;
         self.live_bytes = self.live_bytes.wrapping_add(object.size);
         self.live_objects = self.live_objects.wrapping_add(1);
-        self.note_live(at.call);
+        self.note_live(at.call, object.size);
     }
 
     #[inline(always)]
@@ -245,12 +265,10 @@ impl CallVisitor for AnalysisVisitor {
         self.live_objects = self.live_objects.wrapping_sub(1);
         let lifetime = at.clock.saturating_sub(object.birth);
         self.stacks.release(object.ordinal, at.clock, self.lifetime_limits.0);
-        self.current.lifetimes.count(lifetime);
-        self.lifetimes.released += 1;
-        self.lifetimes.at_zero += u64::from(lifetime == 0);
-        self.lifetimes.at_most_ten_thousandth += u64::from(lifetime <= self.lifetime_limits.0);
-        self.lifetimes.at_most_tenth += u64::from(lifetime <= self.lifetime_limits.1);
-        self.note_live(at.call);
+        let limits = self.lifetime_limits;
+        self.statistics_of(object.phase).count_lifetime(lifetime, limits);
+        self.curve.release(Some((object.phase, object.size)));
+        self.note_live(at.call, 0);
     }
 
     #[inline(always)]
@@ -260,7 +278,8 @@ impl CallVisitor for AnalysisVisitor {
         self.stacks.release(object.ordinal, at.clock, self.lifetime_limits.0);
         self.clock = at.clock;
         self.live_bytes = self.live_bytes.wrapping_sub(object.size).wrapping_add(new_size);
-        self.note_live(at.call);
+        self.curve.release(Some((object.phase, object.size)));
+        self.note_live(at.call, new_size);
     }
 
     fn failure(&mut self, at: CallPlace, _size: u64) {
@@ -275,7 +294,7 @@ impl CallVisitor for AnalysisVisitor {
     fn inherited_free(&mut self, at: CallPlace, size: u64) {
         self.current.count_call(at.function);
         self.release_inherited(size);
-        self.note_live(at.call);
+        self.note_live(at.call, 0);
     }
 
     fn inherited_realloc(&mut self, at: CallPlace, old_size: u64, object: &LiveObject) {
@@ -285,10 +304,10 @@ impl CallVisitor for AnalysisVisitor {
         self.clock = at.clock;
         self.live_bytes = self.live_bytes.wrapping_add(object.size);
         self.live_objects = self.live_objects.wrapping_add(1);
-        self.note_live(at.call);
+        self.note_live(at.call, object.size);
     }
 
-    fn mark(&mut self, call: u64, name: &[u8]) {
+    fn mark(&mut self, call: u64, name: &[u8]) -> u8 {
         let name = String::from_utf8_lossy(name).into_owned();
         self.end_phase();
         let known = self.phases.iter().position(|phase| phase.name == name);
@@ -300,20 +319,13 @@ impl CallVisitor for AnalysisVisitor {
             }
             self.phases.len() - 1
         });
+        self.curve.note_phases(self.phases.len());
         self.marks.push((call, name));
+        self.phase as u8
     }
 
     fn number(&mut self, call: u64, name: &[u8], value: u64) {
-        let name = String::from_utf8_lossy(name);
-        let index = self.numbers.iter().position(|(known, _)| *known == name);
-        let index = index.unwrap_or_else(|| {
-            self.numbers.push((name.into_owned(), Vec::new()));
-            self.numbers.len() - 1
-        });
-        let values = &mut self.numbers[index].1;
-        if values.len() < MAX_NUMBER_VALUES {
-            values.push((call, value));
-        }
+        self.numbers.add(&String::from_utf8_lossy(name), call, value);
     }
 
     fn stack(&mut self, object: &LiveObject, frame: u64) {
@@ -327,7 +339,20 @@ impl CallVisitor for AnalysisVisitor {
 }
 
 impl AnalysisVisitor {
+    /// Returns the statistics of the phase that asked for an object.
+    #[inline(always)]
+    fn statistics_of(&mut self, phase: u8) -> &mut CallStatistics {
+        let phase = usize::from(phase);
+        if phase != self.phase
+            && let Some(phase) = self.phases.get_mut(phase)
+        {
+            return &mut phase.statistics;
+        }
+        &mut self.current
+    }
+
     fn release_inherited(&mut self, size: u64) {
+        self.curve.release(None);
         let (objects, bytes) = self.inherited;
         self.inherited = (objects.saturating_sub(1), bytes.saturating_sub(size));
         self.stacks.end_peak();

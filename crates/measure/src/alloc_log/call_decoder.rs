@@ -7,13 +7,10 @@ use super::call_token::{
     LONG_REALLOC_INHERITED, LONG_REALLOC_TO_ZERO, LONG_REALLOC_UNKNOWN, LONG_TIME, NEAR_OFFSET,
     OTHER_STACK, SHORT_FREE, SHORT_MALLOC, SHORT_REALLOC, takes_alignment, usual_release,
 };
-use super::live_table::{LiveObject, LiveTable};
+use super::live_table::{LiveObject, LiveTable, MAX_SIZE};
 use super::log_block::CallBlock;
 use super::log_file::AllocLog;
 use super::ring_layout::{ALL_OPERATIONS, RingOperation};
-
-/// The largest size that the table of live objects holds. No process has that much memory.
-const MAX_SIZE: u64 = u64::MAX >> 6;
 
 /// The calls that count for the age of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,8 +48,11 @@ pub(super) trait CallVisitor {
     fn inherited_free(&mut self, _at: CallPlace, _size: u64) {}
     /// Memory from before the fork became this object.
     fn inherited_realloc(&mut self, _at: CallPlace, _old_size: u64, _object: &LiveObject) {}
-    /// The program, or the collector, set a mark before this call.
-    fn mark(&mut self, _call: u64, _name: &[u8]) {}
+    /// The program, or the collector, set a mark before this call. Returns the number of the phase
+    /// that begins, which the objects that are asked for in it have.
+    fn mark(&mut self, _call: u64, _name: &[u8]) -> u8 {
+        0
+    }
     /// The program named a number before this call.
     fn number(&mut self, _call: u64, _name: &[u8], _value: u64) {}
     /// The time at which the calls before this one had been made, in microseconds.
@@ -69,6 +69,7 @@ pub(super) struct CallDecoder {
     last_freed: u64,
     call: u64,
     clock: u64,
+    phase: u8,
 }
 
 /// Decodes all calls of a process in a log. Returns what is live at its end.
@@ -89,6 +90,7 @@ pub(super) fn decode_process(
         last_freed: 0,
         call: 0,
         clock: 0,
+        phase: 0,
     };
     log.for_each_block(process, |block| {
         decoder.decode_block(block, visitor).ok_or_else(|| {
@@ -196,7 +198,7 @@ impl CallDecoder {
                 let object = self.live.get(self.last_ordinal.checked_sub(value)?)?;
                 self.free(visitor, RingOperation::ReallocToZero, &object);
             }
-            LONG_MARK => visitor.mark(self.call, tokens.bytes(value)?),
+            LONG_MARK => self.phase = visitor.mark(self.call, tokens.bytes(value)?),
             LONG_NUMBER => {
                 let name = tokens.bytes(value)?;
                 visitor.number(self.call, name, tokens.varint()?);
@@ -277,6 +279,7 @@ impl CallDecoder {
             birth: self.clock + u64::from(counts),
             size: size & MAX_SIZE,
             allocated_by: function,
+            phase: self.phase,
         }
     }
 
@@ -318,7 +321,7 @@ impl CallDecoder {
         let object = self.live.get(self.last_ordinal.checked_sub(age)?)?;
         let size = size & MAX_SIZE;
         visitor.realloc(self.call_place(function), &object, size);
-        self.live.replace(&LiveObject { size, ..object });
+        self.live.replace(&LiveObject { size, phase: self.phase, ..object });
         self.next_call(true);
         Some(())
     }

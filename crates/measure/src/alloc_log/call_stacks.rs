@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     fn object(ordinal: u64, size: u64) -> LiveObject {
-        LiveObject { ordinal, birth: 0, size, allocated_by: RingOperation::Malloc }
+        LiveObject { ordinal, birth: 0, size, allocated_by: RingOperation::Malloc, phase: 0 }
     }
 
     #[test]

@@ -33,6 +33,21 @@ pub struct CallStatistics {
     wide_buckets: FxHashMap<u64, u64>,
     /// Lifetimes of the objects that were released.
     pub lifetimes: LifetimeHistogram,
+    /// Shares of these.
+    pub lifetime_shares: LifetimeShares,
+}
+
+/// How many of the released objects lived how long. Limits are parts of the calls of the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LifetimeShares {
+    /// Released objects.
+    pub released: u64,
+    /// Released by the next call.
+    pub at_zero: u64,
+    /// Lived for at most 0.01 % of the calls.
+    pub at_most_ten_thousandth: u64,
+    /// Lived for at most 10 % of the calls.
+    pub at_most_tenth: u64,
 }
 
 impl Default for CallStatistics {
@@ -47,6 +62,7 @@ impl Default for CallStatistics {
             large_sizes: FxHashMap::default(),
             wide_buckets: FxHashMap::default(),
             lifetimes: LifetimeHistogram::default(),
+            lifetime_shares: LifetimeShares::default(),
         }
     }
 }
@@ -71,6 +87,17 @@ impl CallStatistics {
             Some(count) if size < WIDE_BUCKET_BYTES => *count += 1,
             _ => self.count_large(size),
         }
+    }
+
+    /// Counts an object that was released. Limits are those of the shares.
+    #[inline(always)]
+    pub(super) fn count_lifetime(&mut self, lifetime: u64, limits: (u64, u64)) {
+        self.lifetimes.count(lifetime);
+        let shares = &mut self.lifetime_shares;
+        shares.released += 1;
+        shares.at_zero += u64::from(lifetime == 0);
+        shares.at_most_ten_thousandth += u64::from(lifetime <= limits.0);
+        shares.at_most_tenth += u64::from(lifetime <= limits.1);
     }
 
     #[cold]
@@ -160,6 +187,11 @@ impl CallStatistics {
             *self.wide_buckets.entry(*bucket).or_default() += count;
         }
         self.lifetimes.add(&other.lifetimes);
+        let (shares, others) = (&mut self.lifetime_shares, &other.lifetime_shares);
+        shares.released += others.released;
+        shares.at_zero += others.at_zero;
+        shares.at_most_ten_thousandth += others.at_most_ten_thousandth;
+        shares.at_most_tenth += others.at_most_tenth;
     }
 }
 

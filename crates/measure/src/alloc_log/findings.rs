@@ -15,6 +15,7 @@ pub(super) fn describe_findings(analysis: &AllocAnalysis) -> Vec<String> {
     sentences.extend(describe_lifetimes(analysis));
     sentences.push(describe_end(analysis));
     sentences.extend(describe_phases(analysis));
+    sentences.extend(describe_reduced_numbers(analysis));
     sentences
 }
 
@@ -128,17 +129,34 @@ fn describe_end(analysis: &AllocAnalysis) -> String {
     )
 }
 
+fn describe_reduced_numbers(analysis: &AllocAnalysis) -> impl Iterator<Item = String> {
+    let reduced = analysis.numbers.iter().filter(|series| series.values_per_point > 1);
+    reduced.map(|series| {
+        format!(
+            "The number \"{}\" has {} values: of each {} one after another the lowest and the \
+             highest are kept.",
+            series.name,
+            count(series.count),
+            count(series.values_per_point)
+        )
+    })
+}
+
 fn describe_phases(analysis: &AllocAnalysis) -> Option<String> {
     if analysis.phases.len() < 2 {
         return None;
     }
     let requested = analysis.phases.iter().max_by_key(|phase| phase.statistics.upper_bytes)?;
     let highest = analysis.phases.iter().max_by_key(|phase| phase.peak_bytes)?;
+    let holder = analysis.phases.iter().max_by_key(|phase| phase.bytes_at_peak)?;
     Some(format!(
-        "Of {} phases, \"{}\" asked for the most memory ({}); the peak is in \"{}\".",
+        "Of {} phases, \"{}\" asked for the most memory ({}); the peak is in \"{}\", and {} of it \
+         is memory that \"{}\" asked for.",
         analysis.phases.len(),
         requested.name,
         share(requested.statistics.upper_bytes, analysis.total.upper_bytes),
-        highest.name
+        highest.name,
+        share(holder.bytes_at_peak, analysis.peak.bytes),
+        holder.name
     ))
 }

@@ -2,7 +2,8 @@
 
 use super::alloc_subject::{AllocSubject, call_functions, function_name};
 use super::analysis::{AllocAnalysis, PhaseStatistics};
-use super::call_statistics::CallStatistics;
+use super::call_statistics::{CallStatistics, LifetimeShares};
+use super::number_series::{NumberPoint, NumberSeries};
 use super::report::MAX_SIZE_ROWS;
 use super::ring_layout::RingOperation;
 use super::stack_profile::StackProfile;
@@ -12,14 +13,14 @@ use std::collections::BTreeMap;
 /// Returns the figures of a subject as JSON.
 #[must_use]
 pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
-    let AllocAnalysis { total, lifetimes, peak, .. } = &subject.analysis;
+    let AllocAnalysis { total, peak, .. } = &subject.analysis;
     let process = subject.logged_process();
     let by_function = |count: fn(&CallStatistics, RingOperation) -> u64| {
         let counts = call_functions().map(|function| (function, count(total, function)));
         let named = counts.filter(|(_, count)| *count > 0);
         named.map(|(function, count)| (function_name(function), count)).collect::<BTreeMap<_, _>>()
     };
-    let quantile = |part| total.lifetimes.quantile(part);
+    let numbers: Vec<Value> = subject.analysis.numbers.iter().map(number_json).collect();
     let phases: Vec<Value> = subject.analysis.phases.iter().map(phase_json).collect();
     json!({
         "log": subject.name,
@@ -43,22 +44,42 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "narrow_buckets": total.narrow_buckets(),
         "wide_buckets": total.wide_buckets(),
         "frequent_sizes": total.frequent_sizes(MAX_SIZE_ROWS),
-        "lifetimes": {
-            "released": lifetimes.released,
-            "at_zero": lifetimes.at_zero,
-            "at_most_ten_thousandth": lifetimes.at_most_ten_thousandth,
-            "at_most_tenth": lifetimes.at_most_tenth,
-            "median": quantile(0.5),
-            "p90": quantile(0.9),
-            "p99": quantile(0.99),
-        },
+        "lifetimes": lifetimes_json(total),
         "end_bytes": subject.analysis.end_bytes,
         "end_objects": subject.analysis.end_objects,
         "live_at_end": subject.analysis.live_at_end.iter().take(MAX_SIZE_ROWS).collect::<Vec<_>>(),
         "marks": subject.analysis.marks,
         "phases": phases,
-        "numbers": subject.analysis.numbers,
+        "numbers": numbers,
         "stacks": subject.stacks.as_ref().map(StackProfile::to_json),
+    })
+}
+
+fn lifetimes_json(statistics: &CallStatistics) -> Value {
+    let LifetimeShares { released, at_zero, at_most_ten_thousandth, at_most_tenth } =
+        statistics.lifetime_shares;
+    let quantile = |part| statistics.lifetimes.quantile(part);
+    json!({
+        "released": released,
+        "at_zero": at_zero,
+        "at_most_ten_thousandth": at_most_ten_thousandth,
+        "at_most_tenth": at_most_tenth,
+        "median": quantile(0.5),
+        "p90": quantile(0.9),
+        "p99": quantile(0.99),
+    })
+}
+
+fn number_json(series: &NumberSeries) -> Value {
+    let point = |point: &NumberPoint| json!([point.calls, point.lowest, point.highest]);
+    json!({
+        "name": series.name,
+        "count": series.count,
+        "first": series.first,
+        "highest": series.highest(),
+        "last": series.last,
+        "values_per_point": series.values_per_point,
+        "points": series.points.iter().map(point).collect::<Vec<_>>(),
     })
 }
 
@@ -70,6 +91,12 @@ fn phase_json(phase: &PhaseStatistics) -> Value {
         "lower_bytes": phase.statistics.lower_bytes,
         "peak_bytes": phase.peak_bytes,
         "end_bytes": phase.end_bytes,
-        "median_lifetime": phase.statistics.lifetimes.quantile(0.5),
+        "requests": phase.statistics.requests(),
+        "small_requests": phase.statistics.small_requests(),
+        "frequent_sizes": phase.statistics.frequent_sizes(MAX_SIZE_ROWS),
+        "lifetimes": lifetimes_json(&phase.statistics),
+        "bytes_at_peak": phase.bytes_at_peak,
+        "unreleased_bytes": phase.unreleased_bytes,
+        "unreleased_objects": phase.unreleased_objects,
     })
 }

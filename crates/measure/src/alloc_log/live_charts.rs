@@ -4,6 +4,7 @@
 use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS};
 use super::live_curve::CurvePoint;
 use super::log_block::RssSample;
+use super::number_series::{NumberPoint, NumberSeries};
 use crate::chart::{ChartAxis, ChartMark, ColourRole, MeasureUnit, StepChart, StepLine};
 use crate::measure_report::{ReportTable, SectionChart};
 
@@ -28,17 +29,17 @@ pub(super) fn memory_charts(subjects: &[AllocSubject<'_>]) -> Vec<SectionChart> 
     charts.push(requested_chart(subjects));
     if let [subject] = subjects {
         let numbers = subject.analysis.numbers.iter().take(MAX_NUMBER_CHARTS);
-        charts.extend(numbers.map(|(name, values)| number_chart(subject, name, values)));
+        charts.extend(numbers.map(|series| number_chart(subject, series)));
     }
     charts
 }
 
-fn calls_axis() -> ChartAxis<'static> {
+pub(super) fn calls_axis() -> ChartAxis<'static> {
     ChartAxis::linear("calls of the allocator", MeasureUnit::Count)
 }
 
 /// Returns the number of calls before each point of the curve.
-fn start_calls(curve: &[CurvePoint]) -> impl Iterator<Item = f64> {
+pub(super) fn start_calls(curve: &[CurvePoint]) -> impl Iterator<Item = f64> {
     [0.0].into_iter().chain(curve.iter().map(|point| point.calls as f64))
 }
 
@@ -83,7 +84,7 @@ fn subject_marks(subjects: &[AllocSubject<'_>]) -> Vec<ChartMark> {
 }
 
 /// Returns the phases by the calls before them.
-fn call_marks(subject: &AllocSubject<'_>) -> Vec<ChartMark> {
+pub(super) fn call_marks(subject: &AllocSubject<'_>) -> Vec<ChartMark> {
     let mut marks: Vec<ChartMark> = Vec::new();
     for (calls, name) in &subject.analysis.marks {
         if marks.last().is_none_or(|last| last.name != *name) {
@@ -190,13 +191,25 @@ fn requested_chart(subjects: &[AllocSubject<'_>]) -> SectionChart {
     ("Requested memory by calls".into(), caption.into(), Box::new(chart))
 }
 
-fn number_chart(subject: &AllocSubject<'_>, name: &str, values: &[(u64, u64)]) -> SectionChart {
+fn number_chart(subject: &AllocSubject<'_>, series: &NumberSeries) -> SectionChart {
+    let name = &series.name;
+    let is_reduced = series.values_per_point > 1;
+    let highest = |point: &NumberPoint| (point.calls as f64, point.highest as f64);
+    let lowest = |point: &NumberPoint| point.lowest as f64;
     let line = StepLine {
-        name: name.into(),
+        name: name.clone(),
         colour: ColourRole::Third,
         is_filled: false,
-        points: values.iter().map(|(calls, value)| (*calls as f64, *value as f64)).collect(),
-        lows: Vec::new(),
+        points: series.points.iter().map(highest).collect(),
+        lows: if is_reduced { series.points.iter().map(lowest).collect() } else { Vec::new() },
+    };
+    let caption = match is_reduced {
+        true => format!(
+            "A point is {} values one after another: the line is their highest, and the dark area \
+             goes down to their lowest.",
+            series.values_per_point
+        ),
+        false => String::new(),
     };
     let chart = StepChart {
         x_axis: calls_axis(),
@@ -207,23 +220,19 @@ fn number_chart(subject: &AllocSubject<'_>, name: &str, values: &[(u64, u64)]) -
         marks: call_marks(subject),
     };
     let title = format!("The program's number \"{name}\" by calls");
-    (title, String::new(), Box::new(chart))
+    (title, caption, Box::new(chart))
 }
 
 /// Returns the tables of the numbers that programs named.
 pub(super) fn number_tables(subjects: &[AllocSubject<'_>]) -> Vec<ReportTable> {
     let table = |subject: &AllocSubject<'_>| {
-        let head = ["number of the program", "times", "first", "highest", "last"];
-        let row = |(name, values): &(String, Vec<(u64, u64)>)| {
+        let head =
+            ["number of the program", "times", "first", "highest", "last", "values for each point"];
+        let row = |series: &NumberSeries| {
             let count = |value: u64| MeasureUnit::Count.format(value as f64);
-            let values = || values.iter().map(|(_, value)| *value);
-            let figures = [
-                values().count() as u64,
-                values().next().unwrap_or(0),
-                values().max().unwrap_or(0),
-                values().next_back().unwrap_or(0),
-            ];
-            [name.clone()].into_iter().chain(figures.map(count)).collect()
+            let NumberSeries { count: times, first, last, values_per_point, .. } = series;
+            let figures = [*times, *first, series.highest(), *last, *values_per_point];
+            [series.name.clone()].into_iter().chain(figures.map(count)).collect()
         };
         ReportTable {
             title: format!("Numbers of {}", subject.name),

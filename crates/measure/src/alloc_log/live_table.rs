@@ -22,9 +22,20 @@ pub(super) struct LiveObject {
     pub(super) birth: u64,
     pub(super) size: u64,
     pub(super) allocated_by: RingOperation,
+    /// The phase that asked for its size, see `CallVisitor::mark`.
+    pub(super) phase: u8,
 }
 
-/// An object in a page: its birth, and its size and function, plus 1; 0: none.
+/// The largest size that the table holds. No process has that much memory.
+pub(super) const MAX_SIZE: u64 = u64::MAX >> (SIZE_SHIFT + 1);
+/// The largest number of a phase.
+pub(super) const MAX_PHASE: u8 = 63;
+
+/// The bits of an entry: function, phase, size.
+const PHASE_SHIFT: u32 = 5;
+const SIZE_SHIFT: u32 = 11;
+
+/// An object in a page: its birth, and its size, phase and function, plus 1; 0: none.
 type PageEntry = (u64, u64);
 
 struct ObjectPage {
@@ -43,13 +54,16 @@ pub(super) struct LiveTable {
 }
 
 fn pack(object: &LiveObject) -> PageEntry {
-    (object.birth, (object.size << 5 | object.allocated_by as u64) + 1)
+    let phase = u64::from(object.phase & MAX_PHASE);
+    let packed = object.size << SIZE_SHIFT | phase << PHASE_SHIFT | object.allocated_by as u64;
+    (object.birth, packed + 1)
 }
 
 fn unpack(ordinal: u64, (birth, packed): PageEntry) -> Option<LiveObject> {
     let packed = packed.checked_sub(1)?;
     let allocated_by = *super::ring_layout::ALL_OPERATIONS.get((packed & 31) as usize)?;
-    Some(LiveObject { ordinal, birth, size: packed >> 5, allocated_by })
+    let phase = (packed >> PHASE_SHIFT) as u8 & MAX_PHASE;
+    Some(LiveObject { ordinal, birth, size: packed >> SIZE_SHIFT, allocated_by, phase })
 }
 
 impl LiveTable {

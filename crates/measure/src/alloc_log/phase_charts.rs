@@ -1,10 +1,13 @@
-//! The calls of each phase by function, as stacked bars and as a table.
+//! The charts of phases: live memory by the phase that asked for it, and calls by function, which
+//! are also a table.
 
 use super::alloc_subject::{AllocSubject, call_functions, function_name};
 use super::analysis::PhaseStatistics;
 use super::call_statistics::CallStatistics;
+use super::live_charts::{call_marks, calls_axis, start_calls};
+use super::live_curve::CurvePoint;
 use super::ring_layout::RingOperation;
-use crate::chart::{BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit};
+use crate::chart::{BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, StackedAreaChart};
 use crate::measure_report::{ReportTable, SectionChart};
 
 /// The colours of the functions with the most calls; the last is for all others.
@@ -17,9 +20,62 @@ const COLOURS: [ColourRole; 6] = [
     ColourRole::Reference,
 ];
 
-/// Returns the chart of one subject.
+/// The name of memory that no phase asked for.
+const INHERITED_NAME: &str = "from before the fork";
+
+/// Returns the charts of one subject.
 pub(super) fn phase_charts(subjects: &[AllocSubject<'_>]) -> Vec<SectionChart> {
     let [subject] = subjects else { return Vec::new() };
+    vec![live_chart(subject), calls_chart(subject)]
+}
+
+/// Returns the chart of live memory by phase. The phases with the highest values have an area each.
+fn live_chart(subject: &AllocSubject<'_>) -> SectionChart {
+    let analysis = &subject.analysis;
+    let mut names: Vec<&str> = analysis.phases.iter().map(|phase| phase.name.as_str()).collect();
+    names.push(INHERITED_NAME);
+    let inherited = names.len() - 1;
+    let parts = |(point, by_phase): (&CurvePoint, &Vec<u64>)| {
+        let mut parts = by_phase.clone();
+        parts.resize(inherited, 0);
+        let known = parts.iter().fold(0, |sum: u64, part| sum.saturating_add(*part));
+        parts.push(point.max_bytes.saturating_sub(known));
+        parts
+    };
+    let points: Vec<Vec<u64>> =
+        analysis.curve.iter().zip(&analysis.curve_by_phase).map(parts).collect();
+    let highest = |part: &usize| points.iter().map(|point| point[*part]).max().unwrap_or(0);
+    let mut shown: Vec<usize> = (0..names.len()).filter(|part| highest(part) > 0).collect();
+    shown.sort_by_key(|part| std::cmp::Reverse(highest(part)));
+    let others = shown.split_off(shown.len().min(COLOURS.len() - 1));
+    shown.sort_unstable();
+    let mut series: Vec<(ColourRole, String)> =
+        COLOURS.into_iter().zip(shown.iter().map(|part| names[*part].to_string())).collect();
+    if !others.is_empty() {
+        series.push((ColourRole::Reference, "others".into()));
+    }
+    let values = |point: &Vec<u64>| {
+        let mut values: Vec<f64> = shown.iter().map(|part| point[*part] as f64).collect();
+        if !others.is_empty() {
+            values.push(others.iter().map(|part| point[*part] as f64).sum());
+        }
+        values
+    };
+    let chart = StackedAreaChart {
+        x_axis: calls_axis(),
+        x_range: (0.0, analysis.calls.max(1) as f64),
+        y_axis: ChartAxis::linear("live memory", MeasureUnit::Bytes),
+        series,
+        points: start_calls(&analysis.curve).zip(points.iter().map(values)).collect(),
+        marks: call_marks(subject),
+    };
+    let caption = "Each area is the live memory that a phase asked for; a realloc moves an object to \
+                   its own phase. Where there are more calls than pixels, they are those with the \
+                   most live memory.";
+    ("Live memory by phase".into(), caption.into(), Box::new(chart))
+}
+
+fn calls_chart(subject: &AllocSubject<'_>) -> SectionChart {
     let functions = frequent_functions(subject);
     let names = functions.iter().map(|function| function_name(*function)).chain(["others"]);
     let bar = |phase: &PhaseStatistics| {
@@ -36,7 +92,7 @@ pub(super) fn phase_charts(subjects: &[AllocSubject<'_>]) -> Vec<SectionChart> {
         series: COLOURS.into_iter().zip(names.map(String::from)).collect(),
         bars: subject.analysis.phases.iter().map(bar).collect(),
     };
-    vec![("Calls by phase and function".into(), String::new(), Box::new(chart))]
+    ("Calls by phase and function".into(), String::new(), Box::new(chart))
 }
 
 /// Returns the table of one subject.

@@ -9,7 +9,7 @@ use super::analysis::AllocAnalysis;
 use super::call_statistics::{NARROW_BUCKET_BYTES, WIDE_BUCKET_BYTES};
 use super::findings::{describe_changes, describe_findings, describe_gaps};
 use super::live_charts::{memory_charts, number_tables};
-use super::phase_charts::{phase_charts, phase_tables};
+use super::phase_report::phases_section;
 use super::ring_layout::RingOperation;
 use super::stack_profile::StackProfile;
 use crate::chart::{
@@ -367,43 +367,6 @@ fn stacks_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
         }
         _ => None,
     }
-}
-
-fn phases_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
-    if subjects.iter().all(|subject| subject.analysis.phases.len() < 2) {
-        return None;
-    }
-    let head =
-        ["phase", "calls", "requested, at most", "peak", "live at its end", "median lifetime"];
-    let phases = subjects.iter().map(|subject| ReportTable {
-        title: "Phases".into(),
-        head: head.map(String::from).to_vec(),
-        rows: subject
-            .analysis
-            .phases
-            .iter()
-            .map(|phase| {
-                let median = phase.statistics.lifetimes.quantile(0.5);
-                vec![
-                    phase.name.clone(),
-                    MeasureUnit::Count.format(phase.statistics.total_calls() as f64),
-                    MeasureUnit::Bytes.format(phase.statistics.upper_bytes as f64),
-                    MeasureUnit::Bytes.format(phase.peak_bytes as f64),
-                    MeasureUnit::Bytes.format(phase.end_bytes as f64),
-                    median.map_or("-".into(), |calls| MeasureUnit::Count.format(calls as f64)),
-                ]
-            })
-            .collect(),
-    });
-    Some(ReportSection {
-        heading: "Phases".into(),
-        text:
-            "Phases begin where the program, or its messages, set a mark. An object counts to the \
-               phase in which it was released."
-                .into(),
-        charts: phase_charts(subjects),
-        tables: phases.chain(phase_tables(subjects)).collect(),
-    })
 }
 
 fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {

@@ -40,21 +40,44 @@ struct Model {
     upper_bytes: u64,
     sizes: Vec<u64>,
     lifetimes: Vec<u64>,
+    /// The phase of the calls, and of each object in `lifetimes`.
+    phase: usize,
+    lifetime_phases: Vec<usize>,
+    /// Bytes at the peak by phase.
+    peak_by_phase: [u64; PHASES.len()],
 }
+
+const PHASES: [&str; 4] = ["start", "one", "two", "three"];
 
 struct ModelObject {
     address: u64,
     birth: u64,
     size: u64,
+    phase: usize,
 }
 
 impl Model {
+    fn live_by_phase(&self) -> [u64; PHASES.len()] {
+        let mut bytes = [0; PHASES.len()];
+        self.live.iter().for_each(|object| bytes[object.phase] += object.size);
+        bytes
+    }
+
+    /// Notes that an object is released.
+    fn end_life(&mut self, object: &ModelObject) {
+        self.lifetimes.push(self.clock - object.birth);
+        self.lifetime_phases.push(object.phase);
+    }
+
     fn call(&mut self, function: RingOperation) {
         *self.counts.entry(function).or_default() += 1;
         self.calls += 1;
         self.clock += u64::from(!self.clock_skips_reallocs || !is_realloc(function));
-        let live = self.live.iter().map(|object| object.size).sum();
-        self.peak_bytes = self.peak_bytes.max(live);
+        let by_phase = self.live_by_phase();
+        let live = by_phase.iter().sum();
+        if live > self.peak_bytes {
+            (self.peak_bytes, self.peak_by_phase) = (live, by_phase);
+        }
     }
 
     fn request(&mut self, size: u64, growth: u64) {
@@ -79,7 +102,7 @@ impl Model {
             (0..=2, Some(place)) => {
                 let function = RELEASERS[usize::from(choice / 8) % RELEASERS.len()];
                 let object = self.live.swap_remove(place);
-                self.lifetimes.push(self.clock - object.birth);
+                self.end_life(&object);
                 self.call(function);
                 event(function, object.address, 0, 0)
             }
@@ -87,14 +110,14 @@ impl Model {
                 let new_address = self.free_address(object.index(4_000) as u64);
                 let object = &mut self.live[place];
                 let (old, before) = (object.address, object.size);
-                (object.address, object.size) = (new_address, size);
+                (object.address, object.size, object.phase) = (new_address, size, self.phase);
                 self.request(size, size.saturating_sub(before));
                 self.call(RingOperation::Realloc);
                 event(RingOperation::Realloc, new_address, size, old)
             }
             (4, Some(place)) if choice > 200 => {
                 let object = self.live.swap_remove(place);
-                self.lifetimes.push(self.clock - object.birth);
+                self.end_life(&object);
                 self.call(RingOperation::ReallocToZero);
                 event(RingOperation::ReallocToZero, object.address, 0, 0)
             }
@@ -104,7 +127,7 @@ impl Model {
                 self.request(size, size);
                 let counts = !self.clock_skips_reallocs || !is_realloc(function);
                 let birth = self.clock + u64::from(counts);
-                self.live.push(ModelObject { address, birth, size });
+                self.live.push(ModelObject { address, birth, size, phase: self.phase });
                 self.call(function);
                 event(function, address, size, 64)
             }
@@ -129,6 +152,10 @@ fn analyse(
     let mut log = LogWriter::new(File::create(file.path()).unwrap()).unwrap();
     log.write_json(BlockKind::PROCESS, 0, &ProcessStart::default()).unwrap();
     for (number, call) in calls.iter().enumerate() {
+        if number % 113 == 112 {
+            model.phase = number / 113 % PHASES.len();
+            encoder.mark(PHASES[model.phase].as_bytes());
+        }
         encoder.encode(&model.step(*call));
         if number % 97 == 0 {
             encoder.note_time(number as u64);
@@ -159,6 +186,11 @@ fn assert_equal(model: &Model, analysis: &AllocAnalysis) {
     let requested = (model.lower_bytes, model.upper_bytes);
     assert_eq!(curve.unwrap_or_default(), requested);
     assert!(analysis.curve.is_sorted_by_key(|point| (point.calls, point.upper_bytes)));
+    assert_eq!(analysis.curve_by_phase.len(), analysis.curve.len());
+    for (point, by_phase) in analysis.curve.iter().zip(&analysis.curve_by_phase) {
+        assert_eq!(by_phase.iter().sum::<u64>(), point.max_bytes);
+    }
+    assert_phases(model, analysis);
     assert_eq!(analysis.end_objects, model.live.len() as u64);
     assert_eq!(analysis.end_bytes, model.live.iter().map(|object| object.size).sum::<u64>());
     let mut live_at_end: HashMap<u64, u64> = HashMap::new();
@@ -193,6 +225,29 @@ fn assert_equal(model: &Model, analysis: &AllocAnalysis) {
             }
             (Some(_), None) => panic!("no quantile {part}"),
         }
+    }
+}
+
+/// The figures of each phase are those of the objects that it asked for.
+fn assert_phases(model: &Model, analysis: &AllocAnalysis) {
+    let live = model.live_by_phase();
+    for (number, name) in PHASES.iter().enumerate() {
+        let Some(phase) = analysis.phases.iter().find(|phase| phase.name == *name) else {
+            assert_eq!((live[number], model.peak_by_phase[number]), (0, 0));
+            continue;
+        };
+        assert_eq!(phase.bytes_at_peak, model.peak_by_phase[number], "{name}");
+        assert_eq!(phase.unreleased_bytes, live[number], "{name}");
+        let objects = model.live.iter().filter(|object| object.phase == number).count();
+        assert_eq!(phase.unreleased_objects, objects as u64, "{name}");
+        let phases = model.lifetime_phases.iter().zip(&model.lifetimes);
+        let lifetimes: Vec<u64> =
+            phases.filter(|(phase, _)| **phase == number).map(|(_, calls)| *calls).collect();
+        let at_most = |limit: u64| lifetimes.iter().filter(|calls| **calls <= limit).count() as u64;
+        let shares = &phase.statistics.lifetime_shares;
+        assert_eq!((shares.released, shares.at_zero), (lifetimes.len() as u64, at_most(0)));
+        assert_eq!(shares.at_most_ten_thousandth, at_most(model.calls / 10_000), "{name}");
+        assert_eq!(shares.at_most_tenth, at_most(model.calls / 10), "{name}");
     }
 }
 

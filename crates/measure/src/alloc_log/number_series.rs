@@ -1,0 +1,143 @@
+//! The values of a number that a program names, reduced so that they can be drawn: when there are
+//! many, neighbours become one point with their lowest and their highest value, so no extreme is
+//! lost.
+
+/// The most points of a number.
+const MAX_POINTS: usize = 100_000;
+
+/// Values of a number, one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberPoint {
+    /// The number of calls before the first of them.
+    pub calls: u64,
+    /// The lowest value.
+    pub lowest: u64,
+    /// The highest value.
+    pub highest: u64,
+}
+
+/// A number that a program named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumberSeries {
+    /// Its name.
+    pub name: String,
+    /// The number of its values.
+    pub count: u64,
+    /// The first value.
+    pub first: u64,
+    /// The last value.
+    pub last: u64,
+    /// The number of values of each point but the last.
+    pub values_per_point: u64,
+    /// The values, in order.
+    pub points: Vec<NumberPoint>,
+}
+
+impl NumberSeries {
+    fn new(name: &str, first: u64) -> NumberSeries {
+        let points = Vec::new();
+        NumberSeries {
+            name: name.into(),
+            count: 0,
+            first,
+            last: first,
+            values_per_point: 1,
+            points,
+        }
+    }
+
+    /// Returns the highest value.
+    #[must_use]
+    pub fn highest(&self) -> u64 {
+        self.points.iter().map(|point| point.highest).max().unwrap_or(0)
+    }
+
+    fn add(&mut self, calls: u64, value: u64) {
+        if self.count.is_multiple_of(self.values_per_point) {
+            if self.points.len() >= MAX_POINTS {
+                self.halve();
+            }
+            self.points.push(NumberPoint { calls, lowest: value, highest: value });
+        } else if let Some(point) = self.points.last_mut() {
+            point.lowest = point.lowest.min(value);
+            point.highest = point.highest.max(value);
+        }
+        self.count += 1;
+        self.last = value;
+    }
+
+    /// Joins each two points.
+    fn halve(&mut self) {
+        let pairs = self.points.chunks(2).filter_map(|pair| {
+            let (first, last) = (pair.first()?, pair.last()?);
+            let lowest = first.lowest.min(last.lowest);
+            Some(NumberPoint {
+                calls: first.calls,
+                lowest,
+                highest: first.highest.max(last.highest),
+            })
+        });
+        self.points = pairs.collect();
+        self.values_per_point *= 2;
+    }
+}
+
+/// Collects the numbers of a program.
+#[derive(Debug, Default)]
+pub(super) struct NumberCollector(Vec<NumberSeries>);
+
+impl NumberCollector {
+    /// Adds a value, with the number of calls before it.
+    pub(super) fn add(&mut self, name: &str, calls: u64, value: u64) {
+        let index = self.0.iter().position(|series| series.name == name);
+        let index = index.unwrap_or_else(|| {
+            self.0.push(NumberSeries::new(name, value));
+            self.0.len() - 1
+        });
+        self.0[index].add(calls, value);
+    }
+
+    /// Returns the numbers, in the order in which they were named.
+    pub(super) fn finish(self) -> Vec<NumberSeries> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_extreme_of_many_values_is_lost() {
+        let mut numbers = NumberCollector::default();
+        let count = 1_000_003;
+        for call in 0..count {
+            let value = match call {
+                123_456 => 9_000,
+                999_999 => 1,
+                _ => 500 + call % 7,
+            };
+            numbers.add("rows", call * 3, value);
+        }
+        numbers.add("other", 7, 8);
+        let [rows, other] = &numbers.finish()[..] else { panic!("two numbers") };
+        assert_eq!((rows.count, rows.first, rows.last), (count, 500, 500 + (count - 1) % 7));
+        assert_eq!((rows.highest(), rows.values_per_point), (9_000, 16));
+        assert_eq!(rows.points.iter().map(|point| point.lowest).min(), Some(1));
+        assert_eq!(rows.points.len() as u64, count.div_ceil(16));
+        let with_highest = rows.points.iter().find(|point| point.highest == 9_000).unwrap();
+        assert_eq!(with_highest.calls, 123_456 / 16 * 16 * 3);
+        let point = NumberPoint { calls: 7, lowest: 8, highest: 8 };
+        assert_eq!((other.values_per_point, &other.points[..]), (1, &[point][..]));
+    }
+
+    #[test]
+    fn values_that_fit_are_kept_one_by_one() {
+        let mut numbers = NumberCollector::default();
+        (0..MAX_POINTS as u64).for_each(|call| numbers.add("rows", call, call));
+        assert_eq!(numbers.0[0].values_per_point, 1);
+        numbers.add("rows", MAX_POINTS as u64, 5);
+        assert_eq!(numbers.0[0].values_per_point, 2);
+        assert_eq!(numbers.0[0].points.len(), MAX_POINTS / 2 + 1);
+    }
+}

@@ -1,0 +1,109 @@
+//! The section of a report about phases: calls, memory, sizes and lifetimes of each.
+
+use super::alloc_subject::AllocSubject;
+use super::analysis::PhaseStatistics;
+use super::call_statistics::LifetimeShares;
+use super::phase_charts::{phase_charts, phase_tables};
+use crate::chart::MeasureUnit;
+use crate::measure_report::{ReportSection, ReportTable};
+
+/// A column of a table of phases: its name, and the cell of a phase.
+type PhaseColumn = (&'static str, fn(&PhaseStatistics) -> String);
+
+const OVERVIEW: [PhaseColumn; 4] = [
+    ("calls", |phase| count(phase.statistics.total_calls())),
+    ("requested, at most", |phase| bytes(phase.statistics.upper_bytes)),
+    ("peak", |phase| bytes(phase.peak_bytes)),
+    ("live at its end", |phase| bytes(phase.end_bytes)),
+];
+
+const MEMORY: [PhaseColumn; 3] = [
+    ("live at the peak", |phase| bytes(phase.bytes_at_peak)),
+    ("live at the end", |phase| bytes(phase.unreleased_bytes)),
+    ("objects live at the end", |phase| count(phase.unreleased_objects)),
+];
+
+const SIZES: [PhaseColumn; 4] = [
+    ("requests", |phase| count(phase.statistics.requests())),
+    ("below 512 bytes", |phase| {
+        share(phase.statistics.small_requests(), phase.statistics.requests())
+    }),
+    ("mean size", |phase| {
+        let requests = phase.statistics.requests();
+        bytes(phase.statistics.upper_bytes.checked_div(requests).unwrap_or(0))
+    }),
+    ("most frequent size", |phase| {
+        let sizes = phase.statistics.frequent_sizes(1);
+        sizes.first().map_or("-".into(), |(size, _)| format!("{size} bytes"))
+    }),
+];
+
+const LIFETIMES: [PhaseColumn; 5] = [
+    ("released objects", |phase| count(phase.statistics.lifetime_shares.released)),
+    ("by the next call", |phase| lifetime_share(phase, |shares| shares.at_zero)),
+    ("within 0.01 % of the run", |phase| {
+        lifetime_share(phase, |shares| shares.at_most_ten_thousandth)
+    }),
+    ("within 10 % of the run", |phase| lifetime_share(phase, |shares| shares.at_most_tenth)),
+    ("median lifetime in calls", |phase| {
+        phase.statistics.lifetimes.quantile(0.5).map_or("-".into(), count)
+    }),
+];
+
+/// Returns the section of phases, if there are any.
+pub(super) fn phases_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
+    if subjects.iter().all(|subject| subject.analysis.phases.len() < 2) {
+        return None;
+    }
+    let tables = subjects.iter().flat_map(|subject| {
+        let title = |title: &str| match subjects {
+            [_] => title.to_string(),
+            _ => format!("{title}: {}", subject.name),
+        };
+        [
+            phase_table(title("Phases"), subject, &OVERVIEW),
+            phase_table(title("Live memory by phase"), subject, &MEMORY),
+            phase_table(title("Sizes by phase"), subject, &SIZES),
+            phase_table(title("Lifetimes by phase"), subject, &LIFETIMES),
+        ]
+    });
+    Some(ReportSection {
+        heading: "Phases".into(),
+        text: "Phases begin where the program, or its messages, set a mark. An object belongs to \
+               the phase that asked for it, or for its last size, whenever it was released."
+            .into(),
+        charts: phase_charts(subjects),
+        tables: tables.chain(phase_tables(subjects)).collect(),
+    })
+}
+
+/// Builds a table with a row for each phase.
+fn phase_table(title: String, subject: &AllocSubject<'_>, columns: &[PhaseColumn]) -> ReportTable {
+    let head = ["phase"].into_iter().chain(columns.iter().map(|(name, _)| *name));
+    let row = |phase: &PhaseStatistics| {
+        let cells = columns.iter().map(|(_, cell)| cell(phase));
+        [phase.name.clone()].into_iter().chain(cells).collect()
+    };
+    ReportTable {
+        title,
+        head: head.map(String::from).collect(),
+        rows: subject.analysis.phases.iter().map(row).collect(),
+    }
+}
+
+fn count(value: u64) -> String {
+    MeasureUnit::Count.format(value as f64)
+}
+
+fn bytes(value: u64) -> String {
+    MeasureUnit::Bytes.format(value as f64)
+}
+
+fn share(part: u64, of: u64) -> String {
+    if of == 0 { "-".into() } else { MeasureUnit::Share.format(part as f64 / of as f64) }
+}
+
+fn lifetime_share(phase: &PhaseStatistics, part: fn(&LifetimeShares) -> u64) -> String {
+    let shares = &phase.statistics.lifetime_shares;
+    share(part(shares), shares.released)
+}

@@ -43,6 +43,7 @@
 
 mod adoption;
 mod agenda;
+mod alloc_analysis;
 mod alloc_log;
 mod alloc_recording;
 mod argument_fuzzing;

@@ -1,8 +1,8 @@
 //! The forks of a process whose children have not sent their rings, and what these inherit.
 //!
 //! After the event of a fork the ring is read no further until the child appears: then it inherits
-//! what is live in the parent. Where the parent cannot wait, a snapshot is kept for the child, which
-//! may appear later, or never. Snapshots share their pages with the parent.
+//! what is live in the parent. Where the parent cannot wait, a snapshot is kept for the child,
+//! which may appear later, or never. Snapshots share their pages with the parent.
 
 use super::process_encoder::ProcessEncoder;
 use std::time::{Duration, Instant};

@@ -1,0 +1,198 @@
+//! The analysis of allocation logs: phases, comparisons, replays, pages and damaged logs.
+
+use crate::alloc_log::{analyse, record, recorder};
+use crate::test_home::{Home, left_out};
+use serde_json::Value;
+use std::path::Path;
+
+#[test]
+fn messages_begin_phases() {
+    let home = Home::new();
+    recorder();
+    // The program ends when its last message has been passed on.
+    home.write(
+        "work.sh",
+        "echo 'reading: 1%' >&2; ls >/dev/null; echo 'writing: 1%' >&2\n\
+         until grep -q writing messages; do :; done\n",
+    );
+    let run = home.shell(
+        "larder measure record --out log --phases '^(\\w+): +\\d+%' -- sh work.sh 2>messages; \
+         cat messages",
+    );
+    assert!(run.stdout().contains("reading: 1%\nwriting: 1%\n"), "{}", run.masked_output());
+    let analysis = analyse(&home, &["--process", "0"]);
+    let marks: Vec<&str> = analysis["marks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|mark| mark[1].as_str().unwrap())
+        .collect();
+    assert_eq!(marks, ["reading", "writing"]);
+}
+
+#[test]
+fn two_logs_are_compared() {
+    let home = Home::new();
+    let program = |count: u32| format!("held = [bytes(5000) for i in range({count})]\n");
+    home.write("work.py", program(2000));
+    record(&home, "env PYTHONMALLOC=malloc python3 work.py");
+    std::fs::rename(home.work("log"), home.work("before")).unwrap();
+    home.write("work.py", program(6000));
+    record(&home, "env PYTHONMALLOC=malloc python3 work.py");
+    let text = home.ok(&["measure", "alloc", "before", "log", "--html", "page.html"]);
+    let changes = text.lines().nth(1).unwrap();
+    let beginning = "From before to log: peak of live memory 2.";
+    assert!(changes.starts_with(beginning) && changes.contains(" times as much ("), "{changes}");
+    assert!(text.contains("\nbefore: ") && text.contains("\nlog: "), "{text}");
+    let page = std::fs::read_to_string(home.work("page.html")).unwrap();
+    for part in ["Requested memory by calls", "</svg>before</span>", "</svg>log</span>"] {
+        assert!(page.contains(part), "the page lacks {part}");
+    }
+}
+
+#[test]
+fn a_log_is_replayed_on_an_allocator() {
+    let home = Home::new();
+    home.write(
+        "work.py",
+        "held = [bytes(1000 + i % 900) for i in range(40_000)]\n\
+         grown = bytearray()\n\
+         for i in range(300): grown += bytes(10_000)\n",
+    );
+    let analysis = record(&home, "env PYTHONMALLOC=malloc python3 work.py");
+    let live = analysis["peak_bytes"].as_u64().unwrap();
+    assert!(live > 55_000_000, "{live}");
+    let replay = &home.json(&["measure", "replay", "log", "--allocator", "glibc"])[0]["replays"][0];
+    assert_eq!(replay["allocator"], "glibc");
+    // One sample is at the peak of live memory, and no allocator has less than what is live, apart
+    // from pages of calloc that nobody touched.
+    let samples = replay["samples"].as_array().unwrap();
+    let most = samples.iter().map(|sample| sample[1].as_u64().unwrap()).max().unwrap();
+    assert_eq!(most, live);
+    let resident = replay["peak_resident_bytes"].as_u64().unwrap();
+    assert!(resident > live * 9 / 10 && resident < live * 3 / 2, "{resident} for {live}");
+    let run = home.code(&["measure", "replay", "log", "--allocator", "noalloc"], 1);
+    assert!(run.stderr().contains("noalloc is not installed"), "{}", run.masked_output());
+}
+
+/// The page of a real clone, in a real browser: it needs nothing but itself, and everything is
+/// drawn.
+#[test]
+fn a_browser_draws_the_page() {
+    let home = Home::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let command = format!("git clone --quiet --bare --no-local {} clone", root.display());
+    recorder();
+    let run = home.shell(&format!("larder measure record --out log -- {command}"));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    home.ok(&["measure", "alloc", "log", "--html", "page.html"]);
+    let page = std::fs::read_to_string(home.work("page.html")).unwrap();
+    for other in ["<script", "src=", "href=", "url(", "@import", "<link", "<iframe"] {
+        assert!(!page.contains(other), "the page has {other}");
+    }
+    for width in [1400, 400] {
+        let browse = |result: &str| {
+            let mut browser = home.program("chromium");
+            browser
+                .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+                .arg(format!("--window-size={width},4000"))
+                .arg(result)
+                .arg(format!("file://{}", home.work("page.html").display()));
+            browser.output()
+        };
+        let Ok(output) = browse("--dump-dom") else {
+            return left_out("a_browser_draws_the_page", "no chromium");
+        };
+        let drawn = String::from_utf8_lossy(&output.stdout);
+        // Each chart in both widths, of which the browser shows one.
+        assert_eq!(drawn.matches("<svg").count(), page.matches("<svg").count());
+        assert!(drawn.matches("<path").count() >= 8, "{}", drawn.matches("<path").count());
+        assert!(!drawn.contains("parsererror"));
+        browse("--screenshot=page.png").unwrap();
+        // An empty page of this size takes about 15 kB.
+        let bytes = std::fs::metadata(home.work("page.png")).unwrap().len();
+        assert!(bytes > 60_000, "the picture has {bytes} bytes");
+    }
+}
+
+#[test]
+fn damaged_logs_are_read_as_far_as_they_are_whole() {
+    let home = Home::new();
+    record(&home, "git --version");
+    let whole = std::fs::read(home.work("log")).unwrap();
+    for length in (0..whole.len()).step_by(whole.len() / 60 + 1) {
+        home.write("log", &whole[..length]);
+        let run = home.run(&["measure", "alloc", "log"]);
+        assert!(matches!(run.code, 0 | 1 | 3), "{length}: {}", run.masked_output());
+        let is_named = run.stderr().contains("log: ");
+        assert!(run.code == 0 || is_named, "{length}: {}", run.masked_output());
+    }
+    for place in (0..whole.len()).step_by(whole.len() / 60 + 1) {
+        let mut damaged = whole.clone();
+        damaged[place] ^= 0x10;
+        home.write("log", &damaged);
+        let run = home.run(&["measure", "alloc", "log"]);
+        // Four bytes of the head of the file are not used.
+        let is_noticed = run.code != 0 || (12..16).contains(&place);
+        assert!(is_noticed, "byte {place}: {}", run.masked_output());
+    }
+}
+
+/// Each phase has its own figures, and an object belongs to the phase that asked for it.
+#[test]
+fn figures_are_split_by_phase() {
+    let home = Home::new();
+    home.write(
+        "phases.py",
+        "import os\n\
+         os.access('/larder/mark/keeping', 0)\n\
+         held = [bytes(2000) for i in range(1000)]\n\
+         os.access('/larder/mark/wasting', 0)\n\
+         for i in range(3000): bytes(600)\n\
+         os.access('/larder/mark/growing', 0)\n\
+         grown = bytearray()\n\
+         for i in range(100): grown += bytes(50_000)\n\
+         os.access('/larder/mark/dropping', 0)\n\
+         del held\n\
+         for i in range(250_000): os.access('/larder/number/rows/' + str(i % 1000), 0)\n\
+         os._exit(0)\n",
+    );
+    let analysis = record(&home, "env PYTHONMALLOC=malloc python3 phases.py");
+    let phases = analysis["phases"].as_array().unwrap();
+    let figure = |name: &str, path: &str| {
+        let phase = phases.iter().find(|phase| phase["name"] == name).expect(name);
+        phase.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{name}{path}"))
+    };
+    assert!((2_000_000..2_300_000).contains(&figure("keeping", "/bytes_at_peak")));
+    // Released in the last phase, after most of the run.
+    assert!(figure("keeping", "/lifetimes/released") >= 1000);
+    assert!(figure("keeping", "/unreleased_bytes") < 100_000);
+    assert!((5_000_000..7_000_000).contains(&figure("growing", "/bytes_at_peak")));
+    assert!((5_000_000..7_000_000).contains(&figure("growing", "/unreleased_bytes")));
+    assert!(figure("wasting", "/lifetimes/at_most_ten_thousandth") >= 3000);
+    assert!(figure("wasting", "/bytes_at_peak") < 100_000);
+    assert!(figure("wasting", "/requests") - figure("wasting", "/small_requests") >= 3000);
+    let sum = |key: &str| phases.iter().map(|phase| phase[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("bytes_at_peak"), analysis["peak_bytes"].as_u64().unwrap());
+    assert_eq!(sum("unreleased_bytes"), analysis["end_bytes"].as_u64().unwrap());
+    // Values of a number are joined, and the report says so.
+    let rows = &analysis["numbers"][0];
+    assert_eq!((&rows["count"], &rows["highest"]), (&250_000.into(), &999.into()));
+    assert_eq!(rows["points"].as_array().unwrap().len(), 62_500);
+    let text = home.ok(&["measure", "alloc", "log", "--html", "page.html"]);
+    let sentence = "The number \"rows\" has 250,000 values: of each 4 one after another the lowest";
+    assert!(text.contains(sentence), "{text}");
+    for table in ["Live memory by phase", "Sizes by phase", "Lifetimes by phase"] {
+        assert!(text.contains(table), "{text}");
+    }
+    let page = std::fs::read_to_string(home.work("page.html")).unwrap();
+    for part in [
+        "Live memory by phase</b>",
+        "</i>growing</span>",
+        "class=\"c0 part\"",
+        " in wasting - ",
+        "A point is 4 values one after another",
+    ] {
+        assert!(page.contains(part), "the page lacks {part}");
+    }
+}

@@ -18,8 +18,10 @@ mod pipe;
 mod speed_limit;
 mod ssh_location;
 mod stream_use;
+mod tls_connector;
 mod tls_error;
 mod transport;
+mod user_verifier;
 mod wire_peer;
 
 #[cfg(feature = "fuzz-checks")]

@@ -20,6 +20,7 @@ mod mercurial;
 mod overlapping_bundles;
 mod path_clashes;
 mod received_changes;
+mod server_certificates;
 mod server_logins;
 mod servers;
 mod stored_parents;

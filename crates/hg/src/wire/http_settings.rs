@@ -3,10 +3,15 @@
 use super::credentials::CredentialSource;
 use super::speed_limit::SpeedLimit;
 use super::stream_use::StreamUse;
+use super::tls_connector::agent_with_tls;
+use super::user_verifier::UserVerifier;
 use crate::revision::ChangeError;
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
+use rustls::{ALL_VERSIONS, ClientConfig, RootCertStore};
+use std::sync::Arc;
 use std::time::Duration;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 use ureq::{Agent, Proxy};
@@ -17,6 +22,9 @@ const USER_AGENT: &str = "mercurial/proto-1.0 (Larder)";
 /// How many redirects of one request are followed.
 const MAX_REDIRECTS: u32 = 10;
 
+/// The name of a setting in messages.
+const CLIENT_CERTIFICATE: &str = "the client certificate";
+
 /// How servers are reached.
 #[derive(Default)]
 pub struct HttpSettings {
@@ -25,7 +33,8 @@ pub struct HttpSettings {
     /// The machines that are reached without the proxy: names, with commas between, each of which
     /// also stands for the machines below it; `*` stands for all.
     pub no_proxy: String,
-    /// Certificates of authorities in PEM, in place of those of the system.
+    /// Certificates of authorities in PEM, in place of those of the system. A server with one of
+    /// them is accepted, too.
     pub authorities: Option<Vec<u8>>,
     /// Whether certificates are accepted without a check.
     pub accepts_any_certificate: bool,
@@ -54,14 +63,10 @@ impl HttpSettings {
             Some(url) => Some(Proxy::new(url).map_err(|error| unreadable("the proxy", error))?),
             None => None,
         };
-        let roots = match &self.authorities {
-            Some(pem) => RootCerts::new_with_certs(&parse_authorities(pem)?),
-            None => RootCerts::PlatformVerifier,
-        };
-        let own = self.client_certificate.as_deref().map(parse_client_certificate).transpose()?;
+        let own = self.client_certificate.as_deref().map(ClientIdentity::parse).transpose()?;
         let tls = TlsConfig::builder()
-            .root_certs(roots)
-            .client_cert(own)
+            .root_certs(RootCerts::PlatformVerifier)
+            .client_cert(own.as_ref().map(ClientIdentity::to_client_cert))
             .disable_verification(self.accepts_any_certificate)
             .build();
         let config = Agent::config_builder()
@@ -75,7 +80,12 @@ impl HttpSettings {
             .timeout_connect(self.timeout)
             .timeout_per_read(self.timeout)
             .build();
-        Ok(config.new_agent())
+        match &self.authorities {
+            Some(pem) if !self.accepts_any_certificate => {
+                Ok(agent_with_tls(config, user_tls(pem, own)?))
+            }
+            _ => Ok(config.new_agent()),
+        }
     }
 }
 
@@ -95,9 +105,25 @@ fn unreadable(name: &str, error: impl std::fmt::Display) -> ChangeError {
     ChangeError::Settings { what: format!("{name}: {error}") }
 }
 
-fn parse_authorities(pem: &[u8]) -> Result<Vec<Certificate<'static>>, ChangeError> {
-    let certificates = parse_certificates(pem, "certificates of authorities")?;
-    Ok(certificates.iter().map(|found| Certificate::from_der(found).to_owned()).collect())
+/// Returns how TLS is spoken where the user names certificates.
+fn user_tls(pem: &[u8], own: Option<ClientIdentity>) -> Result<ClientConfig, ChangeError> {
+    let name = "certificates of authorities";
+    let certificates = parse_certificates(pem, name)?;
+    let provider = Arc::new(default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(ALL_VERSIONS)
+        .map_err(|error| unreadable("TLS", error))?;
+    let builder = match UserVerifier::new(certificates, &provider) {
+        Some(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)),
+        // No server is accepted then.
+        None => builder.with_root_certificates(RootCertStore::empty()),
+    };
+    Ok(match own {
+        Some(ClientIdentity { chain, key, .. }) => builder
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| unreadable(CLIENT_CERTIFICATE, error))?,
+        None => builder.with_no_client_auth(),
+    })
 }
 
 fn parse_certificates(pem: &[u8], name: &str) -> Result<Vec<CertificateDer<'static>>, ChangeError> {
@@ -105,23 +131,36 @@ fn parse_certificates(pem: &[u8], name: &str) -> Result<Vec<CertificateDer<'stat
     certificates.map_err(|error| unreadable(name, error))
 }
 
-/// Reads a certificate and its key. The client takes only what belongs together.
-fn parse_client_certificate(pem: &[u8]) -> Result<ClientCert, ChangeError> {
-    let name = "the client certificate";
-    let chain = parse_certificates(pem, name)?;
-    let key = PrivateKeyDer::from_pem_slice(pem).map_err(|error| match &error {
-        rustls::pki_types::pem::Error::NoItemsFound => {
-            unreadable(name, "there is no private key that is not encrypted")
-        }
-        error => unreadable(name, error),
-    })?;
-    let provider = rustls::crypto::ring::default_provider();
-    CertifiedKey::from_der(chain.clone(), key, &provider)
-        .map_err(|error| unreadable(name, error))?;
-    let key = PrivateKey::from_pem(pem).map_err(|error| unreadable(name, error))?;
-    let chain: Vec<Certificate<'static>> =
-        chain.iter().map(|found| Certificate::from_der(found).to_owned()).collect();
-    Ok(ClientCert::new_with_certs(&chain, key))
+/// A certificate of this side, others that lead to its authority, and its private key.
+struct ClientIdentity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    /// The key in the form of the client.
+    client_key: PrivateKey<'static>,
+}
+
+impl ClientIdentity {
+    /// Reads a certificate and its key. The client takes only what belongs together.
+    fn parse(pem: &[u8]) -> Result<ClientIdentity, ChangeError> {
+        let chain = parse_certificates(pem, CLIENT_CERTIFICATE)?;
+        let key = PrivateKeyDer::from_pem_slice(pem).map_err(|error| match &error {
+            rustls::pki_types::pem::Error::NoItemsFound => {
+                unreadable(CLIENT_CERTIFICATE, "there is no private key that is not encrypted")
+            }
+            error => unreadable(CLIENT_CERTIFICATE, error),
+        })?;
+        CertifiedKey::from_der(chain.clone(), key.clone_key(), &default_provider())
+            .map_err(|error| unreadable(CLIENT_CERTIFICATE, error))?;
+        let client_key = PrivateKey::from_pem(pem);
+        let client_key = client_key.map_err(|error| unreadable(CLIENT_CERTIFICATE, error))?;
+        Ok(ClientIdentity { chain, key, client_key })
+    }
+
+    /// Returns the form that the client has for it.
+    fn to_client_cert(&self) -> ClientCert {
+        let chain = self.chain.iter().map(|found| Certificate::from_der(found).to_owned());
+        ClientCert::new_with_certs(&chain.collect::<Vec<_>>(), self.client_key.to_owned())
+    }
 }
 
 #[cfg(test)]
@@ -169,8 +208,8 @@ Gl4C9vEPC+J7+uhq5JKsIzvY/BCNgSx2Eg==
 
     #[test]
     fn a_certificate_has_its_key() {
-        let parse = |pem: &[&str]| match parse_client_certificate(pem.concat().as_bytes()) {
-            Ok(found) => found.certs().len().to_string(),
+        let parse = |pem: &[&str]| match ClientIdentity::parse(pem.concat().as_bytes()) {
+            Ok(found) => found.to_client_cert().certs().len().to_string(),
             Err(error) => error.to_string(),
         };
         assert_eq!(parse(&[OWN_CERTIFICATE, OWN_KEY]), "1");

@@ -30,6 +30,13 @@ pub(super) fn tls_reason(error: &ureq::Error) -> Option<String> {
     })
 }
 
+/// Whether a certificate is that of an authority, and a server has it as its own.
+pub(super) fn is_authority_fault(error: &CertificateError) -> bool {
+    // The type of the inner error is that of another crate.
+    matches!(error, CertificateError::Other(error)
+        if format!("{error:?}").contains("CaUsedAsEndEntity"))
+}
+
 fn certificate_reason(error: &CertificateError) -> String {
     use CertificateError as Fault;
     let fault = match error {
@@ -43,9 +50,11 @@ fn certificate_reason(error: &CertificateError) -> String {
         Fault::NotValidYet | Fault::NotValidYetContext { .. } => "it is not valid yet",
         Fault::NotValidForName | Fault::NotValidForNameContext { .. } => "it is for another name",
         Fault::Revoked => "it was revoked",
-        // The type of this error is that of another crate.
-        Fault::Other(error) if format!("{error:?}").contains("CaUsedAsEndEntity") => {
-            "it is that of an authority, or signed by itself, and not one for a server"
+        error if is_authority_fault(error) => {
+            return format!(
+                "the certificate of the server is not accepted: it is that of an authority, or \
+                 signed by itself, and not in the file of http.sslCAInfo ({NO_CHECK})"
+            );
         }
         _ => "it could not be verified",
     };

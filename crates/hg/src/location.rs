@@ -46,13 +46,13 @@ pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
     let url = url.as_bytes();
     let url = url.strip_prefix(b"hg::").unwrap_or(url);
     if let Some(rest) = url.strip_prefix(SHORT_SCHEME) {
-        return Ok(Location::Url(long_url(rest)?));
+        return Ok(Location::Url(check_fragment(long_url(rest)?)?));
     }
     if let Some(path) = url.strip_prefix(b"file://") {
         return Ok(Location::Path(PathBuf::from(OsStr::from_bytes(path))));
     }
     if URL_SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
-        return Ok(Location::Url(url.to_vec()));
+        return Ok(Location::Url(check_fragment(url.to_vec())?));
     }
     match memchr::memmem::find(url, b"://") {
         Some(end) => {
@@ -61,6 +61,19 @@ pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
         }
         None => Ok(Location::Path(PathBuf::from(OsStr::from_bytes(url)))),
     }
+}
+
+/// Refuses the URL of a part of a repository, which Mercurial names after `#`. Without it, all of
+/// the repository would come, which is not what was asked for.
+fn check_fragment(url: Vec<u8>) -> Result<Vec<u8>, ChangeError> {
+    let Some(mark) = memchr::memchr(b'#', &url) else { return Ok(url) };
+    let (url, name) = (&url[..mark], &url[mark + 1..]);
+    let url = strip_login(&String::from_utf8_lossy(url));
+    let name = String::from_utf8_lossy(name);
+    Err(ChangeError::new_unsupported(format!(
+        "a URL with #{name} for a part of the repository; for a branch: git clone --single-branch \
+         -b branches/{name}/tip hg::{url}; for a bookmark: -b bookmarks/{name}"
+    )))
 }
 
 /// Returns the path that a URL names if it does not begin at the root of the file system.
@@ -179,6 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_repositories_are_refused() {
+        for text in ["https://me:secret@host/repo#stable", "hg://me@host:https/repo#stable"] {
+            let message = url_of(text);
+            let advice = "git clone --single-branch -b branches/stable/tip hg::https://host/repo;";
+            assert!(message.contains(advice), "{message}");
+        }
+        assert!(url_of("ssh://host/repo#").starts_with("not supported: a URL with # for a part"));
+    }
+
+    #[test]
     fn all_forms_are_read() {
         for (text, expected) in [
             ("https://host/repo", "https://host/repo"),
@@ -191,6 +214,7 @@ mod tests {
             ("/srv/repo", "path /srv/repo"),
             ("file:///srv/repo", "path /srv/repo"),
             ("../repo.hg", "path ../repo.hg"),
+            ("/srv/repo#1", "path /srv/repo#1"),
             ("ftp://host/repo", "not supported: the URL scheme ftp"),
             ("hg://host:ftp/repo", "not supported: the URL scheme ftp"),
         ] {

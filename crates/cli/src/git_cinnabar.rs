@@ -8,7 +8,7 @@ mod arguments;
 mod rollback;
 
 use crate::git_progress::{GitProgress, level_line};
-use crate::git_remote_hg::name_source;
+use crate::git_remote_hg::{add_advice, name_source};
 use crate::hg_lookup::HgLookup;
 use crate::hg_servers::server_settings;
 use crate::hg_settings::HgSettings;
@@ -17,9 +17,9 @@ use arguments::{
 };
 use clap::Parser as _;
 use larder_hg::{
-    CheckDepth, GitDirectory, GitId, Node, check_conversion, convert_bundle, convert_clone_bundle,
-    fetch_revisions, mark_state, metadata_states, open_peer, repository_tags, stored_texts,
-    strip_login,
+    ChangeError, CheckDepth, GitDirectory, GitId, Node, check_conversion, convert_bundle,
+    convert_clone_bundle, fetch_revisions, mark_state, metadata_states, open_peer, repository_tags,
+    stored_texts, strip_login,
 };
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -128,7 +128,7 @@ fn fetch(repository: &GitDirectory, args: &FetchArgs) -> CommandEnd {
     let servers = |url: &str| server_settings(url, Some(repository.directory()));
     let options = config.fetch_options(&url, &servers)?;
     let source = OsString::from(&url);
-    let mut peer = open_peer(&source, servers).map_err(|error| name_source(&source, &error))?;
+    let mut peer = open_peer(&source, servers).map_err(|error| name_peer(&source, error))?;
     peer.set_scratch_folder(repository.directory());
     peer.set_base_texts(stored_texts(repository.directory()));
     let mut progress = GitProgress::new(io::stdout().is_terminal());
@@ -152,6 +152,11 @@ fn fetch(repository: &GitDirectory, args: &FetchArgs) -> CommandEnd {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Names a repository that cannot be opened, and what can be done.
+fn name_peer(source: &OsString, error: ChangeError) -> String {
+    name_source(source, &add_advice(&error.into()))
+}
+
 /// Lets git fetch the refs of tags.
 fn fetch_tags() -> CommandEnd {
     let args = ["fetch", "--tags", "hg::tags:", "tag", "*"];
@@ -168,7 +173,7 @@ fn unbundle(repository: &GitDirectory, is_recommended: bool, url: &OsStr) -> Com
     let servers = |url: &str| server_settings(url, Some(directory));
     let options = config.fetch_options(&url.to_string_lossy(), &servers)?;
     let source = url.to_owned();
-    let mut peer = open_peer(url, servers).map_err(|error| name_source(&source, &error))?;
+    let mut peer = open_peer(url, servers).map_err(|error| name_peer(&source, error))?;
     let mut progress = GitProgress::new(io::stdout().is_terminal());
     let converted = match is_recommended {
         true => convert_clone_bundle(directory, &mut *peer, &options, &mut progress),

@@ -80,7 +80,7 @@ fn answer(remote: &OsString, url: &OsString) -> Result<ExitCode, String> {
         is_importing,
     };
     let peer = larder_hg::open_peer(url, servers);
-    let mut peer = peer.map_err(|error| name_source(url, &error))?;
+    let mut peer = peer.map_err(|error| name_source(url, &add_advice(&error.into())))?;
     peer.set_scratch_folder(&git_dir.clone().unwrap_or_else(std::env::temp_dir));
     if let Some(directory) = &git_dir {
         peer.set_base_texts(stored_texts(directory));
@@ -147,7 +147,8 @@ fn end(ended: Result<(), HelperError>, output: &mut dyn io::Write) -> Result<Exi
     }
 }
 
-fn add_advice(error: &HelperError) -> String {
+/// Returns a message with what a person can do.
+pub(crate) fn add_advice(error: &HelperError) -> String {
     match error.advice() {
         Some(advice) => format!("{error} ({advice})"),
         None => error.to_string(),

@@ -7,6 +7,12 @@ use std::sync::mpsc::{Receiver, channel};
 
 /// Starts a server that leads every request to another URL; returns its URL and the requests.
 fn start_server() -> (String, Receiver<String>) {
+    // Nothing listens there.
+    serve("302 Found\r\nLocation: http://127.0.0.1:1/elsewhere")
+}
+
+/// Starts a server that answers every request with a status and a header.
+fn serve(status: &'static str) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/project", listener.local_addr().unwrap());
     let (send, requests) = channel();
@@ -16,9 +22,8 @@ fn start_server() -> (String, Receiver<String>) {
             let mut read = BufReader::new(stream.try_clone().unwrap());
             while !request.ends_with("\r\n\r\n") && read.read_line(&mut request).unwrap() > 0 {}
             let _sent = send.send(request.to_lowercase());
-            // Nothing listens there.
-            let answer = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/elsewhere\r\n\
-                Content-Length: 0\r\nConnection: close\r\n\r\n";
+            let rest = "Content-Length: 0\r\nConnection: close\r\n\r\n";
+            let answer = format!("HTTP/1.1 {status}\r\n{rest}");
             let _written = stream.write_all(answer.as_bytes());
         }
     });
@@ -85,4 +90,20 @@ fn settings_that_are_not_followed_are_named() {
     let run = convert(&home, "https://127.0.0.1:1/project", &configuration);
     let expected = "the client certificate: there is no private key that is not encrypted";
     assert!(run.stderr().contains(expected), "{}", run.stderr());
+}
+
+/// A helper is told that its password is wrong, so that it does not give it again.
+#[test]
+fn a_refused_password_is_forgotten() {
+    let home = Home::new();
+    let (url, _requests) = serve("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"r\"");
+    let configuration = "[http]\nproxy =\n[credential]\nhelper = \"!f() { echo $1 >> calls; \
+        test $1 != get || { echo username=anna; echo password=wrong; }; }; f\"\n";
+    let run = convert(&home, &url, configuration);
+    assert_eq!(run.code, 5);
+    let refused = format!("{url} refuses the name and the password of the user anna");
+    assert!(run.stderr().contains(&refused), "{}", run.stderr());
+    assert!(run.stderr().contains("hint: git's credential helpers were told"), "{}", run.stderr());
+    let calls = std::fs::read_to_string(home.work("calls")).unwrap();
+    assert_eq!(calls, "get\nerase\nget\nerase\n");
 }

@@ -103,6 +103,15 @@ impl FetchError {
                 }
                 _ => None,
             },
+            ChangeError::Login { user: Some(_), .. } => Some(
+                "git's credential helpers were told to forget them, so that the next attempt asks \
+                 again; git config --get-all credential.helper names the helpers; a password in \
+                 the URL has to be replaced there",
+            ),
+            ChangeError::Login { user: None, .. } => Some(
+                "git's credential helpers, a terminal, or a URL such as https://NAME@HOST/ give \
+                 them",
+            ),
             _ => None,
         }
     }

@@ -144,6 +144,14 @@ pub enum ChangeError {
         /// The server's own words.
         message: String,
     },
+    /// The server does not answer without a login that it accepts.
+    #[error("{}", describe_login(url, user.as_deref()))]
+    Login {
+        /// The repository.
+        url: String,
+        /// The user whose login the server refused; `None`: there was no login.
+        user: Option<String>,
+    },
     /// The bytes are not what the format allows.
     #[error("damaged changes: {what}")]
     Damaged {
@@ -169,6 +177,13 @@ pub enum ChangeError {
         /// The feature, by the name that Mercurial gives it.
         what: String,
     },
+}
+
+fn describe_login(url: &str, user: Option<&str>) -> String {
+    match user {
+        Some(user) => format!("{url} refuses the name and the password of the user {user}"),
+        None => format!("{url} asks for a name and a password, and there are none"),
+    }
 }
 
 // A decoder passes on the errors of the stream below it, which may carry the words of a server.

@@ -1,20 +1,28 @@
 //! Servers that ask for a name and a password.
 
 use crate::servers::{MERCURIAL, answer, serve};
-use larder_hg::{CredentialSource, HttpSettings, Login, Node, connect_http};
+use larder_hg::{
+    ChangeError, CredentialSource, FetchError, HttpSettings, Login, Node, connect_http,
+};
 use std::sync::{Arc, Mutex};
+
+/// Answers the user `user` with the password `secret`, and asks others for a login.
+fn answer_user(request: &str) -> Vec<u8> {
+    if !request.contains("uthorization: Basic dXNlcjpzZWNyZXQ=\r\n") {
+        return ask_for_login();
+    }
+    let is_first = request.contains("?cmd=capabilities ");
+    let body: &[u8] = if is_first { b"lookup known" } else { b"0\n" };
+    answer("200 OK", MERCURIAL, body)
+}
+
+fn ask_for_login() -> Vec<u8> {
+    answer("401 Unauthorized", "WWW-Authenticate: Basic realm=\"r\"\r\n", b"")
+}
 
 #[test]
 fn a_server_that_asks_for_a_login_gets_one() {
-    let server = serve(|request| {
-        if !request.contains("uthorization: Basic dXNlcjpzZWNyZXQ=\r\n") {
-            let headers = "WWW-Authenticate: Basic realm=\"r\"\r\n";
-            return answer("401 Unauthorized", headers, b"");
-        }
-        let is_first = request.starts_with("GET /?cmd=capabilities ");
-        let body: &[u8] = if is_first { b"lookup known" } else { b"0\n" };
-        answer("200 OK", MERCURIAL, body)
-    });
+    let server = serve(answer_user);
     let connect = |password: &'static str, count: &Arc<Mutex<usize>>| {
         let count = Arc::clone(count);
         let credentials = move |url: &str| {
@@ -30,12 +38,18 @@ fn a_server_that_asks_for_a_login_gets_one() {
     let mut peer = connect("secret", &count).unwrap();
     assert_eq!(peer.find_known(&[Node([1; 20])]).unwrap(), [false]);
     assert_eq!(*count.lock().unwrap(), 1, "the login is kept");
-    let error = connect("wrong", &Arc::default()).map(|_| ()).unwrap_err().to_string();
-    assert!(error.starts_with("the server says: 401 Unauthorized (http://127.0.0.1:"), "{error}");
+    let error = connect("wrong", &Arc::default()).map(|_| ()).unwrap_err();
+    let refused = "refuses the name and the password of the user user";
+    assert_eq!(error.to_string(), format!("{} {refused}", server.url));
+    assert!(FetchError::from(error).advice().unwrap().contains("credential helpers"));
     // In the URL.
     let url = server.url.replace("http://", "http://user:secret@");
     assert!(connect_http(&url, HttpSettings::default()).is_ok());
-    assert!(connect_http(&server.url, HttpSettings::default()).is_err());
+    let error = |url: &str| connect_http(url, HttpSettings::default()).map(|_| ()).unwrap_err();
+    let none = "asks for a name and a password, and there are none";
+    assert_eq!(error(&server.url).to_string(), format!("{} {none}", server.url));
+    let url = server.url.replace("http://", "http://user:wrong@");
+    assert_eq!(error(&url).to_string(), format!("{} {refused}", server.url));
 }
 
 /// A source of logins that notes what it is told.
@@ -58,22 +72,18 @@ impl CredentialSource for NotedLogins {
     }
 }
 
+/// Returns settings whose source of logins notes what it is told.
+fn note_logins(calls: &Arc<Mutex<Vec<&'static str>>>) -> HttpSettings {
+    let credentials: Box<dyn CredentialSource> = Box::new(NotedLogins(Arc::clone(calls)));
+    HttpSettings { credentials: Some(credentials), ..HttpSettings::default() }
+}
+
 /// A fetch has dozens of requests, and each report of a login is a process of git.
 #[test]
 fn a_right_login_is_reported_once() {
-    let server = serve(|request| {
-        if !request.contains("uthorization: Basic dXNlcjpzZWNyZXQ=\r\n") {
-            let headers = "WWW-Authenticate: Basic realm=\"r\"\r\n";
-            return answer("401 Unauthorized", headers, b"");
-        }
-        let is_first = request.starts_with("GET /?cmd=capabilities ");
-        let body: &[u8] = if is_first { b"lookup known" } else { b"0\n" };
-        answer("200 OK", MERCURIAL, body)
-    });
+    let server = serve(answer_user);
     let calls = Arc::default();
-    let credentials: Option<Box<dyn CredentialSource>> =
-        Some(Box::new(NotedLogins(Arc::clone(&calls))));
-    let settings = HttpSettings { credentials, ..HttpSettings::default() };
+    let settings = note_logins(&calls);
     let mut peer = connect_http(&server.url, settings).unwrap();
     for _ in 0..3 {
         assert_eq!(peer.find_known(&[Node([1; 20])]).unwrap(), [false]);
@@ -87,25 +97,17 @@ fn a_right_login_is_reported_once() {
 fn a_bundle_that_is_led_on_says_nothing_about_the_login() {
     let elsewhere = serve(|request| {
         assert!(!request.contains("uthorization"), "{request}");
-        answer("401 Unauthorized", "WWW-Authenticate: Basic realm=\"r\"\r\n", b"")
+        ask_for_login()
     });
     let target = format!("Location: {}all.hg\r\n", elsewhere.url);
     let server = serve(move |request| {
         if request.starts_with("GET /all.hg ") {
             return answer("302 Found", &target, b"");
         }
-        if !request.contains("uthorization: Basic dXNlcjpzZWNyZXQ=\r\n") {
-            let headers = "WWW-Authenticate: Basic realm=\"r\"\r\n";
-            return answer("401 Unauthorized", headers, b"");
-        }
-        let is_first = request.starts_with("GET /?cmd=capabilities ");
-        let body: &[u8] = if is_first { b"lookup known" } else { b"0\n" };
-        answer("200 OK", MERCURIAL, body)
+        answer_user(request)
     });
     let calls = Arc::default();
-    let credentials: Option<Box<dyn CredentialSource>> =
-        Some(Box::new(NotedLogins(Arc::clone(&calls))));
-    let settings = HttpSettings { credentials, ..HttpSettings::default() };
+    let settings = note_logins(&calls);
     let mut peer = connect_http(&server.url, settings).unwrap();
     let error = peer.open_clone_bundle(&format!("{}all.hg", server.url)).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("401 Unauthorized"), "{error}");
@@ -121,17 +123,21 @@ fn a_login_is_right_also_where_the_server_leads_to() {
         if request.starts_with("GET /?cmd=capabilities ") {
             return answer("302 Found", "Location: /r/?cmd=capabilities\r\n", b"");
         }
-        if !request.contains("uthorization: Basic dXNlcjpzZWNyZXQ=\r\n") {
-            let headers = "WWW-Authenticate: Basic realm=\"r\"\r\n";
-            return answer("401 Unauthorized", headers, b"");
-        }
-        answer("200 OK", MERCURIAL, b"lookup known")
+        answer_user(request)
     });
     let calls = Arc::default();
-    let credentials: Option<Box<dyn CredentialSource>> =
-        Some(Box::new(NotedLogins(Arc::clone(&calls))));
-    let settings = HttpSettings { credentials, ..HttpSettings::default() };
+    let settings = note_logins(&calls);
     let url = server.url.replace("http://", "http://user:secret@");
     connect_http(&url, settings).unwrap();
     assert_eq!(*calls.lock().unwrap(), ["keep"]);
+}
+
+/// The helper forgets each of the wrong logins, so that the next attempt does not meet them.
+#[test]
+fn wrong_logins_are_forgotten() {
+    let server = serve(|_| ask_for_login());
+    let calls = Arc::default();
+    let error = connect_http(&server.url, note_logins(&calls)).map(|_| ()).unwrap_err();
+    assert!(matches!(error, ChangeError::Login { user: Some(_), .. }), "{error}");
+    assert_eq!(*calls.lock().unwrap(), ["find", "forget", "find", "forget"]);
 }

@@ -201,6 +201,7 @@ impl HttpConnection {
     fn find_answer(&mut self, mut request: HttpRequest) -> Result<Response<Body>, ChangeError> {
         // Another file says nothing about the login and the place of the repository.
         let is_base = strip_command(&request.url) == self.base;
+        let mut refused_user = None;
         for attempt in 0..=MAX_LOGINS {
             // A login is for the repository's server only.
             let is_own = has_same_origin(&request.url, &self.base);
@@ -214,10 +215,14 @@ impl HttpConnection {
             if is_base && !is_led_on {
                 self.report_login(login.as_ref(), status);
             }
-            if status != 401 || attempt == MAX_LOGINS || !is_base {
+            if status != 401 || !is_base {
                 return Ok(response);
             }
             check_scheme(&response)?;
+            refused_user = login.filter(|_| !is_led_on).map(|login| login.user).or(refused_user);
+            if attempt == MAX_LOGINS {
+                break;
+            }
             if is_led_on {
                 let found = response.get_uri().to_string();
                 if !self.follow(&found) {
@@ -233,10 +238,10 @@ impl HttpConnection {
             self.login = credentials.and_then(|source| source.find_login(&self.base, user));
             self.is_login_reported = false;
             if self.login.is_none() {
-                return Ok(response);
+                break;
             }
         }
-        Err(ChangeError::new_unsupported("a server that asks for a login again and again"))
+        Err(ChangeError::Login { url: self.base.clone(), user: refused_user })
     }
 
     /// Takes the URL that a request was led to for that of the repository. Returns false if that

@@ -76,7 +76,11 @@ fn run_command(command: CinnabarCommand) -> CommandEnd {
             Ok(lookup.find_commit(id)?.map(|commit| commit.to_string()))
         }),
         CinnabarCommand::Git2hg(args) => look_up(repository, &args, |lookup, name| {
-            Ok(lookup.find_changeset(name)?.map(|node| node.to_string()))
+            let report = |fault: &str| {
+                // Nothing can be said if standard error is gone.
+                let _written = io::stderr().write_all(level_line("WARNING", fault).as_bytes());
+            };
+            Ok(lookup.find_changeset(name, report)?.map(|node| node.to_string()))
         }),
         CinnabarCommand::Fetch(args) if args.tags => fetch_tags(),
         CinnabarCommand::Fetch(args) => fetch(&repository, &args),

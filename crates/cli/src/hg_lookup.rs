@@ -44,10 +44,22 @@ impl HgLookup {
         Ok(self.metadata.commit_of(&mut self.repository, &node)?)
     }
 
-    /// Returns the changeset of a commit, by any name that git takes.
-    pub(crate) fn find_changeset(&mut self, name: &str) -> Result<Option<Node>, LookupError> {
+    /// Returns the changeset of a commit, by any name that git takes. `report` is told why a name
+    /// cannot have one; a commit of git alone has none for no such reason, and neither does the id
+    /// that git has in place of none.
+    pub(crate) fn find_changeset(
+        &mut self,
+        name: &str,
+        report: impl FnOnce(&str),
+    ) -> Result<Option<Node>, LookupError> {
         let commit = self.repository.resolve(&format!("{name}^{{commit}}"))?;
-        let Some(commit) = commit else { return Ok(None) };
+        let Some(commit) = commit else {
+            let is_none = GitId::from_hex(name.as_bytes()).is_some_and(|id| id.is_null());
+            if !is_none {
+                report(&format!("git has no commit with the name {name:?}"));
+            }
+            return Ok(None);
+        };
         Ok(self.metadata.changeset_of(&mut self.repository, &commit)?)
     }
 }

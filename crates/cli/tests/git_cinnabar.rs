@@ -42,7 +42,11 @@ fn revisions_are_fetched_and_looked_up() {
     assert_eq!(in_clone(&home, &["cinnabar", "hg2git", "--abbrev", &first]), commit[..12]);
     assert_eq!(in_clone(&home, &["cinnabar", "git2hg", "--abbrev=8", "FETCH_HEAD"]), first[..8]);
     assert_eq!(in_clone(&home, &["cinnabar", "hg2git", &second]), "0".repeat(40));
-    assert_eq!(in_clone(&home, &["cinnabar", "git2hg", "none"]), "0".repeat(40));
+    let zeros = "0".repeat(40);
+    let warning = "WARNING git has no commit with the name \"none\"";
+    let found = in_clone(&home, &["cinnabar", "git2hg", "none"]);
+    assert_eq!(found, format!("{zeros}\n\r{warning}"));
+    assert_eq!(in_clone(&home, &["cinnabar", "git2hg", &zeros]), zeros);
     // A URL in place of a remote, and a name in place of a node.
     in_clone(&home, &["cinnabar", "fetch", &url, "tip"]);
     assert_ne!(in_clone(&home, &["cinnabar", "hg2git", &second]), "0".repeat(40));

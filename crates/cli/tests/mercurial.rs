@@ -109,6 +109,9 @@ fn a_repository_is_cloned_and_fetched() {
     let found = home.run(&["hg", "--repository", "clone", "hg2git", &newest[..12], "00112233"]);
     assert_eq!(found.code, 1);
     assert_eq!(found.stdout(), format!("{head}\n{}\n", "0".repeat(40)));
+    let found = home.run(&["hg", "--repository", "clone", "git2hg", "walrus", "HEAD"]);
+    assert_eq!((found.code, found.stdout()), (1, format!("{}\n{newest}\n", "0".repeat(40))));
+    assert_eq!(found.stderr(), "warning: git has no commit with the name \"walrus\"\n");
 }
 
 /// A clone is made in another folder than the fetches after it.

@@ -250,7 +250,8 @@ fn find_id_fault(id: &str) -> Option<&'static str> {
 }
 
 fn find_changeset(lookup: &mut HgLookup, name: &str) -> Result<Option<String>, LookupError> {
-    Ok(lookup.find_changeset(name)?.map(|node| node.to_string()))
+    let report = |fault: &str| print_message("warning", sanitize_line(fault));
+    Ok(lookup.find_changeset(name, report)?.map(|node| node.to_string()))
 }
 
 fn import_bundle(

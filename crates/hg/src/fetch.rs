@@ -98,6 +98,13 @@ fn check_cinnabar(repository: &mut GitDirectory, metadata: &Metadata) -> Result<
     Ok(())
 }
 
+/// The same for an import into a repository.
+fn check_import(directory: &Path) -> Result<(), FetchError> {
+    let mut repository = GitDirectory::new(directory);
+    let metadata = Metadata::open(&mut repository)?;
+    check_cinnabar(&mut repository, &metadata)
+}
+
 /// Converts all changes of a bundle that were not converted yet.
 pub fn convert_bundle(
     directory: &Path,
@@ -105,10 +112,7 @@ pub fn convert_bundle(
     options: impl Into<ConversionOptions>,
     progress: &mut dyn Progress,
 ) -> Result<ConversionSummary, FetchError> {
-    let mut repository = GitDirectory::new(directory);
-    let metadata = Metadata::open(&mut repository)?;
-    check_cinnabar(&mut repository, &metadata)?;
-    drop((repository, metadata));
+    check_import(directory)?;
     bundle.set_scratch_folder(directory);
     progress.set_received(bundle.received_bytes());
     let options = options.into();
@@ -126,6 +130,7 @@ pub fn convert_clone_bundle(
     options: &FetchOptions<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Option<ConversionSummary>, FetchError> {
+    check_import(directory)?;
     peer.set_scratch_folder(directory);
     progress.set_received(peer.received_bytes());
     repeat_outdated(|| take_clone_bundle(directory, peer, options, progress))

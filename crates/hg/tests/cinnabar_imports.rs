@@ -7,7 +7,8 @@ use crate::golden_vectors::{NoProgress, changesets_in_order, git, read_vector};
 use crate::mercurial::{Mercurial, edge_repositories, has_mercurial};
 use larder_hg::{
     BundlePeer, CINNABAR_REF, CinnabarError, CinnabarImport, FetchError, GitDirectory, GitId,
-    LocalPeer, Metadata, Node, Peer as _, convert_bundle, fetch, import_cinnabar,
+    LocalPeer, Metadata, Node, Peer as _, convert_bundle, convert_clone_bundle, fetch,
+    import_cinnabar,
 };
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -68,6 +69,9 @@ fn refuse_conversion(directory: &Path) {
     assert!(matches!(fetched, Err(FetchError::CinnabarRepository)), "{fetched:?}");
     let mut bundle = BundlePeer::from_path("none.hg".into());
     let converted = convert_bundle(directory, &mut bundle, threads, &mut NoProgress);
+    assert!(matches!(converted, Err(FetchError::CinnabarRepository)), "{converted:?}");
+    let options = threads.into();
+    let converted = convert_clone_bundle(directory, &mut peer, &options, &mut NoProgress);
     assert!(matches!(converted, Err(FetchError::CinnabarRepository)), "{converted:?}");
 }
 

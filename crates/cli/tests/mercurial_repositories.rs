@@ -395,6 +395,35 @@ fn an_unrelated_repository_is_not_added() {
     assert_eq!(run.code, 0, "{}", run.stderr());
 }
 
+/// A repository that is empty by mistake, and a bundle of one branch, do not tell that the others
+/// are gone.
+#[test]
+fn branches_stay_where_the_source_does_not_tell_of_them() {
+    if !has_mercurial("branches_stay_where_the_source_does_not_tell_of_them") {
+        return;
+    }
+    let home = home_with_mercurial();
+    hg(&home, &["-R", "project", "bookmark", "-r", "0", "walrus"]);
+    let convert = |source: &str| home.run(&["hg", "convert", source, "converted.git"]);
+    assert_eq!(convert("project").code, 0);
+    let refs = || ok(&home, &["-C", "converted.git", "for-each-ref", "--format=%(refname)"]);
+    let before = refs();
+    assert!(before.contains("refs/heads/bookmarks/walrus\n"), "{before}");
+    hg(&home, &["init", "empty"]);
+    let run = convert("empty");
+    assert_eq!(run.code, 5);
+    let message = "empty: it has no changesets, and the folder has some of an earlier conversion";
+    assert!(run.stderr().contains(message), "{}", run.stderr());
+    assert!(run.stderr().contains("hint: is it the right one?"), "{}", run.stderr());
+    assert_eq!(refs(), before);
+    hg(&home, &["-R", "project", "-q", "branch", "stable"]);
+    add_changeset(&home);
+    hg(&home, &["-q", "-R", "project", "bundle", "--base", "1", "-r", "tip", "new.hg"]);
+    assert_eq!(convert("new.hg").code, 0);
+    assert!(before.lines().all(|name| refs().lines().any(|found| found == name)), "{}", refs());
+    assert!(refs().contains("refs/heads/branches/stable/tip\n"), "{}", refs());
+}
+
 #[test]
 fn an_unfinished_convert_is_completed() {
     if !has_mercurial("an_unfinished_convert_is_completed") {

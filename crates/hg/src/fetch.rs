@@ -153,7 +153,10 @@ pub fn convert_all<'o>(
     let nodes: BTreeSet<Node> =
         remote_refs(&peer_refs, all_heads, |_| false).refs.into_values().collect();
     let nodes: Vec<Node> = nodes.into_iter().collect();
-    check_relation(directory, peer, &nodes)?;
+    let is_partial = peer.is_partial()?;
+    if !is_partial {
+        check_relation(directory, peer, &peer_refs)?;
+    }
     let mut converted = fetch(directory, peer, &nodes, options, progress)?;
     let oddities = &mut converted.oddities;
     oddities.add_count(Oddity::HiddenChangeset, peer.hidden_changesets());
@@ -165,7 +168,10 @@ pub fn convert_all<'o>(
     let changes = branch_changes(&mut repository, &mut metadata, &refs, oddities)?;
     oddities.merge(update_tags(directory)?.oddities);
     set_head(&mut repository, refs.head.as_deref())?;
-    delete_stale_branches(&repository, &refs)?;
+    // A bundle of a part of the history does not tell which other branches there are.
+    if !is_partial {
+        delete_stale_branches(&repository, &refs)?;
+    }
     // Last and all at once: a repository with branches is complete.
     repository.change_refs(&changes)?;
     // The branch that HEAD names may be gone.
@@ -173,20 +179,24 @@ pub fn convert_all<'o>(
     Ok(converted)
 }
 
-/// Refuses a repository with another history than that of the conversion before: its branches would
-/// take the place of the others.
+/// Refuses a repository without a history, or with another one than that of the conversion before:
+/// its branches would take the place of the others.
 fn check_relation(
     directory: &Path,
     peer: &mut dyn Peer,
-    wanted: &[Node],
+    peer_refs: &PeerRefs,
 ) -> Result<(), FetchError> {
     let mut repository = GitDirectory::new(directory);
     let mut metadata = Metadata::open(&mut repository)?;
-    if metadata.is_empty() || wanted.is_empty() || peer.is_partial()? {
+    if metadata.is_empty() {
         return Ok(());
     }
-    for node in wanted {
-        if metadata.commit_of(&mut repository, node)?.is_some() {
+    let heads: Vec<&Node> = peer_refs.heads.iter().filter(|head| !head.is_null()).collect();
+    if heads.is_empty() {
+        return Err(FetchError::EmptySource);
+    }
+    for head in heads {
+        if metadata.commit_of(&mut repository, head)?.is_some() {
             return Ok(());
         }
     }

@@ -46,6 +46,12 @@ pub enum FetchError {
          folder of its own"
     )]
     Unrelated,
+    /// A repository has no changesets, and others were converted before.
+    #[error(
+        "it has no changesets, and the folder has some of an earlier conversion, whose branches \
+         it would delete: nothing is changed"
+    )]
+    EmptySource,
     /// A ref is not one of the remote repository.
     #[error("the remote repository has no ref {0}")]
     UnknownRef(String),
@@ -86,6 +92,9 @@ impl FetchError {
     pub fn advice(&self) -> Option<&'static str> {
         if let FetchError::CloneBundle { error, .. } = self {
             return error.advice();
+        }
+        if let FetchError::EmptySource = self {
+            return Some("is it the right one? to begin anew, convert it to a folder of its own");
         }
         let (FetchError::Peer(error) | FetchError::Conversion(ConversionError::Source(error))) =
             self

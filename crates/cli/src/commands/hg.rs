@@ -187,6 +187,7 @@ fn failure_kind(error: &FetchError) -> FailureKind {
     }
 }
 
+        | FetchError::EmptySource
 /// Finds what an id names, of the other program.
 type Finder = fn(&mut HgLookup, &str) -> Result<Option<String>, LookupError>;
 
@@ -339,7 +340,9 @@ fn convert_repository(
     let converted = converted.map_err(|error| {
         let failure = source_failure(source, &error);
         match error {
-            FetchError::Unrelated | FetchError::CinnabarRepository => failure,
+            FetchError::Unrelated | FetchError::EmptySource | FetchError::CinnabarRepository => {
+                failure
+            }
             _ => failure.with_hint("the same command goes on with what is there, or begins again"),
         }
     });

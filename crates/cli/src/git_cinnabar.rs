@@ -9,7 +9,7 @@ mod rollback;
 
 use crate::git_progress::{GitProgress, level_line};
 use crate::git_remote_hg::{add_advice, name_source};
-use crate::hg_lookup::HgLookup;
+use crate::hg_lookup::{HgLookup, metadata_advice};
 use crate::hg_servers::server_settings;
 use crate::hg_settings::HgSettings;
 use arguments::{
@@ -50,8 +50,12 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         // The reader of the output is gone.
         Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _written =
-                io::stderr().write_all(level_line("ERROR", &error.to_string()).as_bytes());
+            let mut message = error.to_string();
+            if let Some(advice) = metadata_advice(&*error) {
+                message.push_str(&format!(" ({advice})"));
+            }
+            // Nothing can be said if standard error is gone.
+            let _written = io::stderr().write_all(level_line("ERROR", &message).as_bytes());
             ExitCode::from(FAILURE_EXIT_CODE)
         }
     }

@@ -1,6 +1,7 @@
 //! From changesets to commits, and back, for commands that take their names.
 
 use larder_hg::{GitDirectory, GitDirectoryError, GitId, Metadata, MetadataError, Node};
+use std::error::Error;
 
 /// Why a name leads nowhere.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +12,16 @@ pub(crate) enum LookupError {
     Metadata(#[from] MetadataError),
     #[error(transparent)]
     Git(#[from] GitDirectoryError),
+}
+
+/// Returns what a person can do after an error of the metadata.
+pub(crate) fn metadata_advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let own = error.downcast_ref::<MetadataError>();
+    let of_lookup = error.downcast_ref().and_then(|error| match error {
+        LookupError::Metadata(error) => Some(error),
+        _ => None,
+    });
+    own.or(of_lookup)?.advice()
 }
 
 /// The metadata of a repository, open for lookups.

@@ -424,6 +424,34 @@ fn branches_stay_where_the_source_does_not_tell_of_them() {
     assert!(refs().contains("refs/heads/branches/stable/tip\n"), "{}", refs());
 }
 
+/// The advice leads on: all is converted again, to the same ids.
+#[test]
+fn damaged_metadata_is_made_again() {
+    if !has_mercurial("damaged_metadata_is_made_again") {
+        return;
+    }
+    let home = home_with_mercurial();
+    ok(&home, &["clone", "-q", &url(&home, "project"), "clone"]);
+    let in_clone = |args: &[&str]| ok(&home, &[&["-C", "clone"], args].concat());
+    let branches = || in_clone(&["for-each-ref", "refs/heads", "refs/remotes"]);
+    let before = branches();
+    // A commit of the history in place of that of the metadata.
+    in_clone(&["update-ref", "refs/larder/hg/metadata", "HEAD"]);
+    let advice = "larder hg clear forgets the metadata, and git fetch then converts all again";
+    let (code, text) = git(&home, &["-C", "clone", "fetch", "-q"]);
+    assert!(code != 0 && text.contains(advice), "{text}");
+    let run = home.run(&["hg", "--repository", "clone", "git2hg", "HEAD"]);
+    assert!(run.code == 4 && run.stderr().contains(advice), "{}", run.stderr());
+    let (code, text) = git(&home, &["-C", "clone", "cinnabar", "git2hg", "HEAD"]);
+    assert!(code == 1 && text.contains(advice), "{text}");
+    assert_eq!(home.run(&["hg", "--repository", "clone", "clear"]).code, 0);
+    in_clone(&["fetch", "-q"]);
+    assert_eq!(branches(), before);
+    let run = home.run(&["hg", "--repository", "clone", "git2hg", "HEAD"]);
+    assert_eq!(run.stdout().trim(), node(&home, "tip"));
+    assert_eq!(home.run(&["hg", "--repository", "clone", "fsck", "--full"]).code, 0);
+}
+
 #[test]
 fn an_unfinished_convert_is_completed() {
     if !has_mercurial("an_unfinished_convert_is_completed") {

@@ -93,6 +93,11 @@ impl FetchError {
         if let FetchError::CloneBundle { error, .. } = self {
             return error.advice();
         }
+        if let FetchError::Metadata(error)
+        | FetchError::Conversion(ConversionError::Metadata(error)) = self
+        {
+            return error.advice();
+        }
         if let FetchError::EmptySource = self {
             return Some("is it the right one? to begin anew, convert it to a folder of its own");
         }

@@ -4,7 +4,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::git_progress::GitProgress;
-use crate::hg_lookup::{HgLookup, LookupError};
+use crate::hg_lookup::{HgLookup, LookupError, metadata_advice};
 use crate::hg_servers::server_settings;
 use crate::hg_settings::HgSettings;
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
@@ -15,6 +15,7 @@ use larder_hg::{
     open_peer, rollback, set_metadata_state, strip_login, update_tags,
 };
 use serde_json::json;
+use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -152,8 +153,12 @@ fn discover(folder: &Path) -> Result<GitDirectory, CommandFailure> {
     })
 }
 
-fn store_failure(error: &dyn std::error::Error) -> CommandFailure {
-    CommandFailure::new(FailureKind::Store, sanitize_line(&error.to_string()))
+fn store_failure(error: &(dyn Error + 'static)) -> CommandFailure {
+    let failure = CommandFailure::new(FailureKind::Store, sanitize_line(&error.to_string()));
+    match metadata_advice(error) {
+        Some(advice) => failure.with_hint(advice),
+        None => failure,
+    }
 }
 
 fn hg_failure(error: &FetchError) -> CommandFailure {
@@ -182,12 +187,12 @@ fn failure_kind(error: &FetchError) -> FailureKind {
         FetchError::Peer(_)
         | FetchError::Conversion(_)
         | FetchError::CloneBundle { .. }
+        | FetchError::EmptySource
         | FetchError::Unrelated => FailureKind::Source,
         _ => FailureKind::Store,
     }
 }
 
-        | FetchError::EmptySource
 /// Finds what an id names, of the other program.
 type Finder = fn(&mut HgLookup, &str) -> Result<Option<String>, LookupError>;
 

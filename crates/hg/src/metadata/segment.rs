@@ -31,6 +31,7 @@ use super::table::{Table, hex};
 use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::manifest::ChangedFile;
 use crate::object_id::{GitId, Node};
+use crate::tree::TreeError;
 use std::sync::Arc;
 
 /// Why metadata cannot be read.
@@ -60,6 +61,31 @@ pub enum MetadataError {
     /// A newer program wrote the metadata.
     #[error("the Mercurial metadata has a format that this version does not know")]
     OtherFormat,
+}
+
+impl From<TreeError> for MetadataError {
+    fn from(error: TreeError) -> MetadataError {
+        match error {
+            TreeError::Pack(error) => MetadataError::Pack(error),
+            TreeError::Git(error) => MetadataError::Git(error),
+            TreeError::Damaged(id) => MetadataError::Damaged(id),
+        }
+    }
+}
+
+impl MetadataError {
+    /// Returns what a person can do after this error, if the error does not say so itself.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            MetadataError::Damaged(_)
+            | MetadataError::MissingManifest(_)
+            | MetadataError::CyclicManifest(_) => Some(
+                "larder hg clear forgets the metadata, and git fetch then converts all again, to \
+                 the same ids; commits and branches stay meanwhile",
+            ),
+            _ => None,
+        }
+    }
 }
 
 /// A segment that is open for lookups.

@@ -272,7 +272,7 @@ impl<'a> FileConverter<'a> {
             });
             lock(self.pack).append(&object.with_fingerprint(fingerprint))?
         };
-        if !is_new && !self.has_content(&blob, new.content(), fingerprint)? {
+        if !is_new && !lock(self.pack).has_content(&blob, new.content(), fingerprint)? {
             let path = path_text(&self.path);
             return Err(FileError::BlobCollision { path, node, blob });
         }
@@ -286,16 +286,6 @@ impl<'a> FileConverter<'a> {
             self.report_flags(node, flags);
         }
         Ok(ConvertedFile { node, blob, parents: [p1, p2], metadata, has_hash })
-    }
-
-    /// Returns whether an object of the pack has a content. A fifth of the revisions of a large
-    /// history have the blob of an earlier one, so it is not read again for that.
-    fn has_content(&self, blob: &GitId, content: &[u8], fingerprint: u32) -> io::Result<bool> {
-        let mut pack = lock(self.pack);
-        if let Some(has_content) = pack.has_fingerprint(blob, fingerprint) {
-            return Ok(has_content);
-        }
-        Ok(pack.read(blob)?.is_none_or(|written| written == content))
     }
 
     /// Makes the text of a revision, whose base is in memory. A delta that is given away and has

@@ -393,13 +393,15 @@ impl<'a> TreeWriter<'a> {
         let id = object_id(ObjectKind::Tree, listing);
         let Some(pack) = self.pack else { return Ok(id) };
         // Commits are written meanwhile: the lock is not held while bytes are compressed.
-        let (is_written, base_place) = {
-            let pack = lock(pack);
-            (pack.find(&id).is_some(), pack.find(&base.id))
+        let base_place = {
+            let mut pack = lock(pack);
+            if pack.find(&id).is_some() {
+                let fingerprint = pack.fingerprint_key().fingerprint(listing);
+                pack.check_content(&id, listing, fingerprint)?;
+                return Ok(id);
+            }
+            pack.find(&base.id)
         };
-        if is_written {
-            return Ok(id);
-        }
         // The object of a merged folder has other entries than its listing.
         let is_merged = matches!(base.nameless, Some(TreeEntry::Folder(_)));
         if let Some(place) = base_place.filter(|_| !base.listing.is_empty() && !is_merged) {
@@ -417,13 +419,11 @@ impl<'a> TreeWriter<'a> {
                 let (delta, deflater) = (&self.git_delta, &mut self.deflater);
                 let object =
                     EncodedObject::encode_delta(id, ObjectKind::Tree, place, delta, deflater);
-                lock(pack).append(&object)?;
-                return Ok(id);
+                return Ok(lock(pack).append_content(object, listing)?);
             }
         }
         let object = EncodedObject::encode_whole(id, ObjectKind::Tree, listing, &mut self.deflater);
-        lock(pack).append(&object)?;
-        Ok(id)
+        Ok(lock(pack).append_content(object, listing)?)
     }
 
     fn write_whole(&mut self, listing: &[u8]) -> Result<GitId, TreeError> {

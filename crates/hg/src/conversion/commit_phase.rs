@@ -104,7 +104,7 @@ impl CommitWriter<'_> {
             }
             let object =
                 EncodedObject::encode_whole(id, ObjectKind::Commit, &content, &mut deflater);
-            lock(self.pack).append(&object)?;
+            lock(self.pack).append_content(object, &content)?;
             self.heads.add(changeset, &parsed);
             used.insert(id, ());
             by_node.insert(node, id);
@@ -119,8 +119,8 @@ impl CommitWriter<'_> {
     /// Returns the tree of a manifest.
     fn tree(&mut self, manifest: &Node) -> Result<Option<GitId>, ConversionError> {
         if manifest.is_null() {
-            let mut pack = lock(self.pack);
-            pack.append(&EncodedObject::encode_stored(EMPTY_TREE, ObjectKind::Tree, b""))?;
+            let object = EncodedObject::encode_stored(EMPTY_TREE, ObjectKind::Tree, b"");
+            lock(self.pack).append_content(object, b"")?;
             return Ok(Some(EMPTY_TREE));
         }
         if let Some(tree) = self.trees.get(manifest) {

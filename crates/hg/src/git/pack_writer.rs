@@ -176,13 +176,52 @@ impl PackWriter {
         self.fingerprint_key
     }
 
-    /// Returns whether an object of the pack has a fingerprint; `None` where it has none.
-    pub(crate) fn has_fingerprint(&self, id: &GitId, fingerprint: u32) -> Option<bool> {
-        let known = u32::from_be_bytes(self.entries.find(id)?.fingerprint);
-        (known != 0).then_some(known == fingerprint)
+    /// Returns whether the object of the pack with an id, if there is one, has this content, whose
+    /// fingerprint is given. A large part of the objects of a history come several times, so they
+    /// are not read again for that.
+    pub(crate) fn has_content(
+        &mut self,
+        id: &GitId,
+        content: &[u8],
+        fingerprint: u32,
+    ) -> io::Result<bool> {
+        let Some(entry) = self.entries.find(id) else { return Ok(true) };
+        match u32::from_be_bytes(entry.fingerprint) {
+            0 => Ok(self.read(id)?.is_none_or(|written| written == content)),
+            known => Ok(known == fingerprint),
+        }
     }
 
-    /// Appends an object; returns false if the pack has one with its id.
+    /// Appends an object with this content. Another content with its id is an error.
+    pub(crate) fn append_content(
+        &mut self,
+        object: EncodedObject,
+        content: &[u8],
+    ) -> io::Result<GitId> {
+        let id = object.id;
+        let fingerprint = self.fingerprint_key.fingerprint(content);
+        if !self.append(&object.with_fingerprint(fingerprint))? {
+            self.check_content(&id, content, fingerprint)?;
+        }
+        Ok(id)
+    }
+
+    /// Refuses an object of the pack that has an id of another content.
+    pub(crate) fn check_content(
+        &mut self,
+        id: &GitId,
+        content: &[u8],
+        fingerprint: u32,
+    ) -> io::Result<()> {
+        match self.has_content(id, content, fingerprint)? {
+            true => Ok(()),
+            false => Err(io::Error::other(format!(
+                "another content has the id {id} (a collision of SHA-1)"
+            ))),
+        }
+    }
+
+    /// Appends an object; returns false if the pack has one with its id, maybe of another content.
     pub(crate) fn append(&mut self, object: &EncodedObject) -> io::Result<bool> {
         if self.find(&object.id).is_some() {
             return Ok(false);
@@ -223,10 +262,11 @@ impl PackWriter {
         deflater: &mut Deflater,
     ) -> io::Result<GitId> {
         let id = object_id(kind, content);
-        if self.find(&id).is_none() {
-            self.append(&EncodedObject::encode_whole(id, kind, content, deflater))?;
+        if self.find(&id).is_some() {
+            self.check_content(&id, content, self.fingerprint_key.fingerprint(content))?;
+            return Ok(id);
         }
-        Ok(id)
+        self.append_content(EncodedObject::encode_whole(id, kind, content, deflater), content)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -418,6 +458,32 @@ mod tests {
     }
 
     /// git verifies the pack, and reads its objects.
+    /// An object with the id of another content stands for a collision of SHA-1.
+    #[test]
+    fn another_content_of_an_id_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut pack = PackWriter::create(folder.path()).unwrap();
+        let mut deflater = Deflater::new();
+        let kind = ObjectKind::Tree;
+        for has_fingerprint in [false, true] {
+            let content: &[u8] = if has_fingerprint { b"seal" } else { b"walrus" };
+            let id = object_id(kind, content);
+            let forged = EncodedObject::encode_stored(id, kind, b"lion");
+            let fingerprint = pack.fingerprint_key().fingerprint(b"lion");
+            let fingerprint = if has_fingerprint { fingerprint } else { 0 };
+            assert!(pack.append(&forged.with_fingerprint(fingerprint)).unwrap());
+            let whole = pack.append_whole(kind, content, &mut deflater).map_err(|e| e.to_string());
+            let expected = format!("another content has the id {id} (a collision of SHA-1)");
+            assert_eq!(whole, Err(expected.clone()));
+            let object = EncodedObject::encode_stored(id, kind, content);
+            let appended = pack.append_content(object, content).map_err(|error| error.to_string());
+            assert_eq!(appended, Err(expected));
+        }
+        for _ in 0..2 {
+            pack.append_whole(kind, b"whale", &mut deflater).unwrap();
+        }
+    }
+
     #[test]
     fn git_accepts_packs() {
         let folder = tempfile::tempdir().unwrap();

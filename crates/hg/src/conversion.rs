@@ -28,7 +28,7 @@ use crate::git::object::{EMPTY_TREE, ObjectKind};
 use crate::git::pack_writer::{FinishedPack, PackWriter};
 use crate::git::repository::{GitDirectory, RefChange};
 use crate::manifest::{
-    ChangedFile, ExpectedParents, FileTable, Manifest, ManifestBase, ManifestText, Manifests,
+    ExpectedParents, FileTable, Manifest, ManifestBase, ManifestText, Manifests,
 };
 use crate::metadata::{
     METADATA_REF, ManifestRecord, Metadata, MetadataWriter, NewHeads, encode_snapshot,
@@ -359,9 +359,7 @@ impl Conversion<'_> {
         Ok(ids)
     }
 
-    /// Returns the tree of a manifest of an earlier conversion. With empty names, it is made again,
-    /// because the object does not have them: from all lines or, if a path is a file and a folder,
-    /// from the changes of all manifests before.
+    /// Returns the tree of a manifest of an earlier conversion.
     fn stored_tree(
         &self,
         writer: &mut TreeWriter<'_>,
@@ -379,34 +377,12 @@ impl Conversion<'_> {
             .stored
             .look_up(|metadata, repository| metadata.manifest_text(repository, manifest))?;
         let text = text.ok_or_else(missing)?;
-        let tree = self.changed_tree(writer, &Tree::empty(), &text.files())?;
-        if tree.id == id {
-            return Ok(tree);
-        }
-        let all_changes = self
-            .stored
-            .look_up(|metadata, repository| metadata.changes_since_empty(repository, manifest))?;
-        all_changes
-            .iter()
-            .try_fold(Tree::empty(), |tree, changes| self.changed_tree(writer, &tree, changes))
-    }
-
-    /// Makes a tree from changes of an earlier conversion.
-    fn changed_tree(
-        &self,
-        writer: &mut TreeWriter<'_>,
-        base: &Rc<Tree>,
-        changes: &[ChangedFile],
-    ) -> Result<Rc<Tree>, ConversionError> {
-        let mut path_changes: Vec<PathChange<'_>> = Vec::with_capacity(changes.len());
-        for (path, file) in changes {
-            let file = match file {
-                Some((file, flag)) => Some((self.stored_blob(file, path)?, *flag)),
-                None => None,
-            };
-            path_changes.push((path, file));
-        }
-        Ok(writer.update(base, &path_changes)?)
+        let blob_of = |file: &Node, path: &[u8]| self.stored_blob(file, path);
+        writer.make_again(id, &text, blob_of, || {
+            Ok(self.stored.look_up(|metadata, repository| {
+                metadata.changes_since_empty(repository, manifest)
+            })?)
+        })
     }
 
     /// Returns the blob of a file revision with a number.

@@ -26,8 +26,8 @@ use crate::git::delta::GitDeltaWriter;
 use crate::git::object::{EMPTY_TREE, ObjectKind, object_id};
 use crate::git::pack_writer::{EncodedObject, PackWriter, is_delta_useful};
 use crate::git::repository::{GitDirectory, GitDirectoryError};
-use crate::manifest::FileFlag;
-use crate::object_id::GitId;
+use crate::manifest::{ChangedFile, FileFlag, ManifestText};
+use crate::object_id::{GitId, Node};
 use listing::{EntryChange, ListingEdit, ListingRun, edit_listing, entries};
 use memchr::memchr;
 use std::collections::BTreeSet;
@@ -205,6 +205,44 @@ impl<'a> TreeWriter<'a> {
             return Ok(base.clone());
         }
         Ok(self.update_folder(base, changes, 0)?.unwrap_or_else(Tree::empty))
+    }
+
+    /// Makes a tree from another one and changes of an earlier conversion. `blob_of` finds the
+    /// blob of a file revision, which has a path.
+    pub(crate) fn update_files<E: From<TreeError>>(
+        &mut self,
+        base: &Rc<Tree>,
+        changes: &[ChangedFile],
+        blob_of: impl Fn(&Node, &[u8]) -> Result<GitId, E>,
+    ) -> Result<Rc<Tree>, E> {
+        let mut path_changes: Vec<PathChange<'_>> = Vec::with_capacity(changes.len());
+        for (path, file) in changes {
+            let file = match file {
+                Some((file, flag)) => Some((blob_of(file, path)?, *flag)),
+                None => None,
+            };
+            path_changes.push((path, file));
+        }
+        Ok(self.update(base, &path_changes)?)
+    }
+
+    /// Makes the tree of an earlier conversion again that has empty names, because its object does
+    /// not have them: from all lines or, if a path is a file and a folder, from the changes of all
+    /// manifests before.
+    pub(crate) fn make_again<E: From<TreeError>>(
+        &mut self,
+        id: GitId,
+        text: &ManifestText,
+        blob_of: impl Fn(&Node, &[u8]) -> Result<GitId, E>,
+        all_changes: impl FnOnce() -> Result<Vec<Vec<ChangedFile>>, E>,
+    ) -> Result<Rc<Tree>, E> {
+        let tree = self.update_files(&Tree::empty(), &text.files(), &blob_of)?;
+        if tree.id == id {
+            return Ok(tree);
+        }
+        let mut all_changes = all_changes()?.into_iter();
+        all_changes
+            .try_fold(Tree::empty(), |tree, changes| self.update_files(&tree, &changes, &blob_of))
     }
 
     /// Returns the changed folder; `None` if nothing is left in it. `depth` bytes of each path are

@@ -12,7 +12,7 @@ use crate::metadata::segment_scan::{SegmentTable, read_piece};
 use crate::metadata::{Metadata, MetadataError, StoredManifest, encode_snapshot};
 use crate::object_id::{GitId, Node};
 use crate::revision::hash_revision;
-use crate::tree::{PathChange, Tree, TreeError, TreeWriter};
+use crate::tree::{Tree, TreeWriter};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -131,7 +131,7 @@ impl ManifestCheck<'_, '_> {
             let what = "its text does not have its hash with its parents";
             self.report.add(format_args!("manifest {node}"), what);
         }
-        let tree = self.tree(&known.tree, &manifest.changes)?;
+        let tree = self.trees.update_files(&known.tree, &manifest.changes, blob_of(self.tables))?;
         if tree.id != manifest.tree {
             let what = format_args!("its tree is {}, not {}", tree.id, manifest.tree);
             self.report.add(format_args!("manifest {node}"), what);
@@ -154,47 +154,15 @@ impl ManifestCheck<'_, '_> {
         let text = self.metadata.manifest_text(&mut self.lookups, &manifest.node)?;
         let text = text.ok_or(MetadataError::MissingManifest(manifest.node))?;
         let tree = if text.has_empty_names() {
-            self.nameless_tree(manifest.node, manifest.tree, &text)?
+            let (node, lookups) = (&manifest.node, &mut self.lookups);
+            let all_changes = || self.metadata.changes_since_empty(lookups, node);
+            self.trees.make_again(manifest.tree, &text, blob_of(self.tables), all_changes)?
         } else {
-            self.trees.read(manifest.tree).map_err(tree_error)?
+            self.trees.read(manifest.tree)?
         };
         let known = KnownManifest { text, tree, user };
         self.known.insert(number, known.clone());
         Ok(known)
-    }
-
-    /// Makes the tree of a manifest with empty names, as a conversion does.
-    fn nameless_tree(
-        &mut self,
-        node: Node,
-        id: GitId,
-        text: &ManifestText,
-    ) -> Result<Rc<Tree>, MetadataError> {
-        let tree = self.tree(&Tree::empty(), &text.files())?;
-        if tree.id == id {
-            return Ok(tree);
-        }
-        let all_changes = self.metadata.changes_since_empty(&mut self.lookups, &node)?;
-        all_changes.iter().try_fold(Tree::empty(), |tree, changes| self.tree(&tree, changes))
-    }
-
-    fn tree(
-        &mut self,
-        base: &Rc<Tree>,
-        changes: &[ChangedFile],
-    ) -> Result<Rc<Tree>, MetadataError> {
-        let mut path_changes: Vec<PathChange<'_>> = Vec::with_capacity(changes.len());
-        for (path, file) in changes {
-            let file = match file {
-                Some((file, flag)) => {
-                    // That it is there was checked before.
-                    Some((self.tables.blob(file).unwrap_or(GitId::NULL), *flag))
-                }
-                None => None,
-            };
-            path_changes.push((path, file));
-        }
-        self.trees.update(base, &path_changes).map_err(tree_error)
     }
 
     /// Checks what makes reading of texts fast: the lengths of chains, and the manifests with all
@@ -279,10 +247,7 @@ impl ManifestCheck<'_, '_> {
     }
 }
 
-fn tree_error(error: TreeError) -> MetadataError {
-    match error {
-        TreeError::Pack(error) => MetadataError::Pack(error),
-        TreeError::Git(error) => MetadataError::Git(error),
-        TreeError::Damaged(id) => MetadataError::Damaged(id),
-    }
+/// Finds blobs. That each file revision has one was checked before.
+fn blob_of(tables: &LoadedTables) -> impl Fn(&Node, &[u8]) -> Result<GitId, MetadataError> {
+    |file, _| Ok(tables.blob(file).unwrap_or(GitId::NULL))
 }

@@ -15,7 +15,7 @@ use crate::hg_settings::HgSettings;
 use arguments::{
     CinnabarArgs, CinnabarCommand, ConversionArgs, DataArgs, FetchArgs, FsckArgs, TagArgs,
 };
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use larder_hg::{
     ChangeError, CheckDepth, GitDirectory, GitId, Node, check_conversion, convert_bundle,
     convert_clone_bundle, fetch_revisions, mark_state, metadata_states, open_peer, repository_tags,
@@ -33,6 +33,11 @@ const FAILURE_EXIT_CODE: u8 = 1;
 
 /// A command's end: an exit code, or an error that is printed with its level.
 type CommandEnd = Result<ExitCode, Box<dyn Error>>;
+
+/// Returns the definition of the arguments, for the manual.
+pub(crate) fn clap_command() -> clap::Command {
+    CinnabarArgs::command()
+}
 
 /// Runs the command of the arguments.
 pub(crate) fn run(args: impl Iterator<Item = OsString>) -> ExitCode {

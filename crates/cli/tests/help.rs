@@ -234,6 +234,13 @@ fn manual_pages_are_written() {
         let name = format!("pages/larder-{}.1", command.replace(' ', "-"));
         assert!(home.work(&name).exists(), "{name}");
     }
+    for (name, words) in
+        [("git-remote-hg", ".SH SERVERS\n"), ("git-cinnabar", "git cinnabar fetch [OPTIONS]")]
+    {
+        let page = std::fs::read_to_string(home.work(&format!("pages/{name}.1"))).unwrap();
+        assert!(page.contains(words), "{page}");
+        assert_eq!(home.ok(&["man", "--page", name]), page);
+    }
     let written = std::fs::read_dir(home.work("pages")).unwrap();
     for page in written.map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
         let Some(name) = page.strip_prefix("larder-").and_then(|name| name.strip_suffix(".1"))

@@ -16,8 +16,8 @@ pub(super) struct ManualPage {
     pub(super) text: String,
 }
 
-const VERSION: &str = concat!("larder ", env!("CARGO_PKG_VERSION"));
-const MANUAL: &str = "Larder Manual";
+pub(super) const VERSION: &str = concat!("larder ", env!("CARGO_PKG_VERSION"));
+pub(super) const MANUAL: &str = "Larder Manual";
 const QUERY_DOCUMENTATION: &str = include_str!("../../../../../docs/search.md");
 /// The documentation of mail.
 const MAIL_DOCUMENTATION: &str = include_str!("../../../../../docs/mail.md");
@@ -84,6 +84,7 @@ const RELATED_PAGES: &[(&str, &[&str])] = &[
     ("sources", &["sync", "find"]),
     ("sync", &["sources", "find"]),
     ("fields", &["query(7)", "find"]),
+    ("hg", &["git-remote-hg(1)", "git-cinnabar(1)"]),
     ("check", &["backup", "restore"]),
     ("backup", &["restore", "check"]),
     ("restore", &["backup", "check"]),
@@ -197,6 +198,7 @@ fn write_common_sections(roff: &mut Roff, verb: Option<&str>, examples: &[String
 fn write_see_also(roff: &mut Roff, related: &[&str]) {
     roff.control("SH", ["SEE ALSO"]);
     let page = |name: &&str| match name.contains('(') {
+        true if name.starts_with("git-") => name.to_string(),
         true => format!("larder-{name}"),
         false => format!("larder-{name}(1)"),
     };
@@ -245,7 +247,7 @@ fn describe_field(field: &Field) -> String {
 }
 
 /// Writes a term and its description.
-fn write_entry(roff: &mut Roff, term: &str, description: &str) {
+pub(super) fn write_entry(roff: &mut Roff, term: &str, description: &str) {
     roff.control("TP", []);
     roff.text([bold(term)]);
     roff.text([roman(description)]);

@@ -21,7 +21,10 @@ pub(crate) struct GitProgress {
     /// The characters of the line on the screen.
     shown_len: usize,
     received: ReceivedBytes,
+    /// The bytes of this phase.
     rate: ArrivalRate,
+    /// Whether the files of a store have arrived, which are read in the phases after that.
+    has_store: bool,
 }
 
 impl GitProgress {
@@ -37,7 +40,8 @@ impl GitProgress {
             last: Instant::now(),
             shown_len: 0,
             received: ReceivedBytes::default(),
-            rate: ArrivalRate::new(Instant::now()),
+            rate: ArrivalRate::new(0, Instant::now()),
+            has_store: false,
         }
     }
 
@@ -56,13 +60,20 @@ impl GitProgress {
         GitProgress { has_cinnabar, ..self }
     }
 
-    fn print(&mut self, phase: Phase, end: &str) {
+    fn print(&mut self, phase: Phase, is_ended: bool) {
         let now = Instant::now();
         self.last = now;
         let bytes = self.received.count();
         self.rate.update(bytes, now);
-        let arrival = (has_arrival(phase) && bytes > 0).then_some((bytes, self.rate.per_second));
-        let line = format_line(title(phase), self.done, self.total, arrival) + end;
+        let arrived = bytes.saturating_sub(self.rate.first);
+        let arrival = (has_arrival(phase) && arrived > 0).then(|| {
+            let per_second =
+                if is_ended { self.rate.average(bytes, now) } else { self.rate.per_second };
+            (arrived, per_second)
+        });
+        let title = title(phase, self.has_store && arrival.is_none());
+        let mut line = format_line(title, self.done, self.total, arrival);
+        line.push_str(if is_ended { ", done." } else { "" });
         // A shorter line covers the one before.
         let width = self.shown_len;
         self.shown_len = line.len();
@@ -75,7 +86,7 @@ impl GitProgress {
         if self.is_shown
             && let Some(phase) = self.phase.take()
         {
-            self.print(phase, ", done.");
+            self.print(phase, true);
             self.shown_len = 0;
             let _written = io::stderr().write_all(b"\n");
         }
@@ -88,8 +99,8 @@ impl Progress for GitProgress {
     }
 
     fn set_received(&mut self, received: ReceivedBytes) {
+        self.rate = ArrivalRate::new(received.count(), Instant::now());
         self.received = received;
-        self.rate = ArrivalRate::new(Instant::now());
     }
 
     fn report(&mut self, notice: &FetchNotice) {
@@ -112,16 +123,22 @@ impl Progress for GitProgress {
         if is_new {
             self.finish();
             self.phase = Some(phase);
+            self.rate = ArrivalRate::new(self.received.count(), Instant::now());
+            self.has_store |= phase == Phase::Store;
         }
         (self.done, self.total) = (done, total);
         if is_new || self.last.elapsed() >= PROGRESS_INTERVAL {
-            self.print(phase, "");
+            self.print(phase, false);
         }
     }
 }
 
-fn title(phase: Phase) -> &'static str {
+/// Names a phase. `is_local`: what it reads arrived before.
+fn title(phase: Phase, is_local: bool) -> &'static str {
     match phase {
+        Phase::Changesets if is_local => "Reading changesets",
+        Phase::Manifests if is_local => "Reading manifests",
+        Phase::Files if is_local => "Reading file revisions",
         Phase::Store => "Receiving files of the store",
         Phase::Changesets => "Receiving changesets",
         Phase::Manifests => "Receiving manifests",
@@ -168,8 +185,11 @@ fn format_binary(bytes: u64) -> String {
     format!("{number:.1} {unit}")
 }
 
-/// How fast bytes arrive, over the last seconds.
+/// How fast bytes arrive in a phase, over the last seconds.
 struct ArrivalRate {
+    /// The bytes before the phase.
+    first: u64,
+    begin: Instant,
     bytes: u64,
     since: Instant,
     per_second: u64,
@@ -180,8 +200,14 @@ struct ArrivalRate {
 impl ArrivalRate {
     const WINDOW: Duration = Duration::from_secs(1);
 
-    fn new(now: Instant) -> ArrivalRate {
-        ArrivalRate { bytes: 0, since: now, per_second: 0, is_steady: false }
+    fn new(first: u64, now: Instant) -> ArrivalRate {
+        ArrivalRate { first, begin: now, bytes: first, since: now, per_second: 0, is_steady: false }
+    }
+
+    /// Returns the rate of the whole phase.
+    fn average(&self, bytes: u64, now: Instant) -> u64 {
+        let millis = now.duration_since(self.begin).as_millis().max(1) as u64;
+        bytes.saturating_sub(self.first).saturating_mul(1000) / millis
     }
 
     fn update(&mut self, bytes: u64, now: Instant) {
@@ -273,7 +299,7 @@ mod tests {
     #[test]
     fn the_rate_follows_what_arrives() {
         let begin = Instant::now();
-        let mut rate = ArrivalRate::new(begin);
+        let mut rate = ArrivalRate::new(0, begin);
         rate.update(500, begin + Duration::from_millis(500));
         assert_eq!(rate.per_second, 1000);
         rate.update(2000, begin + Duration::from_secs(1));
@@ -282,5 +308,20 @@ mod tests {
         assert_eq!(rate.per_second, 2000, "too early");
         rate.update(2000, begin + Duration::from_secs(2));
         assert_eq!(rate.per_second, 1000);
+        assert_eq!(rate.average(2000, begin + Duration::from_secs(4)), 500);
+    }
+
+    /// What arrived in a phase says nothing about the rate of the next one.
+    #[test]
+    fn each_phase_has_its_own_rate() {
+        let begin = Instant::now();
+        let mut rate = ArrivalRate::new(7000, begin);
+        rate.update(7000, begin + Duration::from_secs(1));
+        assert_eq!((rate.per_second, rate.average(7000, begin)), (0, 0));
+        rate.update(8000, begin + Duration::from_secs(2));
+        assert_eq!(rate.per_second, 500);
+        assert_eq!(rate.average(9000, begin + Duration::from_secs(4)), 500);
+        assert_eq!(title(Phase::Files, true), "Reading file revisions");
+        assert_eq!(title(Phase::Store, true), "Receiving files of the store");
     }
 }

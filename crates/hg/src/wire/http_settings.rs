@@ -60,6 +60,10 @@ impl HttpSettings {
     pub(super) fn agent(&self, base: &str) -> Result<Agent, ChangeError> {
         let proxy = match &self.proxy {
             Some(_) if is_in_list(base, &self.no_proxy) => None,
+            // The client would leave it out, and show the server where the user is.
+            Some(url) if url.starts_with("socks") => {
+                return Err(ChangeError::new_unsupported("a proxy of the kind SOCKS"));
+            }
             Some(url) => Some(Proxy::new(url).map_err(|error| unreadable("the proxy", error))?),
             None => None,
         };
@@ -174,6 +178,20 @@ mod tests {
         }
         for names in ["", " , ", "b.h.org", "rg", "aa.h.org"] {
             assert!(!is_in_list("https://a.h.org:8/r", names), "{names}");
+        }
+    }
+
+    #[test]
+    fn proxies_that_cannot_be_used_are_refused() {
+        let agent = |proxy: &str| {
+            let settings =
+                HttpSettings { proxy: Some(proxy.to_owned()), ..HttpSettings::default() };
+            settings.agent("http://h/").map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(agent("http://h:3128"), Ok(()));
+        for proxy in ["socks5://h:9050", "socks4a://h", "socks5h://h:9050"] {
+            let expected = "not supported: a proxy of the kind SOCKS";
+            assert_eq!(agent(proxy), Err(expected.to_owned()), "{proxy}");
         }
     }
 

@@ -72,8 +72,8 @@ fn other_certificates_of_authorities_are_refused() {
     };
     check(NAMED, "localhost", None, "the certificate of the server is not accepted");
     // The key and the subject are those of a certificate that the user names.
-    check(NAMED, "localhost", Some(EXPIRED), "not in the file of http.sslCAInfo");
-    check(NAMED, "localhost", Some(PLAIN), "not in the file of http.sslCAInfo");
+    check(NAMED, "localhost", Some(EXPIRED), "not in the file of GIT_SSL_CAINFO");
+    check(NAMED, "localhost", Some(PLAIN), "not in the file of GIT_SSL_CAINFO");
     check(NAMED, "localhost", Some(""), "the certificate of the server is not accepted");
     check(NAMED, "127.0.0.1", Some(NAMED), "it is for another name");
     check(PLAIN, "127.0.0.1", Some(PLAIN), "it is for another name");

@@ -53,7 +53,8 @@ fn certificate_reason(error: &CertificateError) -> String {
         error if is_authority_fault(error) => {
             return format!(
                 "the certificate of the server is not accepted: it is that of an authority, or \
-                 signed by itself, and not in the file of http.sslCAInfo ({NO_CHECK})"
+                 signed by itself, and not in the file of GIT_SSL_CAINFO or http.sslCAInfo \
+                 ({NO_CHECK})"
             );
         }
         _ => "it could not be verified",

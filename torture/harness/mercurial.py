@@ -24,6 +24,7 @@ WRAPPER = '#!/bin/sh\nLD_PRELOAD="$TORTURE_LIBRARY" exec "{program}" "$@"\n'
 # Branches, merges and 40 changesets of three files each; the first bundle ends at changeset 9.
 HISTORY = "+8:a @side +4:b @default *a+6 /b +5:c @other *a+3 @default *c+9"
 FIRST_REVISION = 9
+OTHER_HISTORY = "+20 @side +15 @default <1 +12"
 # Ends of the bundles that leave a segment of metadata each, so that the next fetch merges them.
 SEGMENT_REVISIONS = (9, 12, 15, 18, 21, 24, 27, 30)
 # Bytes that cannot be compressed, so that a pack is written by several calls.
@@ -34,6 +35,8 @@ DEBUG_OUTPUT = re.compile(r"panicked|RUST_BACKTRACE|\b(Os|Custom|Some|Err|Ok) ?[
 PLACEHOLDER = "/PLACE-OF-THE-CASE"
 # git's own name for a file in which a pack is made; `git gc` deletes it.
 PACK_FILES = re.compile(r"pack-[0-9a-f]{40}\.(pack|idx|rev|bitmap|mtimes)$|multi-pack-index$")
+# What a point has in its folder.
+FOLDER_NAMES = ("project", "project.hg", "other", "clone", "image", "filler")
 # Mercurial without settings of the user.
 HG_ENVIRONMENT = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HGRCPATH": "", "HGPLAIN": "1", "LC_ALL": "C.UTF-8",
                   "HGUSER": "Anna Berg <anna@example.org>"}
@@ -110,6 +113,7 @@ class MercurialFixtures:
         if not self.folder.exists():
             self.install()
             self.make_project()
+            self.make_other()
             self.make_clones()
         self.nodes = self.hg("log", "-T", "{node}\n").split()
 
@@ -147,6 +151,12 @@ class MercurialFixtures:
         # Without a working copy, so that copies of the repository are small.
         self.hg("update", "-q", "null")
         self.hg("bundle", "-q", "--all", "-t", "zstd-v2", str(self.folder / "project.hg"))
+
+    def make_other(self) -> None:
+        """Makes a repository with another history, and with branches of the same names."""
+        other = str(self.folder / "other")
+        for words in (["init", other], ["-R", other, "debugbuilddag", "-n", "-o", OTHER_HISTORY]):
+            subprocess.run(["hg", *words], env=HG_ENVIRONMENT, check=True, stdin=subprocess.DEVNULL)
 
     def make_clones(self) -> None:
         """Makes the git repositories: an old one, one with as many segments of metadata as there can be, a whole one."""
@@ -280,7 +290,7 @@ class MercurialCase:
         left |= {name for name in names if name.endswith(".pack") and f"{name[:-5]}.idx" not in names}
         left |= {path.name for path in (self.clone / ".git").glob("fast_import_crash*")}
         left |= {path.name for path in (self.home / "tmp").iterdir()}
-        left |= {path.name for path in self.case.iterdir() if path.name not in ("project", "project.hg", "clone", "image", "filler")}
+        left |= {path.name for path in self.case.iterdir() if path.name not in FOLDER_NAMES}
         return [f"left behind: {', '.join(sorted(left))}"] if left else []
 
 

@@ -39,7 +39,8 @@ pub fn unpack_store(part: &mut StorePart<'_>, folder: &Path) -> Result<(), Chang
     unpack_with_progress(part, folder, &mut |_, _| {})
 }
 
-/// Calls `report` before each file with the number of those before it and of all.
+/// Calls `report` with the number of whole files so far and of all: before each file, after each
+/// piece of one, and at the end.
 pub(crate) fn unpack_with_progress(
     part: &mut StorePart<'_>,
     folder: &Path,
@@ -137,12 +138,14 @@ fn unpack_files(
     for number in 0..count {
         report(number, count);
         let StoreFileHeader { is_in_store, name, size } = read_header(read)?;
+        let mut advance = || report(number, count);
         if is_in_store {
-            files.write(&name, size, read)?;
+            files.write(&name, size, read, &mut advance)?;
         } else {
-            copy(read, size, |_| Ok(()))?;
+            copy(read, size, &mut advance, |_| Ok(()))?;
         }
     }
+    report(count, count);
     Ok(())
 }
 
@@ -155,7 +158,13 @@ struct StoreFiles {
 
 impl StoreFiles {
     /// Writes a file that reading needs, and passes over another one.
-    fn write(&mut self, name: &[u8], size: u64, read: &mut dyn BufRead) -> Result<(), ChangeError> {
+    fn write(
+        &mut self,
+        name: &[u8],
+        size: u64,
+        read: &mut dyn BufRead,
+        advance: &mut dyn FnMut(),
+    ) -> Result<(), ChangeError> {
         if name.starts_with(b"meta/") {
             let what = "a store that needs treemanifest".to_owned();
             return Err(ChangeError::Unsupported { what });
@@ -165,7 +174,7 @@ impl StoreFiles {
             return if name.starts_with(b"data/") {
                 Err(ChangeError::new_damaged(format!("a file with the name {}", path_text(name))))
             } else {
-                copy(read, size, |_| Ok(()))
+                copy(read, size, advance, |_| Ok(()))
             };
         }
         let path = self.layout.store_file(name);
@@ -174,7 +183,9 @@ impl StoreFiles {
         }
         let created = File::create_new(&path);
         let mut file = created.map_err(|error| name_file(&error, &path))?;
-        copy(read, size, |bytes| file.write_all(bytes).map_err(|error| name_file(&error, &path)))
+        copy(read, size, advance, |bytes| {
+            file.write_all(bytes).map_err(|error| name_file(&error, &path))
+        })
     }
 
     fn make_folder(&mut self, file: &Path) -> Result<(), ChangeError> {
@@ -208,10 +219,11 @@ fn read_number(read: &mut dyn BufRead) -> Result<u64, ChangeError> {
     number.ok_or_else(|| ChangeError::new_damaged("a number is too long"))
 }
 
-/// Passes `size` bytes on, piece by piece.
+/// Passes `size` bytes on, piece by piece; `advance` is called after each.
 fn copy(
     read: &mut dyn BufRead,
     size: u64,
+    advance: &mut dyn FnMut(),
     mut write: impl FnMut(&[u8]) -> Result<(), ChangeError>,
 ) -> Result<(), ChangeError> {
     let mut left = size;
@@ -225,6 +237,7 @@ fn copy(
         let len = piece.len();
         read.consume(len);
         left -= len as u64;
+        advance();
     }
     Ok(())
 }
@@ -277,6 +290,16 @@ mod tests {
         assert_eq!(read("data/~2e~2e/~2e~2e/~2e~2e/up.i"), b"up");
         assert_eq!(read("00changelog.i"), b"two");
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
+        // A file of several pieces, and the end, are reported.
+        let mut reports = Vec::new();
+        let mut report = |done, all| reports.push((done, all));
+        let content = files[..2].concat();
+        let mut read = std::io::BufReader::with_capacity(8, content.as_slice());
+        let folder = tempfile::tempdir().expect("a folder");
+        unpack_files(&mut read, 2, folder.path(), (read_header, &mut report)).expect("files");
+        assert_eq!((reports.first(), reports.last()), (Some(&(0, 2)), Some(&(2, 2))));
+        assert!(reports.windows(2).all(|pair| pair[0] <= pair[1]), "{reports:?}");
+        assert!(reports.len() >= 5, "{reports:?}");
     }
 
     #[test]
@@ -314,7 +337,7 @@ mod tests {
             unpack_files(&mut read, 1, folder.path(), (read_header, &mut |_, _| {}))
         };
         let mut full = File::options().write(true).open("/dev/full").expect("a device");
-        let written = copy(&mut bytes.as_slice(), 4, |piece| {
+        let written = copy(&mut bytes.as_slice(), 4, &mut || {}, |piece| {
             full.write_all(piece).map_err(|error| name_file(&error, Path::new("a.i")))
         });
         assert!(matches!(written, Err(ChangeError::Scratch(_))), "{written:?}");

@@ -4,12 +4,12 @@
 use crate::base_texts::stored_texts;
 use crate::changeset::Changeset;
 use crate::cinnabar::CINNABAR_REF;
-use crate::conversion::{ConversionOptions, ConversionSummary, Progress, convert};
+use crate::conversion::{ConversionError, ConversionOptions, ConversionSummary, Progress, convert};
 use crate::fetch_error::FetchError;
 use crate::fetch_options::FetchOptions;
 use crate::first_fetch::{begin_clone, take_clone_bundle};
 use crate::git::repository::{GitDirectory, RefChange};
-use crate::metadata::{Metadata, WRITTEN_BRANCHES_FOLDER};
+use crate::metadata::{METADATA_REF, Metadata, WRITTEN_BRANCHES_FOLDER};
 use crate::object_id::{GitId, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::peer::{Peer, PeerRefs};
@@ -76,9 +76,11 @@ fn fetch_once(
     check_cinnabar(&mut repository, &metadata)?;
     if !metadata.is_empty() {
         let common = common_changesets(&mut repository, &mut metadata, peer)?;
+        let state = metadata.commit();
         drop((repository, metadata));
         let mut changes = peer.changes(&missing, &common)?;
-        return Ok(convert(directory, &mut *changes, options.conversion, progress)?);
+        let converted = convert(directory, &mut *changes, options.conversion, progress);
+        return check_state(directory, state, converted);
     }
     drop((repository, metadata));
     if let Some(mut converted) = begin_clone(directory, peer, &missing, options, progress)? {
@@ -88,6 +90,21 @@ fn fetch_once(
     }
     let mut changes = peer.changes(&missing, &[])?;
     Ok(convert(directory, &mut *changes, options.conversion, progress)?)
+}
+
+/// Changes that fit a state of the metadata are not damaged if another process has gone back to an
+/// earlier one meanwhile, in which their bases are missing.
+fn check_state(
+    directory: &Path,
+    state: Option<GitId>,
+    converted: Result<ConversionSummary, ConversionError>,
+) -> Result<ConversionSummary, FetchError> {
+    if let Err(ConversionError::Damaged(_)) = &converted
+        && GitDirectory::new(directory).resolve(METADATA_REF)? != state
+    {
+        return Err(ConversionError::Outdated.into());
+    }
+    Ok(converted?)
 }
 
 /// Refuses to convert again what git-cinnabar has converted.

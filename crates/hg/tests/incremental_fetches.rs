@@ -7,8 +7,8 @@ use crate::servers::HttpServer;
 use crate::stored_parents::compare_parents;
 use crate::test_repository::TestRepository;
 use larder_hg::{
-    GitDirectory, HttpSettings, LocalPeer, Metadata, Node, Peer as _, RefStyle, Revision,
-    connect_http, convert_all, fetch,
+    ChangeError, ChangeSource, GitDirectory, HttpSettings, LocalPeer, Metadata, Node, Peer,
+    PeerRefs, RefStyle, Revision, connect_http, convert_all, fetch, rollback,
 };
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -158,4 +158,62 @@ fn a_server_is_asked_about_heads_that_it_has_not_listed() {
     for head in old_heads.iter().map(Node::to_string).filter(|head| *head != parent) {
         assert!(!questions[0].contains(&head), "{questions:?}");
     }
+}
+
+/// A peer that takes the last import back before it delivers changes, as another process might.
+struct ForgetfulPeer<'p> {
+    peer: LocalPeer,
+    directory: &'p Path,
+    rollbacks: usize,
+}
+
+impl Peer for ForgetfulPeer<'_> {
+    fn refs(&mut self) -> Result<PeerRefs, ChangeError> {
+        self.peer.refs()
+    }
+
+    fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
+        self.peer.find_known(nodes)
+    }
+
+    fn lookup(&mut self, name: &[u8]) -> Result<Node, ChangeError> {
+        self.peer.lookup(name)
+    }
+
+    fn changes(
+        &mut self,
+        heads: &[Node],
+        common: &[Node],
+    ) -> Result<Box<dyn ChangeSource + '_>, ChangeError> {
+        if self.rollbacks > 0 {
+            self.rollbacks -= 1;
+            rollback(&mut GitDirectory::new(self.directory)).unwrap();
+        }
+        self.peer.changes(heads, common)
+    }
+}
+
+/// The changes then build on changesets that are not there any more, and are asked for again.
+#[test]
+fn a_rollback_during_a_fetch_is_noticed() {
+    if !has_mercurial("a_rollback_during_a_fetch_is_noticed") {
+        return;
+    }
+    let repository = TestRepository::new();
+    let folder = tempfile::tempdir().unwrap();
+    GitDirectory::create(folder.path()).unwrap();
+    let nodes = changesets(repository.path());
+    let peer = LocalPeer::open(repository.path()).unwrap();
+    let mut peer = ForgetfulPeer { peer, directory: folder.path(), rollbacks: 0 };
+    let mut fetch_one = |rollbacks, number: usize| {
+        peer.rollbacks = rollbacks;
+        let wanted = [nodes[number]];
+        let threads = NonZeroUsize::MIN;
+        fetch(folder.path(), &mut peer, &wanted, threads, &mut NoProgress).map(|_| ())
+    };
+    for number in 0..3 {
+        fetch_one(0, number).unwrap();
+    }
+    fetch_one(1, 3).unwrap();
+    assert_eq!(faults(folder.path(), true), Vec::<String>::new());
 }

@@ -44,5 +44,6 @@ man:
 	@$(CARGO) build --release --package larder
 	@$(BIN) man --out target/man
 	@mkdir -p target/completions
-	@for shell in bash zsh fish; do $(BIN) completions $$shell > target/completions/larder.$$shell; done
+	@for shell in bash zsh fish; do for program in larder git-cinnabar; do \
+		$(BIN) completions $$shell --program $$program > target/completions/$$program.$$shell; done; done
 	@echo "target/man, target/completions"

@@ -203,6 +203,8 @@ fn completions_exist_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = home.ok(&["completions", shell]);
         assert!(script.contains("collections"), "{shell}");
+        let script = home.ok(&["completions", shell, "--program", "git-cinnabar"]);
+        assert!(script.contains("hg2git") && !script.contains("collections"), "{shell}");
     }
     assert_snapshot!(home.run(&["completions", "tcsh"]).masked_output(), @r#"
     ! error: invalid value "tcsh" for <SHELL>
@@ -212,6 +214,12 @@ fn completions_exist_for_every_shell() {
     home.write("script", home.ok(&["completions", "bash"]));
     let run = home.shell("command -v bash >/dev/null || exit 0; bash -n script");
     assert_eq!(run.masked_output(), "");
+    // The function that git calls.
+    home.write("of-git", home.ok(&["completions", "bash", "--program", "git-cinnabar"]));
+    home.write("complete-git", "source ./of-git; COMP_WORDS=(git cinnabar f); COMP_CWORD=2; _git_cinnabar; echo ${COMPREPLY[*]}");
+    let run =
+        home.shell("command -v bash >/dev/null || { echo fetch fsck; exit 0; }; bash complete-git");
+    assert_eq!(run.masked_output().trim(), "fetch fsck");
     // Only values that are files are completed by file names.
     home.write("complete", "compopt() { :; }; source ./script; COMP_WORDS=(larder $1 $2 scr); COMP_CWORD=3; _larder larder scr $2; echo ${COMPREPLY[*]}");
     for (line, expect) in

@@ -9,7 +9,8 @@
 //! | `help`, `output_formats` | help, manual pages, completions; formats, widths, hints |
 //! | `saved_searches` | saved searches, and `@name` in search lines |
 //! | `output_paths` | files that the user names as outputs, for each option that takes one |
-//! | `alloc_log` | the recording of allocator calls, and its analysis |
+//! | `alloc_log` | the recording of allocator calls |
+//! | `alloc_analysis` | the analysis of allocation logs |
 //! | `alloc_recording` | the recording of forks, daemons and damaged rings |
 //! | `call_stacks` | the call stacks of allocations |
 //! | `memory_timeline` | the memory of commands over time |

@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 const ROW_PIXELS: f64 = 18.0;
 /// Bars that are narrower than this are left out: they cannot be seen.
 const MIN_BAR_PIXELS: f64 = 0.5;
-/// The most rows; deeper frames are left out.
+/// The most rows; deeper frames are left out, and the graph says how many rows they are.
 const MAX_ROWS: usize = 90;
 /// The narrowest bar that has a name.
 const MIN_NAME_PIXELS: f64 = 24.0;
@@ -48,7 +48,9 @@ impl Chart for FlameGraph {
     fn draw(&self, width: f64) -> Result<String, fmt::Error> {
         let bars = self.bars(width);
         let rows = bars.iter().map(|bar| bar.row + 1).max().unwrap_or(0);
-        let (total, height) = (self.total(), rows as f64 * ROW_PIXELS + 2.0);
+        let hidden_rows = self.hidden_rows(width);
+        let drawn_rows = rows + usize::from(hidden_rows > 0);
+        let (total, height) = (self.total(), drawn_rows as f64 * ROW_PIXELS + 2.0);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\">\n"
         );
@@ -76,6 +78,14 @@ impl Chart for FlameGraph {
             }
             out.push_str("</g>\n");
         }
+        if hidden_rows > 0 {
+            let text = match hidden_rows {
+                1 => "1 more row of deeper calls is not shown".into(),
+                rows => format!("{rows} more rows of deeper calls are not shown"),
+            };
+            let top = rows as f64 * ROW_PIXELS;
+            out.push_str(&svg_text(3.0, top + 13.0, "start", "faint", &text));
+        }
         out.push_str("</svg>");
         Ok(out)
     }
@@ -89,6 +99,18 @@ impl FlameGraph {
     fn total(&self) -> f64 {
         let roots = self.frames.iter().filter(|frame| frame.parent.is_none());
         roots.map(|frame| frame.value).sum::<f64>().max(1.0)
+    }
+
+    /// Returns the number of rows beyond the last one of frames that could be seen.
+    fn hidden_rows(&self, width: f64) -> usize {
+        let min_value = MIN_BAR_PIXELS * self.total() / width;
+        let mut rows: Vec<usize> = Vec::with_capacity(self.frames.len());
+        for frame in &self.frames {
+            let above = frame.parent.and_then(|parent| rows.get(parent));
+            rows.push(above.map_or(0, |row| row + 1));
+        }
+        let visible = rows.iter().zip(&self.frames).filter(|(_, frame)| frame.value >= min_value);
+        visible.map(|(row, _)| (row + 1).saturating_sub(MAX_ROWS)).max().unwrap_or(0)
     }
 
     /// Places the bars: those with one caller from the left, the widest first.
@@ -149,5 +171,24 @@ mod tests {
         let picture = graph.draw(400.0).unwrap();
         assert!(picture.contains("<title>small&lt;T&gt; - 25 bytes, 25 %</title>"), "{picture}");
         assert!(picture.contains("height=\"38\""), "{picture}");
+        assert!(!picture.contains("not shown"), "{picture}");
+    }
+
+    #[test]
+    fn rows_that_are_cut_are_named() {
+        let frame = |index: usize| FlameFrame {
+            name: format!("level {index}"),
+            value: if index < 110 { 50.0 } else { 0.001 },
+            colour: ColourRole::First,
+            parent: index.checked_sub(1),
+        };
+        let frames = (0..120).map(frame).collect();
+        let graph = FlameGraph { unit: MeasureUnit::Bytes, frames, legend: Vec::new() };
+        let picture = graph.draw(400.0).unwrap();
+        assert_eq!(picture.matches("<rect").count(), MAX_ROWS);
+        assert!(
+            picture.contains(">20 more rows of deeper calls are not shown</text>"),
+            "{picture}"
+        );
     }
 }

@@ -1,12 +1,18 @@
-//! Libraries that the program loads as it runs.
+//! Libraries that the program loads and closes as it runs.
 //!
 //! `RTLD_DEEPBIND` makes a library prefer its own symbols to those loaded before it, so that its
 //! calls would pass this library by. The hook removes the flag and jumps on: the real function sees
 //! the caller's return address, by which it finds the folders in which to search.
+//!
+//! Call stacks are looked up in the files that are mapped when the collector reads them. So
+//! `dlclose` lets the collector read what there is, and then tells it that the library may be gone.
 
-use crate::real_functions::next_symbol;
+use crate::real_functions::{DlcloseFn, next_symbol};
+use crate::ring_layout::RingOperation;
+use crate::ring_writer::writer;
 use core::arch::naked_asm;
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
+use core::mem::transmute;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 static REAL_DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -50,4 +56,32 @@ pub(crate) unsafe extern "C" fn dlopen(
         real = sym REAL_DLOPEN,
         resolve = sym resolve_dlopen,
     )
+}
+
+static REAL_DLCLOSE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// `dlclose` of POSIX.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
+    let mut real = REAL_DLCLOSE.load(Ordering::Acquire);
+    if real.is_null() {
+        // SAFETY: the name ends with a zero byte.
+        real = unsafe { next_symbol(c"dlclose".as_ptr()) };
+        REAL_DLCLOSE.store(real, Ordering::Release);
+    }
+    if real.is_null() {
+        return -1;
+    }
+    let sampler = writer().filter(|writer| writer.state().stack_interval != 0);
+    let offset = sampler.filter(|_| !library.is_null()).map(|writer| {
+        writer.wait_until_read();
+        // SAFETY: a handle is a `link_map`, whose first word this is, and the duty of the caller.
+        unsafe { *library.cast::<u64>() }
+    });
+    // SAFETY: the type is that of dlclose.
+    let result = unsafe { transmute::<*mut c_void, DlcloseFn>(real)(library) };
+    if let (Some(writer), Some(offset)) = (sampler, offset) {
+        writer.write(RingOperation::Unload, offset, 0);
+    }
+    result
 }

@@ -135,12 +135,15 @@ pub enum RingOperation {
     /// A sample of the call stack of the allocation of this address: operands are the instruction
     /// pointer, the stack pointer, the frame pointer, and the stack; the size is their number.
     Stack = 26,
+    /// In a process with samples of call stacks: the program closed a library, which is perhaps
+    /// unloaded; the address is the difference between its addresses in memory and in its file.
+    Unload = 27,
 }
 
 /// The last operation that is a call of the program.
 pub const LAST_CALL: RingOperation = RingOperation::FreeAlignedSized;
 /// The number of operations.
-pub const OPERATIONS: usize = 27;
+pub const OPERATIONS: usize = 28;
 
 /// All operations, by number.
 pub const ALL_OPERATIONS: [RingOperation; OPERATIONS] = {
@@ -173,6 +176,7 @@ pub const ALL_OPERATIONS: [RingOperation; OPERATIONS] = {
         Number,
         Fork,
         Stack,
+        Unload,
     ]
 };
 

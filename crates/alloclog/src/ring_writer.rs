@@ -61,6 +61,10 @@ static mut IDLE: WriterState = WriterState {
 };
 static STATE: AtomicPtr<WriterState> = AtomicPtr::new(addr_of_mut!(IDLE));
 
+/// How long, and how often, a thread sleeps until the collector has read what there is.
+const READ_WAIT_NANOSECONDS: usize = 1_000_000;
+const MAX_READ_WAITS: u32 = 100;
+
 /// How far recording has come in this program.
 static PHASE: AtomicU32 = AtomicU32::new(UNSTARTED);
 const UNSTARTED: u32 = 0;
@@ -461,6 +465,25 @@ impl RingWriter {
                     ],
                 );
             }
+        }
+    }
+
+    /// Waits until the collector has read all events so far, but for a tenth of a second at most.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn wait_until_read(&self) {
+        let state = self.state();
+        let end = match state.threads.load(Ordering::Relaxed) {
+            ONE_THREAD => state.own_position.load(Ordering::Relaxed),
+            _ => self.header_u64(offset::WRITE_POSITION).load(Ordering::Relaxed),
+        };
+        for _ in 0..MAX_READ_WAITS {
+            if self.header_u64(offset::READ_POSITION).load(Ordering::Acquire) >= end {
+                return;
+            }
+            let time = [0_usize, READ_WAIT_NANOSECONDS];
+            // SAFETY: the time is as the kernel defines it.
+            unsafe { syscall3(libc::SYS_nanosleep, time.as_ptr() as usize, 0, 0) };
         }
     }
 

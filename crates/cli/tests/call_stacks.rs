@@ -109,3 +109,105 @@ fn function_names(home: &Home, process: u32) -> Option<Vec<String>> {
         call_paths(&analysis).into_iter().filter_map(|(mut path, _)| path.pop()).collect()
     })
 }
+
+/// The stacks of a program that soon begins another one are not named by the functions of that:
+/// both have their functions at the same addresses.
+#[test]
+fn a_process_that_begins_another_program_has_the_functions_of_both() {
+    let home = Home::new();
+    let mut programs = Vec::new();
+    for name in ["one", "two"] {
+        let function = format!("-DFUNCTION=allocate_{name}");
+        let Some(program) = compile(&home, "exec_chain.c", "gcc", &["-no-pie", &function]) else {
+            return left_out("a_process_that_begins_another_program", "no gcc");
+        };
+        let named = home.work(name);
+        std::fs::rename(program, &named).unwrap();
+        programs.push(named.display().to_string());
+    }
+    let images = 40;
+    record_with(&home, "--stacks 1000", &vec![programs.join(" "); images / 2].join(" "));
+    let mut named = 0;
+    for number in 0..images {
+        let names = function_names(&home, number as u32).expect("an image is missing");
+        let (own, other) = match number % 2 {
+            0 => ("allocate_one", "allocate_two"),
+            _ => ("allocate_two", "allocate_one"),
+        };
+        assert!(!names.iter().any(|name| name == other), "program {number}: {names:?}");
+        named += usize::from(names.iter().any(|name| name == own));
+    }
+    // The last one is there until it ends.
+    assert!(named > 0, "no program has names");
+}
+
+/// The functions of a library that was closed have their names, also when another library has come
+/// to its addresses.
+#[test]
+fn closed_libraries_have_their_functions() {
+    let home = Home::new();
+    let mut arguments = Vec::new();
+    for name in ["one", "two"] {
+        let options = ["-shared", "-fPIC", &format!("-DFUNCTION=allocate_{name}")];
+        let Some(library) = compile(&home, "plugin.c", "gcc", &options) else {
+            return left_out("closed_libraries_have_their_functions", "no gcc");
+        };
+        let named = home.work(name);
+        std::fs::rename(library, &named).unwrap();
+        arguments.push(named.display().to_string());
+    }
+    let host = compile(&home, "plugin_host.c", "gcc", &[]).unwrap();
+    let command = format!("{} {} >times", host.display(), arguments.join(" "));
+    let analysis = record_with(&home, "--stacks 1000", &command);
+    let times = std::fs::read_to_string(home.work("times")).unwrap();
+    assert!(times.trim().parse::<u32>().unwrap() > 10, "the libraries are at other addresses");
+    let paths = call_paths(&analysis);
+    let requested = |name: &str| -> f64 {
+        let of_name = paths.iter().filter(|(path, _)| path.last().is_some_and(|it| it == name));
+        of_name.map(|(_, node)| node["requested_bytes"].as_u64().unwrap() as f64).sum()
+    };
+    for name in ["allocate_one", "allocate_two"] {
+        // 5 MB each.
+        assert!((requested(name) / 5e6 - 1.0).abs() < 0.1, "{name}: {}", requested(name));
+    }
+}
+
+/// A stripped program has no names of its functions: each has that of its file and where it begins.
+#[test]
+fn functions_of_a_stripped_program_are_told_apart() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "stacks.cpp", "g++", &["-pthread", "-s"]) else {
+        return left_out("functions_of_a_stripped_program_are_told_apart", "no g++");
+    };
+    let analysis = record_with(&home, "--stacks 1000", &program.display().to_string());
+    let paths = call_paths(&analysis);
+    let own: Vec<&(Vec<String>, Value)> = paths
+        .iter()
+        .filter(|(path, _)| path.last().is_some_and(|name| name.starts_with("stacks+0x")))
+        .collect();
+    let at_peak = |(_, node): &&&(Vec<String>, Value)| node["bytes_at_peak"].as_u64();
+    assert!(own.len() >= 4, "{paths:?}");
+    // 2 MB of `keep`, a function of its own, below that of `main`.
+    let keep = own.iter().max_by_key(at_peak).unwrap();
+    assert!(keep.0.len() > 2, "{:?}", keep.0);
+}
+
+/// Of a deep recursion, what is near to the allocation is known, and the rest is named as cut.
+#[test]
+fn a_deep_stack_is_cut_at_its_outer_end() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "deep.c", "gcc", &[]) else {
+        return left_out("a_deep_stack_is_cut_at_its_outer_end", "no gcc");
+    };
+    let analysis = record_with(&home, "--stacks 1000", &format!("{} 10000", program.display()));
+    let paths = call_paths(&analysis);
+    let (deepest, node) = paths.iter().max_by_key(|(path, _)| path.len()).unwrap();
+    assert_eq!((deepest[0].as_str(), deepest.last().unwrap().as_str()), ("[deeper]", "descend"));
+    assert!((100..=513).contains(&deepest.len()), "{}", deepest.len());
+    assert!(deepest[1..].iter().all(|name| name == "descend"), "{deepest:?}");
+    assert!(node["requested_bytes"].as_u64().unwrap() > 1_900_000, "{node}");
+    let text = home.ok(&["measure", "alloc", "log", "--html", "page.html"]);
+    assert!(text.contains("descend"), "{text}");
+    let page = std::fs::read_to_string(home.work("page.html")).unwrap();
+    assert!(page.contains("are not shown"), "the page does not say that rows are cut");
+}

@@ -34,6 +34,7 @@
 //! | `recorded_process` | a process as the system shows it |
 //! | `awaited_forks` | forks whose children have not appeared |
 //! | `static_program` | programs into which nothing can be loaded |
+//! | `process_maps` | the mappings of a process |
 //! | `program_code` | the code of a program, by its file |
 //! | `stack_unwinder` | the call stacks of a process, from words to frames |
 //! | `call_stacks` | the bytes of each call stack |
@@ -62,6 +63,7 @@ mod number_series;
 mod phase_charts;
 mod phase_report;
 mod process_encoder;
+mod process_maps;
 mod program_code;
 mod recorded_process;
 mod recording;

@@ -107,6 +107,11 @@ impl ProgramCode {
         })
     }
 
+    /// Returns whether the file at a path is still the one that was read, or is gone.
+    pub(super) fn is_unchanged(&self, path: &Path) -> bool {
+        std::fs::metadata(path).map_or(true, |found| file_version(&found) == self.version)
+    }
+
     /// Returns whether the file could not be read.
     pub(super) fn is_empty(&self) -> bool {
         self.segments.is_empty()
@@ -129,4 +134,24 @@ impl ProgramCode {
 pub(super) fn build_id(file: &ProgramElf<'_>) -> String {
     let id = file.build_id().ok().flatten().unwrap_or_default();
     id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_written_anew_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::fs::write(&path, "one").unwrap();
+        let code = ProgramCode::read(&path);
+        assert!(code.is_empty() && code.is_unchanged(&path));
+        // In place, so that it has the same inode.
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        assert!(!code.is_unchanged(&path));
+        std::fs::remove_file(&path).unwrap();
+        assert!(code.is_unchanged(&path));
+    }
 }

@@ -320,8 +320,10 @@ impl RecordingState {
         self.write(|log| log.write_json(BlockKind::PROCESS, number, &start));
         let exit = Pid::from_raw(pid.cast_signed())
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let stacks = (self.stack_interval != 0)
-            .then(|| StackUnwinder::new(pid, self.recorder.clone(), SharedCode::clone(&self.code)));
+        let stacks = (self.stack_interval != 0).then(|| {
+            let (recorder, code) = (self.recorder.clone(), SharedCode::clone(&self.code));
+            StackUnwinder::new(pid, reader.inode(), recorder, code)
+        });
         self.processes.push(RingProcess {
             number,
             reader,
@@ -398,6 +400,12 @@ impl RecordingState {
             RingOperation::Stack => {
                 if let Some(stacks) = stacks {
                     encoder.note_stack(event.address, stacks.unwind(event.operands));
+                }
+                true
+            }
+            RingOperation::Unload => {
+                if let Some(stacks) = stacks {
+                    stacks.forget_library(event.address);
                 }
                 true
             }

@@ -52,6 +52,7 @@ pub(super) struct RingReader {
     process: u32,
     parent: u32,
     fork_number: u32,
+    inode: u64,
     operands: Vec<u64>,
 }
 
@@ -77,8 +78,8 @@ impl RingReader {
             let message = "the ring is not sealed";
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        let size = rustix::fs::fstat(file)?.st_size;
-        let bytes = usize::try_from(size).unwrap_or(0);
+        let found = rustix::fs::fstat(file)?;
+        let bytes = usize::try_from(found.st_size).unwrap_or(0);
         let words = bytes.saturating_sub(HEADER_BYTES) / 8;
         let capacity_log2 = words.checked_ilog2().unwrap_or(0);
         let is_whole = bytes == HEADER_BYTES + (8 << capacity_log2);
@@ -103,6 +104,7 @@ impl RingReader {
             process: 0,
             parent: 0,
             fork_number: 0,
+            inode: found.st_ino,
             operands: Vec::new(),
         };
         let is_ring = reader.header_u64(offset::MAGIC).load(Ordering::Acquire) == RING_MAGIC
@@ -125,6 +127,11 @@ impl RingReader {
     /// Returns the parent and the number of the fork there; 0: not known.
     pub(super) fn origin(&self) -> (u32, u32) {
         (self.parent, self.fork_number)
+    }
+
+    /// Returns the inode of the memory file, which no other ring has.
+    pub(super) fn inode(&self) -> u64 {
+        self.inode
     }
 
     /// Returns one of the states of `ring_state`.

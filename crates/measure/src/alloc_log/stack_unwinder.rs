@@ -6,6 +6,7 @@
 
 use super::function_names::{FunctionNames, SymbolCache};
 use super::log_block::{StackBlock, StackFrame, StackModule};
+use super::process_maps::{FileKey, MappingLine, ProcessMaps, parse_code_mapping};
 use super::program_code::ProgramCode;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
@@ -13,7 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::hash::BuildHasher as _;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,9 +36,6 @@ const NO_MODULE: u32 = 0;
 /// anew has the path of the former one.
 pub(super) type SharedCode = Rc<RefCell<FxHashMap<FileKey, Rc<ProgramCode>>>>;
 
-/// The path of a file, its device and its inode.
-type FileKey = (PathBuf, String, String);
-
 /// A mapping of the code of a file.
 struct MappedCode {
     addresses: Range<u64>,
@@ -49,6 +47,8 @@ struct MappedCode {
 /// Unwinds the stacks of one process.
 pub(super) struct StackUnwinder {
     pid: u32,
+    /// The inode of the ring, by which the program image is known.
+    ring: u64,
     /// The recorder, whose frames are left out.
     recorder: PathBuf,
     code: SharedCode,
@@ -73,10 +73,11 @@ pub(super) struct StackUnwinder {
 }
 
 impl StackUnwinder {
-    /// Creates the unwinder of a process, and reads its mappings.
-    pub(super) fn new(pid: u32, recorder: PathBuf, code: SharedCode) -> StackUnwinder {
+    /// Creates the unwinder of a process with this inode of its ring, and reads its mappings.
+    pub(super) fn new(pid: u32, ring: u64, recorder: PathBuf, code: SharedCode) -> StackUnwinder {
         let mut unwinder = StackUnwinder {
             pid,
+            ring,
             recorder,
             code,
             unwinder: UnwinderX86_64::new(),
@@ -151,6 +152,19 @@ impl StackUnwinder {
         number
     }
 
+    /// Notes that the library whose addresses differ by this from those in its file may be gone,
+    /// and that another one may come to its place.
+    pub(super) fn forget_library(&mut self, bias: u64) {
+        for code in self.mappings.iter().filter(|code| code.bias == bias) {
+            self.unwinder.remove_module(code.addresses.start);
+        }
+        self.mappings.retain(|code| code.bias != bias);
+        self.cache = CacheX86_64::new();
+        // The mappings are read again when a stack has an address there, even if they are the same.
+        self.mappings_hash = 0;
+        self.unknown_pages.clear();
+    }
+
     /// Unwinds a stack into `addresses`; returns whether it goes on beyond the words.
     fn read_frames(&mut self, instruction: u64, stack: u64, frame: u64, words: &[u64]) -> bool {
         let mut is_cut = false;
@@ -204,11 +218,12 @@ impl StackUnwinder {
         number
     }
 
-    /// Reads the mappings of the process. Those of a process that has ended stay as they were.
+    /// Reads the mappings of the process. Those of one that has ended, or has begun another
+    /// program, stay as they were.
     fn read_mappings(&mut self) {
         self.mappings_read = Instant::now();
-        let Ok(text) = std::fs::read(format!("/proc/{}/maps", self.pid)) else { return };
-        let text = String::from_utf8_lossy(&text);
+        let Some(mut maps) = ProcessMaps::read(self.pid, self.ring) else { return };
+        let text = std::mem::take(&mut maps.text);
         let lines: Vec<_> = text.lines().filter_map(parse_code_mapping).collect();
         let hash = FxBuildHasher.hash_one(&lines);
         if lines.is_empty() || hash == self.mappings_hash {
@@ -218,33 +233,42 @@ impl StackUnwinder {
         self.unwinder = UnwinderX86_64::new();
         self.mappings.clear();
         for line in lines {
-            self.add_mapping(&line);
+            self.add_mapping(&line, &mut maps);
         }
         self.mappings.sort_by_key(|code| code.addresses.start);
     }
 
     /// Returns the code of a mapped file, which is read when it is met for the first time.
-    fn file_code(&self, line: &MappingLine<'_>) -> Rc<ProgramCode> {
+    fn file_code(&self, line: &MappingLine<'_>, maps: &mut ProcessMaps) -> Rc<ProgramCode> {
         let mut known = self.code.borrow_mut();
-        let keeps_open = known.len() < MAX_OPEN_FILES;
-        let read = || {
-            let running = PathBuf::from(format!("/proc/{}/exe", self.pid));
-            // Of deleted files, only the running program can still be read.
-            let mut code = match std::fs::read_link(&running) {
-                Ok(target) if line.is_deleted && target.as_os_str() == line.text => {
-                    ProgramCode::read(&running)
-                }
-                _ if line.is_deleted => ProgramCode::default(),
-                _ => ProgramCode::read(line.path),
-            };
-            code.file = code.file.filter(|_| keeps_open);
-            Rc::new(code)
+        // A file may have been written anew where it was.
+        let is_same = |code: &&Rc<ProgramCode>| line.is_deleted || code.is_unchanged(line.path);
+        let key = line.file_key();
+        if let Some(code) = known.get(&key).filter(is_same) {
+            return Rc::clone(code);
+        }
+        let running = PathBuf::from(format!("/proc/{}/exe", self.pid));
+        // Of deleted files, only the running program can still be read.
+        let mut code = match std::fs::read_link(&running) {
+            Ok(target) if line.is_deleted && target.as_os_str() == line.text => {
+                ProgramCode::read(&running)
+            }
+            _ if line.is_deleted => ProgramCode::default(),
+            _ => ProgramCode::read(line.path),
         };
-        Rc::clone(known.entry(line.file_key()).or_insert_with(read))
+        // Another file may have come to this place. Some file systems show other inodes in mappings
+        // than in files: there the mapping decides, which says when its file was deleted.
+        if !line.has_inode(code.version.0) && !maps.still_has(line) {
+            code = ProgramCode::default();
+        }
+        code.file = code.file.filter(|_| known.len() < MAX_OPEN_FILES);
+        let code = Rc::new(code);
+        known.insert(key, Rc::clone(&code));
+        code
     }
 
-    fn add_mapping(&mut self, line: &MappingLine<'_>) {
-        let code = self.file_code(line);
+    fn add_mapping(&mut self, line: &MappingLine<'_>, maps: &mut ProcessMaps) {
+        let code = self.file_code(line, maps);
         let addresses = line.addresses.clone();
         // The addresses of a file that cannot be read are offsets.
         let unread_bias = addresses.start.wrapping_sub(line.offset);
@@ -289,83 +313,51 @@ impl StackUnwinder {
     }
 }
 
-/// A line of `/proc/PID/maps`: a mapping of the code of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct MappingLine<'a> {
-    addresses: Range<u64>,
-    /// The offset in the file.
-    offset: u64,
-    device: &'a str,
-    inode: &'a str,
-    /// The path as it is written.
-    text: &'a str,
-    path: &'a Path,
-    is_deleted: bool,
-}
-
-impl MappingLine<'_> {
-    fn file_key(&self) -> FileKey {
-        (self.path.to_path_buf(), self.device.into(), self.inode.into())
-    }
-}
-
-/// Reads a line of `/proc/PID/maps`; `None` if it is not the code of a file.
-fn parse_code_mapping(line: &str) -> Option<MappingLine<'_>> {
-    let mut fields = line.splitn(6, ' ');
-    let (start, end) = fields.next()?.split_once('-')?;
-    let is_code = fields.next()?.as_bytes().get(2) == Some(&b'x');
-    let (offset, device, inode) = (fields.next()?, fields.next()?, fields.next()?);
-    let text = fields.next()?.trim_start();
-    if !is_code || !text.starts_with('/') {
-        return None;
-    }
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    let path = text.strip_suffix(" (deleted)");
-    Some(MappingLine {
-        addresses: number(start)?..number(end)?,
-        offset: number(offset)?,
-        device,
-        inode,
-        text,
-        path: Path::new(path.unwrap_or(text)),
-        is_deleted: path.is_some(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::ring_layout::{HEADER_BYTES, RING_MAGIC, RING_VERSION, offset};
+    use super::super::ring_reader::RingReader;
     use super::*;
     use proptest::prelude::*;
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-    fn own_unwinder() -> StackUnwinder {
-        StackUnwinder::new(std::process::id(), PathBuf::from("/none"), SharedCode::default())
+    /// Maps a ring into this process, as the recorder does.
+    fn own_ring() -> RingReader {
+        let file = memfd_create("ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        let mut header = vec![0; HEADER_BYTES + (8 << 10)];
+        header[offset::MAGIC..][..8].copy_from_slice(&RING_MAGIC.to_le_bytes());
+        header[offset::VERSION..][..4].copy_from_slice(&RING_VERSION.to_le_bytes());
+        rustix::io::write(&file, &header).unwrap();
+        fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
+        RingReader::open(&file).unwrap()
     }
 
+    fn own_unwinder(ring: &RingReader) -> StackUnwinder {
+        let code = SharedCode::default();
+        StackUnwinder::new(std::process::id(), ring.inode(), PathBuf::from("/none"), code)
+    }
+
+    /// When a process has begun another program, its stacks are not looked up in the files of that.
     #[test]
-    fn code_mappings_are_read() {
-        let line = "7f00-8000 r-xp 00001000 fe:01 12   /usr/lib/a b.so";
-        let found = parse_code_mapping(line).unwrap();
-        assert_eq!((found.addresses.clone(), found.offset), (0x7f00..0x8000, 0x1000));
-        assert_eq!((found.path, found.is_deleted), (Path::new("/usr/lib/a b.so"), false));
-        let deleted_line = format!("{line} (deleted)");
-        let deleted = parse_code_mapping(&deleted_line).unwrap();
-        assert_eq!((deleted.path, deleted.is_deleted), (found.path, true));
-        assert_eq!(deleted.file_key(), found.file_key());
-        let other = line.replace(" 12 ", " 13 ");
-        assert_ne!(parse_code_mapping(&other).unwrap().file_key(), found.file_key());
-        for line in [
-            "7f00-8000 r--p 00001000 fe:01 12   /usr/lib/a.so",
-            "7f00-8000 r-xp 00000000 00:00 0",
-            "7f00-8000 r-xp 00000000 00:00 0    [vdso]",
-            "",
-        ] {
-            assert_eq!(parse_code_mapping(line), None, "{line}");
-        }
+    fn mappings_of_another_image_are_not_read() {
+        let (ring, former) = (own_ring(), own_ring());
+        let mut unwinder = own_unwinder(&ring);
+        let address = mappings_of_another_image_are_not_read as fn() as usize as u64;
+        assert!(unwinder.mapping(address).is_some());
+        // As after an exec, when the former ring is not yet read to its end.
+        unwinder.ring = former.inode();
+        drop(former);
+        unwinder.read_mappings();
+        assert!(unwinder.mapping(address).is_some(), "known mappings are lost");
+        unwinder.mappings_hash = 0;
+        unwinder.mappings.clear();
+        unwinder.read_mappings();
+        assert!(unwinder.mappings.is_empty());
     }
 
     #[test]
     fn stacks_that_begin_alike_share_their_frames() {
-        let mut unwinder = own_unwinder();
+        let mut unwinder = own_unwinder(&own_ring());
         let frame = |caller, address| StackFrame { caller, module: 1, address };
         let outer = unwinder.frame_number(frame(0, 16));
         let first = unwinder.frame_number(frame(outer, 32));
@@ -386,7 +378,8 @@ mod tests {
             frame in any::<u64>(),
             words in prop::collection::vec(any::<(prop::sample::Index, u64, u8)>(), 0..200),
         ) {
-            let mut unwinder = own_unwinder();
+            let ring = own_ring();
+            let mut unwinder = own_unwinder(&ring);
             let starts: Vec<u64> =
                 unwinder.mappings.iter().map(|code| code.addresses.start).collect();
             let mut operands = vec![starts[place.index(starts.len())].wrapping_add(offset), stack, frame];

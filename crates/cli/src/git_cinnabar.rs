@@ -138,7 +138,7 @@ fn fetch(repository: &GitDirectory, args: &FetchArgs) -> CommandEnd {
         return Err(format!("Invalid mercurial url: {url}").into());
     }
     let config = HgSettings::read(Some(repository.directory()), Some(remote))?;
-    let servers = |url: &str| server_settings(url, Some(repository.directory()));
+    let servers = |url: &str| server_settings(url, config.of_git(), Some(repository.directory()));
     let options = config.fetch_options(&url, &servers)?;
     let source = OsString::from(&url);
     let mut peer = open_peer(&source, servers).map_err(|error| name_peer(&source, error))?;
@@ -183,7 +183,7 @@ fn fetch_tags() -> CommandEnd {
 fn unbundle(repository: &GitDirectory, is_recommended: bool, url: &OsStr) -> CommandEnd {
     let directory = repository.directory();
     let config = HgSettings::read(Some(directory), None)?;
-    let servers = |url: &str| server_settings(url, Some(directory));
+    let servers = |url: &str| server_settings(url, config.of_git(), Some(directory));
     let options = config.fetch_options(&url.to_string_lossy(), &servers)?;
     let source = url.to_owned();
     let mut peer = open_peer(url, servers).map_err(|error| name_peer(&source, error))?;

@@ -65,7 +65,7 @@ fn answer(remote: &OsString, url: &OsString) -> Result<ExitCode, String> {
     let config =
         HgSettings::read(git_dir.as_deref(), remote.to_str()).map_err(|error| error.to_string())?;
     let style = config.ref_style()?;
-    let servers = |url: &str| server_settings(url, git_dir.as_deref());
+    let servers = |url: &str| server_settings(url, config.of_git(), git_dir.as_deref());
     let options = config.fetch_options(&url.to_string_lossy(), &servers)?;
     let is_mirror = config.is_mirror();
     let is_importing = Arc::new(AtomicBool::new(false));

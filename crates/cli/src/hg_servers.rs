@@ -32,13 +32,17 @@ const IGNORED_SETTINGS: [&[&str]; 2] = [
 
 /// The settings of git for a server.
 struct ServerConfig<'a> {
-    settings: GitSettings,
+    settings: &'a GitSettings,
     url: &'a str,
 }
 
-/// Returns the settings for a server. `git_dir` is the git directory whose configuration holds.
-pub(crate) fn server_settings(url: &str, git_dir: Option<&Path>) -> SettingsResult {
-    let settings = GitSettings::read(git_dir).map_err(|error| unreadable(error.to_string()))?;
+/// Returns the settings for a server. `settings` are those of `git_dir`, the git directory whose
+/// credential helpers are asked, or those of the user.
+pub(crate) fn server_settings(
+    url: &str,
+    settings: &GitSettings,
+    git_dir: Option<&Path>,
+) -> SettingsResult {
     let config = ServerConfig { settings, url };
     let mut http = match url.starts_with("http") {
         true => config.http_settings()?,

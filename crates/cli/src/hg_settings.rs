@@ -37,6 +37,11 @@ impl HgSettings {
         Ok(HgSettings { configured, remote })
     }
 
+    /// The settings of git.
+    pub(crate) fn of_git(&self) -> &GitSettings {
+        &self.configured
+    }
+
     fn read_value(&self, name: &str) -> Option<&str> {
         self.configured.get(name)
     }

@@ -114,6 +114,38 @@ fn a_repository_is_cloned_and_fetched() {
     assert_eq!(found.stderr(), "warning: git has no commit with the name \"walrus\"\n");
 }
 
+/// git takes milliseconds to start, most of the time of a fetch of few changesets.
+#[test]
+fn a_fetch_starts_few_processes_of_git() {
+    if !has_mercurial("a_fetch_starts_few_processes_of_git") {
+        return;
+    }
+    let home = home_with_mercurial();
+    assert_eq!(git(&home, &["clone", "-q", &url(&home, "project"), "clone"]).0, 0);
+    commit_file(&home, "seal.txt");
+    let log = home.work("trace");
+    let started = || {
+        let _absent = std::fs::remove_file(&log);
+        let setting = format!("GIT_TRACE={}", log.display());
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = home.program("env");
+        command.arg(setting).arg(format!("PATH={}:{path}", home.work(".").display()));
+        assert!(command.args(["git", "-C", "clone", "fetch", "-q"]).status().unwrap().success());
+        let trace = std::fs::read_to_string(&log).unwrap();
+        let commands =
+            trace.lines().filter_map(|line| line.split_once("built-in: git ")?.1.split(' ').next());
+        // git starts these itself.
+        let own = ["fetch", "remote-hg", "fast-import", "rev-list", "maintenance", "gc"];
+        let commands = commands.filter(|command| !own.contains(command));
+        commands.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        started(),
+        ["config", "cat-file", "rev-parse", "cat-file", "update-ref", "update-ref"]
+    );
+    assert_eq!(started(), ["config", "cat-file"]);
+}
+
 /// A clone is made in another folder than the fetches after it.
 #[test]
 fn a_relative_path_is_kept_from_the_root() {

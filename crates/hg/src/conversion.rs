@@ -79,17 +79,17 @@ impl ConversionSummary {
 
 /// Converts changes into the objects of a git repository, and adds them to its metadata.
 pub fn convert(
-    directory: &std::path::Path,
+    repository: &GitDirectory,
     source: &mut dyn ChangeSource,
     options: ConversionOptions,
     progress: &mut dyn Progress,
 ) -> Result<ConversionSummary, ConversionError> {
-    let mut repository = GitDirectory::new(directory);
-    let metadata = Metadata::open(&mut repository)?;
+    let mut reader = repository.share();
+    let metadata = Metadata::open(&mut reader)?;
     let pack = Mutex::new(PackWriter::create(&repository.pack_folder()?)?);
-    let stored = StoredState::new(repository, metadata);
+    let stored = StoredState::new(reader, metadata);
     let conversion = Conversion {
-        directory,
+        repository,
         stored: &stored,
         pack: &pack,
         segment: MetadataWriter::new(),
@@ -143,7 +143,7 @@ struct StoredBaseManifest {
 }
 
 struct Conversion<'c> {
-    directory: &'c std::path::Path,
+    repository: &'c GitDirectory,
     stored: &'c StoredState,
     pack: &'c Mutex<PackWriter>,
     segment: MetadataWriter,
@@ -295,7 +295,7 @@ impl Conversion<'_> {
         files: &FileResults<'_>,
         written: &Sender<GitId>,
     ) -> Result<Vec<GitId>, ConversionError> {
-        let mut repository = GitDirectory::new(self.directory);
+        let mut repository = self.repository.share();
         let mut writer = TreeWriter::new(self.pack, &mut repository);
         let mut expiring: Vec<(u32, u32)> = (0..manifests.len() as u32)
             .filter_map(|number| Some((manifests.get(number)?.0.last_use, number)))

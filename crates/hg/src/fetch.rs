@@ -44,7 +44,7 @@ fn repeat_outdated<T>(mut convert: impl FnMut() -> Result<T, FetchError>) -> Res
 /// Fetches and converts the changes that lead to changesets, without those that were converted.
 /// Begins again if another process changes the metadata meanwhile.
 pub fn fetch<'o>(
-    directory: &Path,
+    repository: &GitDirectory,
     peer: &mut dyn Peer,
     wanted: &[Node],
     options: impl Into<FetchOptions<'o>>,
@@ -52,55 +52,55 @@ pub fn fetch<'o>(
 ) -> Result<ConversionSummary, FetchError> {
     progress.set_received(peer.received_bytes());
     let options = options.into();
-    repeat_outdated(|| fetch_once(directory, peer, wanted, &options, progress))
+    repeat_outdated(|| fetch_once(repository, peer, wanted, &options, progress))
 }
 
 fn fetch_once(
-    directory: &Path,
+    repository: &GitDirectory,
     peer: &mut dyn Peer,
     wanted: &[Node],
     options: &FetchOptions<'_>,
     progress: &mut dyn Progress,
 ) -> Result<ConversionSummary, FetchError> {
-    let mut repository = GitDirectory::new(directory);
-    let mut metadata = Metadata::open(&mut repository)?;
+    let mut reader = repository.share();
+    let mut metadata = Metadata::open(&mut reader)?;
     let mut missing = Vec::new();
     for node in wanted {
-        if !node.is_null() && metadata.commit_of(&mut repository, node)?.is_none() {
+        if !node.is_null() && metadata.commit_of(&mut reader, node)?.is_none() {
             missing.push(*node);
         }
     }
     if missing.is_empty() {
         return Ok(ConversionSummary::default());
     }
-    check_cinnabar(&mut repository, &metadata)?;
+    check_cinnabar(&mut reader, &metadata)?;
     if !metadata.is_empty() {
-        let common = common_changesets(&mut repository, &mut metadata, peer)?;
+        let common = common_changesets(&mut reader, &mut metadata, peer)?;
         let state = metadata.commit();
-        drop((repository, metadata));
+        drop((reader, metadata));
         let mut changes = peer.changes(&missing, &common)?;
-        let converted = convert(directory, &mut *changes, options.conversion, progress);
-        return check_state(directory, state, converted);
+        let converted = convert(repository, &mut *changes, options.conversion, progress);
+        return check_state(repository, state, converted);
     }
-    drop((repository, metadata));
-    if let Some(mut converted) = begin_clone(directory, peer, &missing, options, progress)? {
+    drop((reader, metadata));
+    if let Some(mut converted) = begin_clone(repository, peer, &missing, options, progress)? {
         // What is newer.
-        converted.merge(fetch_once(directory, peer, &missing, options, progress)?);
+        converted.merge(fetch_once(repository, peer, &missing, options, progress)?);
         return Ok(converted);
     }
     let mut changes = peer.changes(&missing, &[])?;
-    Ok(convert(directory, &mut *changes, options.conversion, progress)?)
+    Ok(convert(repository, &mut *changes, options.conversion, progress)?)
 }
 
 /// Changes that fit a state of the metadata are not damaged if another process has gone back to an
 /// earlier one meanwhile, in which their bases are missing.
 fn check_state(
-    directory: &Path,
+    repository: &GitDirectory,
     state: Option<GitId>,
     converted: Result<ConversionSummary, ConversionError>,
 ) -> Result<ConversionSummary, FetchError> {
     if let Err(ConversionError::Damaged(_)) = &converted
-        && GitDirectory::new(directory).resolve(METADATA_REF)? != state
+        && repository.share().resolve(METADATA_REF)? != state
     {
         return Err(ConversionError::Outdated.into());
     }
@@ -116,10 +116,10 @@ fn check_cinnabar(repository: &mut GitDirectory, metadata: &Metadata) -> Result<
 }
 
 /// The same for an import into a repository.
-fn check_import(directory: &Path) -> Result<(), FetchError> {
-    let mut repository = GitDirectory::new(directory);
-    let metadata = Metadata::open(&mut repository)?;
-    check_cinnabar(&mut repository, &metadata)
+fn check_import(repository: &GitDirectory) -> Result<(), FetchError> {
+    let mut reader = repository.share();
+    let metadata = Metadata::open(&mut reader)?;
+    check_cinnabar(&mut reader, &metadata)
 }
 
 /// Converts all changes of a bundle that were not converted yet.
@@ -129,13 +129,14 @@ pub fn convert_bundle(
     options: impl Into<ConversionOptions>,
     progress: &mut dyn Progress,
 ) -> Result<ConversionSummary, FetchError> {
-    check_import(directory)?;
+    let repository = GitDirectory::new(directory);
+    check_import(&repository)?;
     bundle.set_scratch_folder(directory);
     progress.set_received(bundle.received_bytes());
     let options = options.into();
     repeat_outdated(|| {
         let mut changes = bundle.changes(&[], &[])?;
-        Ok(convert(directory, &mut *changes, options, progress)?)
+        Ok(convert(&repository, &mut *changes, options, progress)?)
     })
 }
 
@@ -147,10 +148,11 @@ pub fn convert_clone_bundle(
     options: &FetchOptions<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Option<ConversionSummary>, FetchError> {
-    check_import(directory)?;
+    let repository = GitDirectory::new(directory);
+    check_import(&repository)?;
     peer.set_scratch_folder(directory);
     progress.set_received(peer.received_bytes());
-    repeat_outdated(|| take_clone_bundle(directory, peer, options, progress))
+    repeat_outdated(|| take_clone_bundle(&repository, peer, options, progress))
 }
 
 /// Converts a whole repository, and points branches, tags and HEAD of the git repository at its
@@ -171,13 +173,13 @@ pub fn convert_all<'o>(
         remote_refs(&peer_refs, all_heads, |_| false).refs.into_values().collect();
     let nodes: Vec<Node> = nodes.into_iter().collect();
     let is_partial = peer.is_partial()?;
+    let mut repository = GitDirectory::new(directory);
     if !is_partial {
-        check_relation(directory, peer, &peer_refs)?;
+        check_relation(&mut repository, peer, &peer_refs)?;
     }
-    let mut converted = fetch(directory, peer, &nodes, options, progress)?;
+    let mut converted = fetch(&repository, peer, &nodes, options, progress)?;
     let oddities = &mut converted.oddities;
     oddities.add_count(Oddity::HiddenChangeset, peer.hidden_changesets());
-    let mut repository = GitDirectory::new(directory);
     let mut metadata = Metadata::open(&mut repository)?;
     let closed = closed_heads(&peer_refs, &mut repository, &mut metadata)?;
     let refs = remote_refs(&peer_refs, style, |head| closed.contains(head));
@@ -199,12 +201,11 @@ pub fn convert_all<'o>(
 /// Refuses a repository without a history, or with another one than that of the conversion before:
 /// its branches would take the place of the others.
 fn check_relation(
-    directory: &Path,
+    repository: &mut GitDirectory,
     peer: &mut dyn Peer,
     peer_refs: &PeerRefs,
 ) -> Result<(), FetchError> {
-    let mut repository = GitDirectory::new(directory);
-    let mut metadata = Metadata::open(&mut repository)?;
+    let mut metadata = Metadata::open(repository)?;
     if metadata.is_empty() {
         return Ok(());
     }
@@ -213,14 +214,14 @@ fn check_relation(
         return Err(FetchError::EmptySource);
     }
     for head in heads {
-        if metadata.commit_of(&mut repository, head)?.is_some() {
+        if metadata.commit_of(repository, head)?.is_some() {
             return Ok(());
         }
     }
-    if !common_changesets(&mut repository, &mut metadata, peer)?.is_empty() {
+    if !common_changesets(repository, &mut metadata, peer)?.is_empty() {
         return Ok(());
     }
-    let roots = root_changesets(&mut repository, &mut metadata)?;
+    let roots = root_changesets(repository, &mut metadata)?;
     if peer.find_known(&roots)?.contains(&true) {
         return Ok(());
     }

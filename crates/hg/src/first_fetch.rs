@@ -22,14 +22,14 @@ use std::path::Path;
 /// `None`: there is none of these, or it cannot be taken; then all changes come from the repository
 /// itself.
 pub(crate) fn begin_clone(
-    directory: &Path,
+    repository: &GitDirectory,
     peer: &mut dyn Peer,
     wanted: &[Node],
     options: &FetchOptions<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Option<ConversionSummary>, FetchError> {
     if let Some((manifest, is_own)) = metadata_manifest(peer, options)? {
-        let taken = take_shared(directory, &manifest, is_own, options, progress);
+        let taken = take_shared(repository, &manifest, is_own, options, progress);
         let Err(error) = taken else { return Ok(Some(ConversionSummary::default())) };
         if options.requires_metadata {
             return Err(error.into());
@@ -39,16 +39,16 @@ pub(crate) fn begin_clone(
     }
     let begun = match &options.bundle {
         CloneSource::Repository => Ok(None),
-        CloneSource::Recommended => take_clone_bundle(directory, peer, options, progress),
-        CloneSource::Given(url) => convert_given(directory, url, options, progress)
+        CloneSource::Recommended => take_clone_bundle(repository, peer, options, progress),
+        CloneSource::Given(url) => convert_given(repository, url, options, progress)
             .map_err(|error| FetchError::CloneBundle { url: url.clone(), error: Box::new(error) }),
     };
     match begun {
         Ok(Some(converted)) if converted.changesets > 0 => Ok(Some(converted)),
-        Ok(_) => convert_store(directory, peer, wanted, options.conversion, progress),
+        Ok(_) => convert_store(repository, peer, wanted, options.conversion, progress),
         Err(error) if error.is_of_source() && !options.requires_bundle => {
             progress.report(&FetchNotice::CloneBundleFailed { message: error.to_string() });
-            convert_store(directory, peer, wanted, options.conversion, progress)
+            convert_store(repository, peer, wanted, options.conversion, progress)
         }
         Err(error) => Err(error),
     }
@@ -56,7 +56,7 @@ pub(crate) fn begin_clone(
 
 /// Converts the first of the bundles that a repository recommends and that can be read.
 pub(crate) fn take_clone_bundle(
-    directory: &Path,
+    repository: &GitDirectory,
     peer: &mut dyn Peer,
     options: &FetchOptions<'_>,
     progress: &mut dyn Progress,
@@ -66,7 +66,7 @@ pub(crate) fn take_clone_bundle(
         if let Some(error) = failed.take() {
             progress.report(&FetchNotice::CloneBundleFailed { message: error.to_string() });
         }
-        match convert_recommended(directory, peer, &url, options, progress) {
+        match convert_recommended(repository, peer, &url, options, progress) {
             Ok(None) => {}
             Err(error) if error.is_of_source() => {
                 failed = Some(FetchError::CloneBundle { url, error: Box::new(error) });
@@ -78,7 +78,7 @@ pub(crate) fn take_clone_bundle(
 }
 
 fn convert_recommended(
-    directory: &Path,
+    repository: &GitDirectory,
     peer: &mut dyn Peer,
     url: &str,
     options: &FetchOptions<'_>,
@@ -99,13 +99,13 @@ fn convert_recommended(
     match opened.transpose()? {
         None => Ok(None),
         Some(BundleContent::Changes { mut source, .. }) => {
-            Ok(Some(convert(directory, &mut *source, options.conversion, progress)?))
+            Ok(Some(convert(repository, &mut *source, options.conversion, progress)?))
         }
         // The bundle is older than the heads, so that it is taken as a whole.
         Some(BundleContent::Store(mut part)) => {
-            let mut store = unpack(&mut part, directory, progress)?;
+            let mut store = unpack(&mut part, repository.directory(), progress)?;
             let mut changes = store.changes(&[], &[])?;
-            Ok(Some(convert(directory, &mut *changes, options.conversion, progress)?))
+            Ok(Some(convert(repository, &mut *changes, options.conversion, progress)?))
         }
     }
 }
@@ -123,22 +123,22 @@ fn unpack(
 /// Converts what leads to `wanted` from the files of a repository's store. `None`: the repository
 /// does not send them, or they are not wanted.
 fn convert_store(
-    directory: &Path,
+    repository: &GitDirectory,
     peer: &mut dyn Peer,
     wanted: &[Node],
     options: ConversionOptions,
     progress: &mut dyn Progress,
 ) -> Result<Option<ConversionSummary>, FetchError> {
     let Some(mut part) = peer.store_files()? else { return Ok(None) };
-    let mut store = unpack(&mut part, directory, progress)?;
+    let mut store = unpack(&mut part, repository.directory(), progress)?;
     drop(part);
-    let converted = convert(directory, &mut *store.changes(wanted, &[])?, options, progress)?;
+    let converted = convert(repository, &mut *store.changes(wanted, &[])?, options, progress)?;
     Ok((converted.changesets > 0).then_some(converted))
 }
 
 /// Converts the bundle that the user names.
 fn convert_given(
-    directory: &Path,
+    repository: &GitDirectory,
     url: &str,
     options: &FetchOptions<'_>,
     progress: &mut dyn Progress,
@@ -148,10 +148,10 @@ fn convert_given(
     };
     progress.report(&FetchNotice::CloneBundle { url: url.to_owned() });
     let mut bundle = open_peer(OsStr::new(url), servers)?;
-    bundle.set_scratch_folder(directory);
+    bundle.set_scratch_folder(repository.directory());
     progress.set_received(bundle.received_bytes());
     let mut changes = bundle.changes(&[], &[])?;
-    Ok(Some(convert(directory, &mut *changes, options.conversion, progress)?))
+    Ok(Some(convert(repository, &mut *changes, options.conversion, progress)?))
 }
 
 /// Returns lines that name shared metadata, and whether the user gave them.
@@ -172,7 +172,7 @@ fn metadata_manifest(
 }
 
 fn take_shared(
-    directory: &Path,
+    repository: &GitDirectory,
     manifest: &[u8],
     is_own: bool,
     options: &FetchOptions<'_>,
@@ -180,8 +180,7 @@ fn take_shared(
 ) -> Result<(), SharedMetadataError> {
     let place = choose_metadata(manifest, is_own, &options.url)?;
     progress.report(&FetchNotice::SharedMetadata { url: place.url.clone() });
-    let mut repository = GitDirectory::new(directory);
-    take_metadata(&mut repository, &place, options, progress)
+    take_metadata(&mut repository.share(), &place, options, progress)
 }
 
 fn report_failure(error: SharedMetadataError, progress: &mut dyn Progress) {

@@ -13,6 +13,9 @@ use std::ffi::OsStr;
 /// The folder of the folders of remotes.
 const REMOTES_FOLDER: &str = "refs/larder/hg/remotes/";
 
+/// The number of refs up to which asking for each is cheaper than a process that lists all.
+const FEW_REFS: usize = 32;
+
 /// The names of the refs of one remote.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportRefs {
@@ -55,9 +58,12 @@ impl ImportRefs {
     /// such ref in the transaction that deletes the other one.
     pub(crate) fn remove_clashing(
         &self,
-        repository: &GitDirectory,
+        repository: &mut GitDirectory,
         changes: &[RefChange],
     ) -> Result<(), GitDirectoryError> {
+        if changes.len() <= FEW_REFS && have_refs(repository, changes)? {
+            return Ok(());
+        }
         let new: BTreeSet<&[u8]> = changes.iter().map(|change| change.name.as_slice()).collect();
         let new_folders: BTreeSet<&[u8]> = new.iter().flat_map(|name| folders_of(name)).collect();
         let clashes = |name: &[u8]| {
@@ -68,6 +74,20 @@ impl ImportRefs {
             stale.map(|(name, id)| RefChange { name, new: None, old: Some(id) }).collect();
         repository.change_refs(&removed)
     }
+}
+
+/// Returns whether all refs are there: then no other one can be a folder of them.
+fn have_refs(
+    repository: &mut GitDirectory,
+    changes: &[RefChange],
+) -> Result<bool, GitDirectoryError> {
+    for change in changes {
+        let Ok(name) = std::str::from_utf8(&change.name) else { return Ok(false) };
+        if repository.resolve(name)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 #[cfg(test)]

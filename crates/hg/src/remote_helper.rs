@@ -127,6 +127,7 @@ pub struct HelperSettings<'o> {
 /// The state of a dialogue.
 struct Dialogue<'d> {
     settings: &'d HelperSettings<'d>,
+    repository: Option<GitDirectory>,
     import_refs: ImportRefs,
     peer: &'d mut dyn Peer,
     progress: &'d mut dyn Progress,
@@ -150,8 +151,16 @@ pub fn run_remote_helper(
     progress: &mut dyn Progress,
 ) -> Result<(), HelperError> {
     let import_refs = ImportRefs::new(&settings.remote);
-    let mut dialogue =
-        Dialogue { settings, import_refs, peer, progress, listed: None, is_quiet: false };
+    let repository = settings.git_dir.as_deref().map(GitDirectory::new);
+    let mut dialogue = Dialogue {
+        settings,
+        repository,
+        import_refs,
+        peer,
+        progress,
+        listed: None,
+        is_quiet: false,
+    };
     let mut imports: Vec<Vec<u8>> = Vec::new();
     let mut pushes: Vec<Vec<u8>> = Vec::new();
     while let Some(line) = read_line(input)? {
@@ -313,31 +322,31 @@ impl Dialogue<'_> {
     }
 
     fn open_state(&self) -> Result<Option<(GitDirectory, Metadata)>, HelperError> {
-        let Some(directory) = &self.settings.git_dir else { return Ok(None) };
-        let mut repository = GitDirectory::new(directory);
+        let Some(repository) = &self.repository else { return Ok(None) };
+        let mut repository = repository.share();
         let metadata = Metadata::open(&mut repository)?;
         Ok(Some((repository, metadata)))
     }
 
     /// Removes the refs of an import.
     fn remove_import_refs(&self, names: &[Vec<u8>]) -> Result<(), HelperError> {
-        let Some(directory) = &self.settings.git_dir else { return Ok(()) };
+        let Some(repository) = &self.repository else { return Ok(()) };
         let own = |name: &Vec<u8>| name.starts_with(PRIVATE_PREFIX.as_bytes());
         let names: BTreeSet<&Vec<u8>> = names.iter().filter(|name| !own(name)).collect();
         let changes: Vec<RefChange> = names
             .into_iter()
             .map(|name| RefChange { name: self.import_refs.name_of(name), new: None, old: None })
             .collect();
-        Ok(GitDirectory::new(directory).change_refs(&changes)?)
+        Ok(repository.change_refs(&changes)?)
     }
 
     /// Imports refs, and points the refs of the helper at the commits. Returns the heads before if
     /// there was anything to fetch.
     fn import(&mut self, names: &[Vec<u8>]) -> Result<Option<Vec<Node>>, HelperError> {
-        let Some(directory) = self.settings.git_dir.clone() else {
+        let Some(mut repository) = self.repository.as_ref().map(GitDirectory::share) else {
             return Err(HelperError::NoRepository);
         };
-        remove_crash_reports(&directory);
+        remove_crash_reports(repository.directory());
         if self.listed.is_none() {
             self.list(&mut io::sink())?;
         }
@@ -356,16 +365,15 @@ impl Dialogue<'_> {
         }
         let nodes: BTreeSet<Node> = wanted.values().copied().collect();
         let nodes: Vec<Node> = nodes.into_iter().collect();
-        let mut repository = GitDirectory::new(&directory);
-        let metadata = Metadata::open(&mut repository)?;
+        let mut reader = repository.share();
+        let metadata = Metadata::open(&mut reader)?;
         let (commit, before) = (metadata.commit(), head_nodes(&metadata));
-        drop((repository, metadata));
+        drop((reader, metadata));
         let options = self.settings.options.clone();
-        let converted = fetch(&directory, self.peer, &nodes, options, self.progress)?;
+        let converted = fetch(&repository, self.peer, &nodes, options, self.progress)?;
         if before.is_empty() && !self.is_quiet {
             report_pointers(&converted.oddities, self.progress);
         }
-        let mut repository = GitDirectory::new(&directory);
         let mut metadata = Metadata::open(&mut repository)?;
         let has_fetched = metadata.commit() != commit;
         let mut changes = Vec::new();
@@ -375,7 +383,7 @@ impl Dialogue<'_> {
             let name = self.import_refs.name_of(&name);
             changes.push(RefChange { name, new: Some(commit), old: None });
         }
-        self.import_refs.remove_clashing(&repository, &changes)?;
+        self.import_refs.remove_clashing(&mut repository, &changes)?;
         repository.change_refs(&changes)?;
         Ok(has_fetched.then_some(before))
     }

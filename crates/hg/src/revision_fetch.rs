@@ -80,8 +80,8 @@ pub fn fetch_revisions(
     progress: &mut dyn Progress,
 ) -> Result<Vec<FetchedRevision>, RevisionFetchError> {
     let nodes = find_nodes(peer, revisions)?;
-    fetch(directory, peer, &nodes, options.clone(), progress)?;
     let mut repository = GitDirectory::new(directory);
+    fetch(&repository, peer, &nodes, options.clone(), progress)?;
     let mut metadata = Metadata::open(&mut repository)?;
     let mut fetched = Vec::with_capacity(nodes.len());
     for node in nodes {

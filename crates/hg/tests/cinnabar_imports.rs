@@ -65,7 +65,7 @@ fn refuse_conversion(directory: &Path) {
     let mut peer = LocalPeer::open(&source).unwrap();
     let heads = peer.refs().unwrap().heads;
     let threads = NonZeroUsize::MIN;
-    let fetched = fetch(directory, &mut peer, &heads, threads, &mut NoProgress);
+    let fetched = fetch(&GitDirectory::new(directory), &mut peer, &heads, threads, &mut NoProgress);
     assert!(matches!(fetched, Err(FetchError::CinnabarRepository)), "{fetched:?}");
     let mut bundle = BundlePeer::from_path("none.hg".into());
     let converted = convert_bundle(directory, &mut bundle, threads, &mut NoProgress);
@@ -90,7 +90,9 @@ fn fetches_go_on_after_a_repository_was_taken_over() {
     let mut peer = LocalPeer::open(&source).unwrap();
     let heads = peer.refs().unwrap().heads;
     let threads = NonZeroUsize::MIN;
-    let fetched = fetch(folder.path(), &mut peer, &heads, threads, &mut NoProgress).unwrap();
+    let fetched =
+        fetch(&GitDirectory::new(folder.path()), &mut peer, &heads, threads, &mut NoProgress)
+            .unwrap();
     assert_eq!(fetched.changesets, changesets_in_order(&source).len() - 25);
     let expected = read_vector("cli").unwrap().commits;
     assert_eq!(commits(folder.path(), &expected), expected);

@@ -212,7 +212,8 @@ fn fetches_give_what_one_conversion_gives() {
         let threads = NonZeroUsize::MIN;
         for node in &nodes {
             let node = Node::from_hex(node.as_bytes()).unwrap();
-            fetch(folder.path(), &mut peer, &[node], threads, &mut NoProgress).unwrap();
+            fetch(&GitDirectory::new(folder.path()), &mut peer, &[node], threads, &mut NoProgress)
+                .unwrap();
         }
         let nodes: BTreeSet<String> = nodes.into_iter().collect();
         let commits = read_repository(folder.path(), &nodes).commits;
@@ -243,7 +244,8 @@ fn later_fetches_work_after_a_garbage_collection() {
     for part in nodes.chunks(12) {
         let wanted: Vec<Node> =
             part.iter().map(|node| Node::from_hex(node.as_bytes()).unwrap()).collect();
-        fetch(folder.path(), &mut peer, &wanted, threads, &mut NoProgress).unwrap();
+        fetch(&GitDirectory::new(folder.path()), &mut peer, &wanted, threads, &mut NoProgress)
+            .unwrap();
         let refs = git(folder.path(), &["for-each-ref", "--format=%(refname)"]);
         assert_eq!(refs.trim(), larder_hg::METADATA_REF);
         git(folder.path(), &["gc", "-q", "--prune=now"]);

@@ -92,7 +92,14 @@ fn compare(source: &Path, seed: u64) {
             })
             .collect();
         let threads = NonZeroUsize::new(1 + step % 2).unwrap();
-        let summary = fetch(in_steps.path(), &mut peer, &wanted, threads, &mut NoProgress).unwrap();
+        let summary = fetch(
+            &GitDirectory::new(in_steps.path()),
+            &mut peer,
+            &wanted,
+            threads,
+            &mut NoProgress,
+        )
+        .unwrap();
         fetched += usize::from(summary.changesets > 0);
         if step % 20 == 19 {
             let segments = git(in_steps.path(), &["ls-tree", "refs/larder/hg/metadata:segments"]);
@@ -143,7 +150,14 @@ fn a_server_is_asked_about_heads_that_it_has_not_listed() {
     let fetch_all = || {
         let mut peer = connect_http(&server.url, HttpSettings::default()).unwrap();
         let heads = peer.refs().unwrap().heads;
-        fetch(folder.path(), &mut *peer, &heads, NonZeroUsize::MIN, &mut NoProgress).unwrap()
+        fetch(
+            &GitDirectory::new(folder.path()),
+            &mut *peer,
+            &heads,
+            NonZeroUsize::MIN,
+            &mut NoProgress,
+        )
+        .unwrap()
     };
     assert_eq!(fetch_all().changesets, 6);
     let old_heads = repository.nodes("heads(all())");
@@ -209,7 +223,8 @@ fn a_rollback_during_a_fetch_is_noticed() {
         peer.rollbacks = rollbacks;
         let wanted = [nodes[number]];
         let threads = NonZeroUsize::MIN;
-        fetch(folder.path(), &mut peer, &wanted, threads, &mut NoProgress).map(|_| ())
+        fetch(&GitDirectory::new(folder.path()), &mut peer, &wanted, threads, &mut NoProgress)
+            .map(|_| ())
     };
     for number in 0..3 {
         fetch_one(0, number).unwrap();

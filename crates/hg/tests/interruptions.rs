@@ -23,7 +23,8 @@ fn new_repository() -> tempfile::TempDir {
 
 fn fetch_all(folder: &Path, peer: &mut dyn Peer) -> Result<usize, FetchError> {
     let heads = peer.refs()?.heads;
-    let summary = fetch(folder, peer, &heads, NonZeroUsize::MIN, &mut NoProgress)?;
+    let summary =
+        fetch(&GitDirectory::new(folder), peer, &heads, NonZeroUsize::MIN, &mut NoProgress)?;
     Ok(summary.changesets)
 }
 
@@ -280,7 +281,13 @@ fn a_cut_off_bundle_leaves_nothing() {
             }));
             let heads = repository.nodes("4+5");
             let threads = NonZeroUsize::MIN;
-            let fetched = fetch(folder.path(), &mut peer, &heads, threads, &mut NoProgress);
+            let fetched = fetch(
+                &GitDirectory::new(folder.path()),
+                &mut peer,
+                &heads,
+                threads,
+                &mut NoProgress,
+            );
             let error = fetched.unwrap_err();
             let text = error.to_string();
             assert_eq!(text, "reading changes: the stream ended early", "{specification} {tenths}");

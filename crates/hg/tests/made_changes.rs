@@ -124,7 +124,8 @@ impl MadeChanges {
             manifests: Some(self.manifests.into_iter()),
             files: self.files.into_iter(),
         };
-        let converted = convert(directory, &mut source, options, &mut NoProgress);
+        let converted =
+            convert(&GitDirectory::new(directory), &mut source, options, &mut NoProgress);
         converted.map_err(|error| error.to_string())
     }
 

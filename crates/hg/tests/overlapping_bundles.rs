@@ -135,6 +135,8 @@ fn an_import_is_repeated_after_another_one() {
         options.bundle = CloneSource::Given(whole.to_str().unwrap().to_owned());
         let no_server = |_: &str| Err(ChangeError::Settings { what: "no server".to_owned() });
         options.servers = Some(&no_server);
-        fetch(directory, &mut peer, &heads, options, progress).unwrap().changesets
+        fetch(&GitDirectory::new(directory), &mut peer, &heads, options, progress)
+            .unwrap()
+            .changesets
     });
 }

@@ -213,7 +213,9 @@ fn check_first_fetches(repository: &TestRepository, server: &HttpServer, whole: 
         let threads = std::num::NonZeroUsize::MIN;
         let mut notices = FailedBundles::default();
         let mut peer = server.connect();
-        let converted = fetch(folder.path(), &mut *peer, &heads, threads, &mut notices).unwrap();
+        let converted =
+            fetch(&GitDirectory::new(folder.path()), &mut *peer, &heads, threads, &mut notices)
+                .unwrap();
         assert_eq!(converted.changesets, 7, "{urls:?}");
         assert_eq!(notices.0.len(), failed.len(), "{:?}", notices.0);
         for (message, url) in notices.0.iter().zip(failed) {
@@ -242,7 +244,9 @@ fn check_first_fetch_by_ssh(repository: &TestRepository, whole: &str, heads: &[N
     };
     let mut options = FetchOptions::from(std::num::NonZeroUsize::MIN);
     options.servers = Some(&settings);
-    let converted = fetch(folder.path(), &mut peer, heads, options, &mut NoProgress).unwrap();
+    let converted =
+        fetch(&GitDirectory::new(folder.path()), &mut peer, heads, options, &mut NoProgress)
+            .unwrap();
     assert_eq!((converted.changesets, count_packs(folder.path())), (7, 2));
 }
 
@@ -252,11 +256,14 @@ fn check_continued_fetch(server: &HttpServer, heads: &[Node]) {
     GitDirectory::create(folder.path()).unwrap();
     let threads = std::num::NonZeroUsize::MIN;
     let mut peer = BundleOnlyPeer(server.connect());
-    let failed = fetch(folder.path(), &mut peer, heads, threads, &mut NoProgress);
+    let failed =
+        fetch(&GitDirectory::new(folder.path()), &mut peer, heads, threads, &mut NoProgress);
     assert!(matches!(failed, Err(FetchError::Peer(ChangeError::Aborted { .. }))), "{failed:?}");
     assert_eq!(count_packs(folder.path()), 1);
     let mut peer = server.connect();
-    let converted = fetch(folder.path(), &mut *peer, heads, threads, &mut NoProgress).unwrap();
+    let converted =
+        fetch(&GitDirectory::new(folder.path()), &mut *peer, heads, threads, &mut NoProgress)
+            .unwrap();
     assert_eq!((converted.changesets, count_packs(folder.path())), (1, 2));
 }
 

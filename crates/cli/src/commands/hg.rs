@@ -325,7 +325,7 @@ fn convert_repository(
     }
     let git_dir = destination.join("HEAD").is_file().then_some(destination);
     let settings = read_settings(git_dir)?;
-    let servers = |url: &str| server_settings(url, git_dir);
+    let servers = |url: &str| server_settings(url, settings.of_git(), git_dir);
     let style = settings.ref_style().map_err(usage_failure)?;
     let options = settings.fetch_options(&source.to_string_lossy(), &servers);
     let options = options.map_err(usage_failure)?;

@@ -4,11 +4,13 @@
 use super::pack_keep::{KEEP_TEXT, PackKeep};
 use super::pack_leftovers::sweep_leftovers;
 use super::packed_refs::{PackedRefsLock, are_free};
+use crate::file_conversion::lock;
 use crate::object_id::GitId;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 /// The number of new refs from which on they are packed into one file.
 const MANY_REFS: usize = 100;
@@ -56,6 +58,9 @@ pub enum GitDirectoryError {
 pub struct GitDirectory {
     directory: PathBuf,
     objects: Option<ObjectProcess>,
+    /// The process of a handle that is gone, for the next one that reads objects: git takes
+    /// milliseconds to start, most of the time of a fetch of few changesets.
+    idle: Arc<Mutex<Option<ObjectProcess>>>,
 }
 
 /// `git cat-file --batch`, which answers one request after the other.
@@ -90,7 +95,14 @@ pub(crate) struct RefChange {
 impl GitDirectory {
     /// Takes the repository with this git directory (the folder with `objects`).
     pub fn new(directory: &Path) -> GitDirectory {
-        GitDirectory { directory: directory.to_path_buf(), objects: None }
+        GitDirectory { directory: directory.to_path_buf(), objects: None, idle: Arc::default() }
+    }
+
+    /// Returns another handle of the same repository, for one more reader of objects. It continues
+    /// with the process of a handle that is gone.
+    pub(crate) fn share(&self) -> GitDirectory {
+        let idle = Arc::clone(&self.idle);
+        GitDirectory { directory: self.directory.clone(), objects: None, idle }
     }
 
     /// The git directory.
@@ -270,15 +282,24 @@ impl GitDirectory {
         if name.contains('\n') {
             return Ok(None);
         }
-        if self.objects.is_none() {
-            self.objects = Some(self.start_object_process()?);
-        }
-        let Some(process) = &mut self.objects else { return Ok(None) };
-        let answer = process.read(name);
-        if answer.is_err() {
-            self.objects = None;
-        }
-        answer.map_err(|source| GitDirectoryError::Pipe { command: "cat-file", source })
+        self.with_object_process(|process| process.read(name))
+    }
+
+    /// Talks to the process that reads objects. After an error its answers are those to other
+    /// questions, so that it is ended.
+    fn with_object_process<T>(
+        &mut self,
+        talk: impl FnOnce(&mut ObjectProcess) -> io::Result<T>,
+    ) -> Result<T, GitDirectoryError> {
+        let idle = || lock(&self.idle).take();
+        let mut process = match self.objects.take().or_else(idle) {
+            Some(process) => process,
+            None => self.start_object_process()?,
+        };
+        let answer = talk(&mut process)
+            .map_err(|source| GitDirectoryError::Pipe { command: "cat-file", source })?;
+        self.objects = Some(process);
+        Ok(answer)
     }
 
     /// Reads an object that must be there.
@@ -297,14 +318,7 @@ impl GitDirectory {
         // So many questions fit into a pipe that nobody reads yet.
         const QUESTIONS: usize = 256;
         for ids in ids.chunks(QUESTIONS) {
-            let process = match self.objects.take() {
-                Some(process) => process,
-                None => self.start_object_process()?,
-            };
-            let process = self.objects.insert(process);
-            let answers = process.read_all(ids);
-            let answers = answers
-                .map_err(|source| GitDirectoryError::Pipe { command: "cat-file", source })?;
+            let answers = self.with_object_process(|process| process.read_all(ids))?;
             for (id, answer) in ids.iter().zip(answers) {
                 each(*id, answer.ok_or(GitDirectoryError::Missing { id: *id })?.content);
             }
@@ -429,6 +443,15 @@ impl GitDirectory {
         }
         // After an error, git may be able to write them, or say why not.
         Ok(lock.add(&new).unwrap_or(false))
+    }
+}
+
+impl Drop for GitDirectory {
+    fn drop(&mut self) {
+        if let Some(process) = self.objects.take() {
+            // One that is idle already ends.
+            let _ended = lock(&self.idle).replace(process);
+        }
     }
 }
 

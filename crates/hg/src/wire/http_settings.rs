@@ -61,7 +61,7 @@ impl HttpSettings {
         let proxy = match &self.proxy {
             Some(_) if is_in_list(base, &self.no_proxy) => None,
             // The client would leave it out, and show the server where the user is.
-            Some(url) if url.starts_with("socks") => {
+            Some(url) if url.to_ascii_lowercase().starts_with("socks") => {
                 return Err(ChangeError::new_unsupported("a proxy of the kind SOCKS"));
             }
             Some(url) => Some(Proxy::new(url).map_err(|error| unreadable("the proxy", error))?),
@@ -189,7 +189,7 @@ mod tests {
             settings.agent("http://h/").map(drop).map_err(|error| error.to_string())
         };
         assert_eq!(agent("http://h:3128"), Ok(()));
-        for proxy in ["socks5://h:9050", "socks4a://h", "socks5h://h:9050"] {
+        for proxy in ["socks5://h:9050", "SOCKS4A://h", "socks5h://h:9050"] {
             let expected = "not supported: a proxy of the kind SOCKS";
             assert_eq!(agent(proxy), Err(expected.to_owned()), "{proxy}");
         }

@@ -41,6 +41,8 @@
 //! | `function_names` | the functions of frames |
 //! | `stack_profile` | bytes by function and by call path |
 //! | `stack_report` | call stacks in a report |
+//! | `recording_log` | the log while it is written |
+//! | `ring_process` | a process image whose ring is read |
 //! | `recording` | the recording of a command |
 
 mod address_table;
@@ -67,6 +69,7 @@ mod process_maps;
 mod program_code;
 mod recorded_process;
 mod recording;
+mod recording_log;
 mod replay;
 mod replay_report;
 #[path = "../../alloclog/src/replay_step.rs"]
@@ -76,6 +79,7 @@ mod report;
 #[path = "../../alloclog/src/ring_layout.rs"]
 #[allow(dead_code, unreachable_pub)] // The recorder uses the other half.
 mod ring_layout;
+mod ring_process;
 mod ring_reader;
 mod shared_pages;
 mod stack_profile;

@@ -9,23 +9,23 @@
 use super::AllocLogError;
 use super::awaited_forks::AwaitedForks;
 use super::function_names::SymbolCache;
-use super::log_block::{BlockKind, LogWriter, ProcessEnd, ProcessStart, RecordingEnd, RssSample};
+use super::log_block::{BlockKind, ProcessStart, RecordingEnd, RssSample};
 use super::process_encoder::ProcessEncoder;
 use super::recorded_process::{self, RingConnection, SentRing};
-use super::ring_layout::{ENVIRONMENT_VARIABLE, RingOperation, ring_state};
-use super::ring_reader::{ReadProgress, RingReader};
+use super::recording_log::RecordingLog;
+use super::ring_layout::ENVIRONMENT_VARIABLE;
+use super::ring_process::RingProcess;
+use super::ring_reader::RingReader;
 use super::stack_unwinder::{SharedCode, StackUnwinder};
 use crate::memory_timeline::process_tree;
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
 use regex::bytes::Regex;
 use rustc_hash::FxHashSet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::os::fd::OwnedFd;
+use std::io::Write;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -40,8 +40,6 @@ const CAPACITY_LOG2: u32 = 18;
 const SLEEP_LIMITS: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(10));
 /// The part of a ring that may fill during a sleep, as a divisor.
 const FILL_DIVISOR: u64 = 8;
-/// A block is written after this time even if it is small, so that a killed collector loses little.
-const BLOCK_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of time notes and memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -80,32 +78,13 @@ pub struct RecordingSummary {
     pub write_failure: Option<String>,
 }
 
-/// A process image whose ring is read.
-struct RingProcess {
-    number: u32,
-    reader: RingReader,
-    encoder: ProcessEncoder,
-    /// Unwinds its call stacks, if there are samples of them.
-    stacks: Option<StackUnwinder>,
-    pid: u32,
-    /// Readable when the process has ended; `None`: it had ended when its ring arrived.
-    exit: Option<OwnedFd>,
-    /// The process has ended, or begun another program.
-    is_over: bool,
-    forks: AwaitedForks,
-    last_block: Instant,
-    /// The ring is not read to its end.
-    is_given_up: bool,
-}
-
 /// The state of a recording.
 struct RecordingState {
     listener: UnixListener,
     /// Connections whose rings have not arrived.
     connections: Vec<RingConnection>,
     start: Instant,
-    log: LogWriter<BufWriter<File>>,
-    write_failure: Option<String>,
+    log: RecordingLog,
     processes: Vec<RingProcess>,
     next_number: u32,
     calls: u64,
@@ -143,7 +122,7 @@ pub fn record_command(
     let socket = folder.path().join("rings");
     let listener = UnixListener::bind(&socket).map_err(AllocLogError::Socket)?;
     listener.set_nonblocking(true).map_err(AllocLogError::Socket)?;
-    let log = LogWriter::new(BufWriter::new(output)).map_err(AllocLogError::Write)?;
+    let log = RecordingLog::new(output).map_err(AllocLogError::Write)?;
     let mut child = start_command(command, &socket, &options)?;
     let now = Instant::now();
     let messages = options
@@ -155,7 +134,6 @@ pub fn record_command(
         connections: Vec::new(),
         start: now,
         log,
-        write_failure: None,
         processes: Vec::new(),
         next_number: 0,
         calls: 0,
@@ -317,25 +295,12 @@ impl RecordingState {
             first_ordinal,
             stack_interval: self.stack_interval,
         };
-        self.write(|log| log.write_json(BlockKind::PROCESS, number, &start));
-        let exit = Pid::from_raw(pid.cast_signed())
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        self.log.write_json(BlockKind::PROCESS, number, &start);
         let stacks = (self.stack_interval != 0).then(|| {
             let (recorder, code) = (self.recorder.clone(), SharedCode::clone(&self.code));
             StackUnwinder::new(pid, reader.inode(), recorder, code)
         });
-        self.processes.push(RingProcess {
-            number,
-            reader,
-            encoder,
-            stacks,
-            pid,
-            exit,
-            is_over: false,
-            forks: AwaitedForks::default(),
-            last_block: Instant::now(),
-            is_given_up: false,
-        });
+        self.processes.push(RingProcess::new(number, pid, (reader, encoder, stacks)));
     }
 
     /// Returns the encoder of the child of a fork: what is live in the parent at that event. Reads
@@ -384,75 +349,15 @@ impl RecordingState {
         most
     }
 
+    /// Reads the ring of a process; returns the number of words.
     fn read_ring(&mut self, index: usize) -> u64 {
         let time_us = self.time_us();
         let Some(process) = self.processes.get_mut(index) else { return 0 };
-        if process.is_given_up || process.awaits_child() {
-            return 0;
-        }
-        let mut fork = None;
-        let (encoder, stacks) = (&mut process.encoder, &mut process.stacks);
-        let progress = process.reader.read_events(|event| match event.operation {
-            RingOperation::Fork => {
-                fork = Some(event.size as u32);
-                false
-            }
-            RingOperation::Stack => {
-                if let Some(stacks) = stacks {
-                    encoder.note_stack(event.address, stacks.unwind(event.operands));
-                }
-                true
-            }
-            RingOperation::Unload => {
-                if let Some(stacks) = stacks {
-                    stacks.forget_library(event.address);
-                }
-                true
-            }
-            _ => {
-                encoder.encode(event);
-                true
-            }
-        });
-        if let Some(number) = fork {
-            process.forks.begin(number);
-        }
-        let words = match progress {
-            ReadProgress::Words(words) | ReadProgress::Stopped(words) => words,
-            ReadProgress::Damaged => {
-                process.give_up();
-                0
-            }
-        };
-        let is_due =
-            process.encoder.is_block_full() || process.last_block.elapsed() >= BLOCK_INTERVAL;
-        if is_due {
-            process.last_block = Instant::now();
-            self.write_calls(index, time_us);
+        let words = process.read_events();
+        if process.is_block_due() {
+            process.write_calls(&mut self.log, time_us);
         }
         words
-    }
-
-    /// Writes the block of a process, and before it the frames of its stacks.
-    fn write_calls(&mut self, index: usize, time_us: u64) {
-        let Some(process) = self.processes.get_mut(index) else { return };
-        let number = process.number;
-        if let Some(frames) = process.stacks.as_mut().and_then(StackUnwinder::take_unwritten) {
-            self.write(|log| log.write_json(BlockKind::STACKS, number, &frames));
-        }
-        let Some(process) = self.processes.get_mut(index) else { return };
-        if let Some(block) = process.encoder.take_block(time_us) {
-            self.write(|log| log.write_calls(number, &block));
-        }
-    }
-
-    /// Writes to the log, until that fails for the first time.
-    fn write(&mut self, write: impl FnOnce(&mut LogWriter<BufWriter<File>>) -> io::Result<()>) {
-        if self.write_failure.is_none()
-            && let Err(error) = write(&mut self.log)
-        {
-            self.write_failure = Some(error.to_string());
-        }
     }
 
     /// Ends the processes that are over, whose rings are empty, and of which no forked child is
@@ -493,26 +398,9 @@ impl RecordingState {
 
     fn end_process(&mut self, index: usize) {
         let time_us = self.time_us();
-        self.write_calls(index, time_us);
         let process = self.processes.remove(index);
-        let state = process.reader.state();
-        let calls = process.encoder.calls();
-        self.calls += calls;
-        let end = ProcessEnd {
-            end_us: time_us,
-            is_exit: state == ring_state::EXITED,
-            is_abandoned: state == ring_state::ABANDONED || process.is_given_up,
-            calls,
-            null_frees: process.reader.null_frees(),
-            stalls: process.reader.stalls(),
-            anomalies: process.encoder.anomalies(),
-        };
-        self.write(|log| log.write_json(BlockKind::PROCESS_END, process.number, &end));
-        if let Some(stacks) = process.stacks {
-            // At once: a program that was built for a test is soon deleted.
-            let names = stacks.into_functions(&mut self.symbols);
-            self.write(|log| log.write_json(BlockKind::FUNCTIONS, process.number, &names));
-        }
+        self.calls += process.encoder.calls();
+        process.end(&mut self.log, time_us, &mut self.symbols);
     }
 
     /// Notes the time and the memory of the processes, if it is due.
@@ -556,7 +444,7 @@ impl RecordingState {
     fn write_samples(&mut self) {
         let samples = std::mem::take(&mut self.samples);
         if !samples.is_empty() {
-            self.write(|log| log.write_json(BlockKind::SAMPLES, 0, &samples));
+            self.log.write_json(BlockKind::SAMPLES, 0, &samples);
         }
     }
 
@@ -572,47 +460,15 @@ impl RecordingState {
             exit_code: crate::process_cost::exit_code(status),
             unrecorded,
         };
-        self.write(|log| log.write_json(BlockKind::RECORDING_END, 0, &end));
+        self.log.write_json(BlockKind::RECORDING_END, 0, &end);
         RecordingSummary {
             status,
             processes: self.next_number as usize,
             calls: self.calls,
             bytes: self.log.bytes(),
             unrecorded: end.unrecorded,
-            write_failure: self.write_failure,
+            write_failure: self.log.into_failure(),
         }
-    }
-}
-
-impl RingProcess {
-    /// Returns whether the events after a fork still wait for the child: not when the ring is half
-    /// full, because the program waits when it is full.
-    fn awaits_child(&mut self) -> bool {
-        if self.reader.is_half_full() {
-            self.forks.keep_snapshot(&self.encoder);
-        }
-        self.forks.awaits_child(&self.encoder)
-    }
-
-    /// Reads the ring no further, and lets the process go on.
-    fn give_up(&mut self) {
-        self.is_given_up = true;
-        self.reader.release_writers();
-    }
-
-    /// Returns whether the process has ended.
-    fn has_ended(&mut self) -> bool {
-        if !self.is_over {
-            self.is_over = match &self.exit {
-                Some(exit) => {
-                    let mut events = [PollFd::new(exit, PollFlags::IN)];
-                    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-                    matches!(poll(&mut events, Some(&now)), Ok(count) if count > 0)
-                }
-                None => true,
-            };
-        }
-        self.is_over
     }
 }
 

@@ -1,0 +1,170 @@
+//! A process image whose ring is read: from events to blocks of its calls.
+
+use super::awaited_forks::AwaitedForks;
+use super::function_names::SymbolCache;
+use super::log_block::{BlockKind, ProcessEnd};
+use super::process_encoder::ProcessEncoder;
+use super::recording_log::RecordingLog;
+use super::ring_layout::{RingOperation, ring_state};
+use super::ring_reader::{ReadProgress, RingReader};
+use super::stack_unwinder::StackUnwinder;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// A block is written after this time even if it is small, so that a killed collector loses little.
+const BLOCK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A process image whose ring is read.
+pub(super) struct RingProcess {
+    /// Its number in the log.
+    pub(super) number: u32,
+    pub(super) pid: u32,
+    pub(super) reader: RingReader,
+    pub(super) encoder: ProcessEncoder,
+    /// Unwinds its call stacks, if there are samples of them.
+    stacks: Option<StackUnwinder>,
+    /// Readable when the process has ended; `None`: it had ended when its ring arrived.
+    pub(super) exit: Option<OwnedFd>,
+    /// The process has ended, or begun another program.
+    pub(super) is_over: bool,
+    pub(super) forks: AwaitedForks,
+    last_block: Instant,
+    /// The ring is not read to its end.
+    is_given_up: bool,
+}
+
+impl RingProcess {
+    /// Creates the process of a ring, with its encoder, and an unwinder if stacks are taken.
+    pub(super) fn new(
+        number: u32,
+        pid: u32,
+        (reader, encoder, stacks): (RingReader, ProcessEncoder, Option<StackUnwinder>),
+    ) -> RingProcess {
+        let exit = Pid::from_raw(pid.cast_signed())
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        RingProcess {
+            number,
+            pid,
+            reader,
+            encoder,
+            stacks,
+            exit,
+            is_over: false,
+            forks: AwaitedForks::default(),
+            last_block: Instant::now(),
+            is_given_up: false,
+        }
+    }
+
+    /// Reads events up to a fork, at most about a quarter of the ring; returns the number of words.
+    pub(super) fn read_events(&mut self) -> u64 {
+        if self.is_given_up || self.awaits_child() {
+            return 0;
+        }
+        let mut fork = None;
+        let (encoder, stacks) = (&mut self.encoder, &mut self.stacks);
+        let progress = self.reader.read_events(|event| match event.operation {
+            RingOperation::Fork => {
+                fork = Some(event.size as u32);
+                false
+            }
+            RingOperation::Stack => {
+                if let Some(stacks) = stacks {
+                    encoder.note_stack(event.address, stacks.unwind(event.operands));
+                }
+                true
+            }
+            RingOperation::Unload => {
+                if let Some(stacks) = stacks {
+                    stacks.forget_library(event.address);
+                }
+                true
+            }
+            _ => {
+                encoder.encode(event);
+                true
+            }
+        });
+        if let Some(number) = fork {
+            self.forks.begin(number);
+        }
+        match progress {
+            ReadProgress::Words(words) | ReadProgress::Stopped(words) => words,
+            ReadProgress::Damaged => {
+                self.give_up();
+                0
+            }
+        }
+    }
+
+    /// Returns whether it is time to write the block of calls.
+    pub(super) fn is_block_due(&mut self) -> bool {
+        let is_due = self.encoder.is_block_full() || self.last_block.elapsed() >= BLOCK_INTERVAL;
+        if is_due {
+            self.last_block = Instant::now();
+        }
+        is_due
+    }
+
+    /// Writes the block of calls, and before it the frames of their stacks.
+    pub(super) fn write_calls(&mut self, log: &mut RecordingLog, time_us: u64) {
+        if let Some(frames) = self.stacks.as_mut().and_then(StackUnwinder::take_unwritten) {
+            log.write_json(BlockKind::STACKS, self.number, &frames);
+        }
+        if let Some(block) = self.encoder.take_block(time_us) {
+            log.write_calls(self.number, &block);
+        }
+    }
+
+    /// Writes what is left, and that the process has ended.
+    pub(super) fn end(mut self, log: &mut RecordingLog, time_us: u64, symbols: &mut SymbolCache) {
+        self.write_calls(log, time_us);
+        let state = self.reader.state();
+        let end = ProcessEnd {
+            end_us: time_us,
+            is_exit: state == ring_state::EXITED,
+            is_abandoned: state == ring_state::ABANDONED || self.is_given_up,
+            calls: self.encoder.calls(),
+            null_frees: self.reader.null_frees(),
+            stalls: self.reader.stalls(),
+            anomalies: self.encoder.anomalies(),
+        };
+        log.write_json(BlockKind::PROCESS_END, self.number, &end);
+        if let Some(stacks) = self.stacks {
+            // At once: a program that was built for a test is soon deleted.
+            log.write_json(BlockKind::FUNCTIONS, self.number, &stacks.into_functions(symbols));
+        }
+    }
+
+    /// Returns whether the events after a fork still wait for the child: not when the ring is half
+    /// full, because the program waits when it is full.
+    fn awaits_child(&mut self) -> bool {
+        if self.reader.is_half_full() {
+            self.forks.keep_snapshot(&self.encoder);
+        }
+        self.forks.awaits_child(&self.encoder)
+    }
+
+    /// Reads the ring no further, and lets the process go on.
+    pub(super) fn give_up(&mut self) {
+        self.is_given_up = true;
+        self.reader.release_writers();
+    }
+
+    /// Returns whether the process has ended.
+    pub(super) fn has_ended(&mut self) -> bool {
+        if !self.is_over {
+            self.is_over = match &self.exit {
+                Some(exit) => {
+                    let mut events = [PollFd::new(exit, PollFlags::IN)];
+                    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+                    matches!(poll(&mut events, Some(&now)), Ok(count) if count > 0)
+                }
+                None => true,
+            };
+        }
+        self.is_over
+    }
+}

@@ -72,6 +72,10 @@ fn the_memory_of_a_command_is_sampled() {
     assert!(mappings.keys().any(|name| name.contains("libc")), "{mappings:?}");
     let page = std::fs::read_to_string(home.work("page.html")).unwrap();
     assert!(page.contains("Memory: python3 work.py</h1>\n<p class=\"faint\">For developers"));
+    // Marks of the program are not seen, and the report says how to get phases.
+    let command = "larder measure memory -- sh -c 'test -e /larder/mark/x; sleep 0.2'";
+    let text = home.shell(command);
+    assert!(text.stdout().contains("There are no phases: --phases REGEX begins them"));
     // A process that runs, until it ends.
     let run = home.shell(
         "python3 work.py & larder --format json measure memory --pid $! | grep -c samples; wait",

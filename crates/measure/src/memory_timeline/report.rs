@@ -12,6 +12,12 @@ const MAX_PHASE_MAPPING_ROWS: usize = 10;
 /// Processes in the table.
 const MAX_PROCESS_ROWS: usize = 50;
 
+const ABOUT_MEMORY: &str = "Resident memory counts shared pages in each process, proportional \
+                            memory divides them among their processes, and private memory leaves \
+                            them out.";
+const NO_PHASES: &str = " There are no phases: --phases REGEX begins them at messages of a command. \
+                         Marks that a program sets itself are only seen by larder measure record.";
+
 /// Builds the report of a command or process of this name.
 #[must_use]
 pub fn memory_report(name: &str, timeline: &MemoryTimeline) -> MeasureReport {
@@ -105,10 +111,7 @@ fn time_section(timeline: &MemoryTimeline) -> ReportSection {
     let row = |name: &str, value: String| vec![name.to_string(), value];
     ReportSection {
         heading: "Over time".into(),
-        text:
-            "Resident memory counts shared pages in each process, proportional memory divides them \
-               among their processes, and private memory leaves them out."
-                .into(),
+        text: format!("{ABOUT_MEMORY}{}", if timeline.phases.is_empty() { NO_PHASES } else { "" }),
         charts: vec![
             chart("Memory", ChartAxis::linear("memory", MeasureUnit::Bytes), memory),
             chart("Processors in use", ChartAxis::linear("processors", MeasureUnit::Count), busy),

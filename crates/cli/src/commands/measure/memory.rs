@@ -27,7 +27,8 @@ pub(crate) struct MemoryArgs {
     /// Watch this process and its children
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
-    /// Begin a phase at lines on standard error that match; its name is the first group
+    /// Begin a phase at lines on standard error that match; its name is the first group. Marks of
+    /// the program itself are only seen by `larder measure record`
     #[arg(long, value_name = "REGEX", conflicts_with = "pid")]
     phases: Option<Regex>,
     /// Show the command's output

@@ -252,3 +252,29 @@ fn threads_that_fork_at_the_same_moment() {
         assert!(number == 0 || inherited >= 2_000, "{inherited} of process {number}");
     }
 }
+
+/// A process that cannot reach larder from its root directory is named, and so is its parent.
+#[test]
+fn a_process_in_another_root_directory_is_named() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "jailed.c", "gcc", &[]) else {
+        return left_out("a_process_in_another_root_directory_is_named", "no gcc");
+    };
+    recorder();
+    std::fs::create_dir(home.work("jail")).unwrap();
+    let command = "larder measure record --out log --";
+    let run = home.shell(&format!("{command} {} jail", program.display()));
+    if run.code == 77 {
+        return left_out("a_process_in_another_root_directory_is_named", "chroot is not permitted");
+    }
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let messages = run.stderr();
+    for part in [
+        "jailed (process ",
+        ") was not recorded: it has another root directory (chroot), where larder cannot be reached",
+        "a child of ",
+        ") was not recorded: it did not reach larder",
+    ] {
+        assert!(messages.contains(part), "{messages}");
+    }
+}

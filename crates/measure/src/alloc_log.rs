@@ -43,6 +43,7 @@
 //! | `stack_report` | call stacks in a report |
 //! | `recording_log` | the log while it is written |
 //! | `ring_process` | a process image whose ring is read |
+//! | `unrecorded_processes` | processes that are not recorded |
 //! | `recording` | the recording of a command |
 
 mod address_table;
@@ -88,6 +89,7 @@ mod stack_unwinder;
 mod static_program;
 #[cfg(test)]
 mod tests;
+mod unrecorded_processes;
 
 pub use self::alloc_subject::{AllocSubject, call_functions, function_name};
 pub use self::analysis::{AllocAnalysis, PeakMemory, PhaseStatistics, analyse_process};
@@ -109,6 +111,7 @@ pub use self::report::build_report;
 pub use self::ring_layout::RingOperation;
 pub use self::stack_profile::StackProfile;
 pub use self::static_program::is_static_program;
+pub use self::unrecorded_processes::{UnrecordedProcess, UnrecordedReason};
 
 use std::io;
 

@@ -26,6 +26,8 @@ pub(super) struct AwaitedForks {
     last: Option<(u32, Instant)>,
     /// Earlier forks, the oldest first.
     snapshots: Vec<ForkSnapshot>,
+    /// Forks whose snapshots made room for later ones.
+    forgotten: u32,
 }
 
 impl AwaitedForks {
@@ -53,8 +55,15 @@ impl AwaitedForks {
         let Some((number, limit)) = self.last.take() else { return };
         if self.snapshots.len() == MAX_SNAPSHOTS {
             self.snapshots.remove(0);
+            self.forgotten += 1;
         }
         self.snapshots.push(ForkSnapshot { number, limit, encoder: parent.fork() });
+    }
+
+    /// Returns the number of children that have not appeared. Of a recording that was interrupted,
+    /// they may be about to.
+    pub(super) fn lost_children(&self) -> u32 {
+        self.forgotten + self.snapshots.len() as u32 + u32::from(self.last.is_some())
     }
 
     /// Returns what the child of a fork inherits; `None`: the event of that fork was not read, or
@@ -90,6 +99,7 @@ mod tests {
             assert!(forks.take(number, &parent).is_none(), "{number}");
         }
         assert!(!forks.is_child_due() && !forks.awaits_child(&parent));
+        assert_eq!(forks.lost_children(), 0);
     }
 
     #[test]
@@ -101,6 +111,7 @@ mod tests {
             forks.begin(number);
             forks.keep_snapshot(&parent);
         }
+        assert_eq!(forks.lost_children(), last);
         assert!(forks.take(1, &parent).is_none());
         assert!((2..=last).all(|number| forks.take(number, &parent).is_some()));
     }

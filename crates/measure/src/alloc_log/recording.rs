@@ -17,12 +17,10 @@ use super::ring_layout::ENVIRONMENT_VARIABLE;
 use super::ring_process::RingProcess;
 use super::ring_reader::RingReader;
 use super::stack_unwinder::{SharedCode, StackUnwinder};
-use crate::memory_timeline::process_tree;
+use super::unrecorded_processes::{UnrecordedFinder, UnrecordedProcess};
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
 use regex::bytes::Regex;
-use rustc_hash::FxHashSet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -72,8 +70,8 @@ pub struct RecordingSummary {
     pub calls: u64,
     /// Bytes of the log.
     pub bytes: u64,
-    /// Processes that were not recorded: process id and program.
-    pub unrecorded: Vec<(u32, String)>,
+    /// Processes that were not recorded.
+    pub unrecorded: Vec<UnrecordedProcess>,
     /// The first failure to write the log; what came before it is in the log.
     pub write_failure: Option<String>,
 }
@@ -100,10 +98,7 @@ struct RecordingState {
     symbols: SymbolCache,
     /// The phase that a message began, for processes that appear in it.
     phase: Option<Vec<u8>>,
-    /// Processes below the command that have no ring so far: process id and program.
-    unrecorded: BTreeMap<u32, String>,
-    /// Processes that have, or had, a ring.
-    recorded_pids: FxHashSet<u32>,
+    unrecorded: UnrecordedFinder,
 }
 
 /// Runs a command and records its allocator calls, and those of the processes that it starts.
@@ -145,8 +140,7 @@ pub fn record_command(
         code: SharedCode::default(),
         symbols: SymbolCache::default(),
         phase: None,
-        unrecorded: BTreeMap::new(),
-        recorded_pids: FxHashSet::default(),
+        unrecorded: UnrecordedFinder::default(),
     };
     let status = recording.run(&mut child, &options.interrupt)?;
     Ok(recording.finish(status))
@@ -276,8 +270,7 @@ impl RecordingState {
         if let Some(phase) = &self.phase {
             encoder.mark(phase);
         }
-        self.unrecorded.remove(&pid);
-        self.recorded_pids.insert(pid);
+        self.unrecorded.note_recorded(pid);
         let number = self.next_number;
         self.next_number += 1;
         let (inherited_bytes, inherited_objects, first_ordinal) = encoder.inheritance();
@@ -300,7 +293,8 @@ impl RecordingState {
             let (recorder, code) = (self.recorder.clone(), SharedCode::clone(&self.code));
             StackUnwinder::new(pid, reader.inode(), recorder, code)
         });
-        self.processes.push(RingProcess::new(number, pid, (reader, encoder, stacks)));
+        let program = start.executable;
+        self.processes.push(RingProcess::new(number, pid, program, (reader, encoder, stacks)));
     }
 
     /// Returns the encoder of the child of a fork: what is live in the parent at that event. Reads
@@ -400,6 +394,7 @@ impl RecordingState {
         let time_us = self.time_us();
         let process = self.processes.remove(index);
         self.calls += process.encoder.calls();
+        self.unrecorded.note_end(&process);
         process.end(&mut self.log, time_us, &mut self.symbols);
     }
 
@@ -410,7 +405,7 @@ impl RecordingState {
         }
         self.last_sample = Instant::now();
         let time_us = self.time_us();
-        self.find_unrecorded(command);
+        self.unrecorded.find(command);
         for process in self.processes.iter_mut().filter(|process| !process.is_over) {
             process.encoder.note_time(time_us);
             let Some((resident_bytes, anonymous_bytes)) = recorded_process::memory(process.pid)
@@ -430,17 +425,6 @@ impl RecordingState {
         }
     }
 
-    /// Finds processes below the command that have no ring: static programs, those with another
-    /// environment, and those that may not be preloaded into.
-    fn find_unrecorded(&mut self, command: u32) {
-        for pid in process_tree(command) {
-            let is_recorded = self.processes.iter().any(|process| process.pid == pid);
-            if !is_recorded && !self.recorded_pids.contains(&pid) {
-                self.unrecorded.entry(pid).or_insert_with(|| recorded_process::name(pid));
-            }
-        }
-    }
-
     fn write_samples(&mut self) {
         let samples = std::mem::take(&mut self.samples);
         if !samples.is_empty() {
@@ -453,12 +437,12 @@ impl RecordingState {
         if let Some(messages) = &self.messages {
             messages.finish_within(LAST_MESSAGES_LIMIT);
         }
-        let unrecorded: Vec<(u32, String)> =
-            std::mem::take(&mut self.unrecorded).into_iter().collect();
+        let unrecorded = self.unrecorded.finish();
+        let named = |it: &UnrecordedProcess| (it.pid, it.program.clone());
         let end = RecordingEnd {
             end_us: self.time_us(),
             exit_code: crate::process_cost::exit_code(status),
-            unrecorded,
+            unrecorded: unrecorded.iter().map(named).collect(),
         };
         self.log.write_json(BlockKind::RECORDING_END, 0, &end);
         RecordingSummary {
@@ -466,7 +450,7 @@ impl RecordingState {
             processes: self.next_number as usize,
             calls: self.calls,
             bytes: self.log.bytes(),
-            unrecorded: end.unrecorded,
+            unrecorded,
             write_failure: self.log.into_failure(),
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct RingProcess {
     /// Its number in the log.
     pub(super) number: u32,
     pub(super) pid: u32,
+    /// The path of its program.
+    pub(super) program: String,
     pub(super) reader: RingReader,
     pub(super) encoder: ProcessEncoder,
     /// Unwinds its call stacks, if there are samples of them.
@@ -40,6 +42,7 @@ impl RingProcess {
     pub(super) fn new(
         number: u32,
         pid: u32,
+        program: String,
         (reader, encoder, stacks): (RingReader, ProcessEncoder, Option<StackUnwinder>),
     ) -> RingProcess {
         let exit = Pid::from_raw(pid.cast_signed())
@@ -47,6 +50,7 @@ impl RingProcess {
         RingProcess {
             number,
             pid,
+            program,
             reader,
             encoder,
             stacks,

@@ -6,7 +6,8 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{format_bytes, format_count, format_grouped, print_message, sanitize_line};
 use crate::output_path::{OutputPath, standard_output};
 use larder_measure::alloc_log::{
-    AllocLogError, RecordingOptions, RecordingSummary, is_static_program, record_command,
+    AllocLogError, RecordingOptions, RecordingSummary, UnrecordedProcess, UnrecordedReason,
+    is_static_program, record_command,
 };
 use larder_measure::process_cost::exit_code;
 use larder_store::{DataDirectory, OutputFile};
@@ -129,6 +130,27 @@ fn record_failure(error: &AllocLogError) -> CommandFailure {
     }
 }
 
+/// Names a process that was not recorded, and the reason.
+fn describe_unrecorded(process: &UnrecordedProcess) -> String {
+    let (program, pid) = (sanitize_line(&process.program), process.pid);
+    match process.reason {
+        UnrecordedReason::NotLoaded => format!(
+            "{program} (process {pid}) was not recorded: it is static, or ran without LD_PRELOAD"
+        ),
+        UnrecordedReason::OtherRoot => format!(
+            "{program} (process {pid}) was not recorded: it has another root directory (chroot), \
+             where larder cannot be reached"
+        ),
+        UnrecordedReason::LostChildren(1) => format!(
+            "a child of {program} (process {pid}) was not recorded: it did not reach larder"
+        ),
+        UnrecordedReason::LostChildren(children) => format!(
+            "{children} children of {program} (process {pid}) were not recorded: they did not reach \
+             larder"
+        ),
+    }
+}
+
 fn print_summary(
     context: &mut CommandContext,
     path: &Path,
@@ -140,11 +162,8 @@ fn print_summary(
         let name = sanitize_line(&path.display().to_string());
         print_message("error", format!("{name}: {failure}; the log ends there"));
     }
-    for (pid, program) in &summary.unrecorded {
-        let program = sanitize_line(program);
-        context.print_warning(format!(
-            "{program} (process {pid}) was not recorded: it is static, or ran without LD_PRELOAD"
-        ));
+    for process in &summary.unrecorded {
+        context.print_warning(describe_unrecorded(process));
     }
     if context.format == OutputFormat::Json {
         context.out.print_json(&serde_json::json!({

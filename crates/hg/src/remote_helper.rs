@@ -390,9 +390,7 @@ impl Dialogue<'_> {
 
     /// Reports an import, after git was told that it is done.
     fn report_import(&mut self, before: Option<Vec<Node>>) -> Result<(), HelperError> {
-        if !self.is_quiet {
-            self.progress.report(&FetchNotice::Imported);
-        }
+        self.progress.report(&FetchNotice::Imported);
         let (Some(before), Some((mut repository, mut metadata))) = (before, self.open_state()?)
         else {
             return Ok(());

@@ -22,7 +22,7 @@ pub use conversion_error::ConversionError;
 pub use conversion_options::ConversionOptions;
 pub use progress::{FetchNotice, Phase, Progress};
 
-use crate::file_conversion::{blob_of_empty_file, lock};
+use crate::file_conversion::blob_of_empty_file;
 use crate::git::deflate::Deflater;
 use crate::git::object::{EMPTY_TREE, ObjectKind};
 use crate::git::pack_writer::{FinishedPack, PackWriter};
@@ -34,6 +34,7 @@ use crate::metadata::{
     METADATA_REF, ManifestRecord, Metadata, MetadataWriter, NewHeads, encode_snapshot,
     is_snapshot_due,
 };
+use crate::mutex::lock;
 use crate::object_id::{GitId, IdMap, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::path_text::path_text;

@@ -13,6 +13,7 @@ use crate::git::object::{EMPTY_BLOB, ObjectKind, object_id};
 use crate::git::pack_writer::{
     EncodedObject, FingerprintKey, PackWriter, is_delta_useful, max_useful_delta,
 };
+use crate::mutex::lock;
 use crate::object_id::{GitId, IdMap, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::path_text::path_text;
@@ -21,7 +22,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// The bytes of texts that all threads together keep.
 const MAX_TEXT_BYTES: usize = 32 << 20;
@@ -139,11 +140,6 @@ pub(crate) struct FileConverter<'a> {
     spare: Vec<u8>,
     /// The report of what was unusual since it was last taken.
     pub(crate) oddities: OddityReport,
-}
-
-/// A poisoned lock: another thread panicked, which ends the program anyway.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> FileConverter<'a> {

@@ -48,6 +48,7 @@
 //! | `byte_reader` | bytes and numbers of a stream, whose sizes are not believed |
 //! | `changegroup` | changegroups: revisions as servers and bundles send them |
 //! | `changeset_scan` | the branches and heads of a changelog |
+//! | `mutex` | locking what threads share |
 //! | `path_text` | paths in messages |
 //! | `percent` | percent-encoding as in the protocol |
 //! | `line_delta` | deltas of whole lines, computed |
@@ -92,6 +93,7 @@ mod local;
 mod location;
 mod manifest;
 mod metadata;
+mod mutex;
 mod object_id;
 mod oddity;
 mod path_text;

@@ -20,13 +20,13 @@ mod listing;
 
 pub(crate) use listing::{compare_names, entry_at};
 
-use crate::file_conversion::lock;
 use crate::git::deflate::Deflater;
 use crate::git::delta::GitDeltaWriter;
 use crate::git::object::{EMPTY_TREE, ObjectKind, object_id};
 use crate::git::pack_writer::{EncodedObject, PackWriter, is_delta_useful};
 use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::manifest::{ChangedFile, FileFlag, ManifestText};
+use crate::mutex::lock;
 use crate::object_id::{GitId, Node};
 use listing::{EntryChange, ListingEdit, ListingRun, edit_listing, entries};
 use memchr::memchr;

@@ -1,6 +1,6 @@
 //! A number of bytes that several threads share: the one that asks for more waits.
 
-use crate::file_conversion::lock;
+use crate::mutex::lock;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Bytes that are given away in shares.

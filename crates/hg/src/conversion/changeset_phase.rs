@@ -6,8 +6,8 @@ use super::head_changesets::NewChangeset;
 use super::progress::Phase;
 use super::recent_texts::RecentTexts;
 use crate::changeset::manifest_of;
-use crate::file_conversion::lock;
 use crate::manifest::ExpectedParents;
+use crate::mutex::lock;
 use crate::object_id::{IdMap, Node};
 use crate::revision::{ChangeSource, Revision, RevisionHeader};
 

@@ -1,8 +1,9 @@
 //! The results of earlier conversions, for several threads.
 
-use crate::file_conversion::{FileError, StoredText, StoredTexts, lock};
+use crate::file_conversion::{FileError, StoredText, StoredTexts};
 use crate::git::repository::GitDirectory;
 use crate::metadata::{Metadata, MetadataError};
+use crate::mutex::lock;
 use crate::object_id::{GitId, Node};
 use std::sync::{Mutex, MutexGuard};
 

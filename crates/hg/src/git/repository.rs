@@ -4,7 +4,7 @@
 use super::pack_keep::{KEEP_TEXT, PackKeep};
 use super::pack_leftovers::sweep_leftovers;
 use super::packed_refs::{PackedRefsLock, are_free};
-use crate::file_conversion::lock;
+use crate::mutex::lock;
 use crate::object_id::GitId;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};

@@ -29,7 +29,6 @@ type RegionBlocks = [u32; BLOCKS];
 type BlockPlaces = [ObjectSlot; PLACES];
 
 /// A map from addresses to objects.
-#[derive(Clone)]
 pub(super) struct AddressTable {
     region_numbers: Rc<FxHashMap<u64, u32>>,
     regions: SharedPages<RegionBlocks, REGIONS_IN_PAGE>,
@@ -41,13 +40,23 @@ pub(super) struct AddressTable {
 
 impl AddressTable {
     pub(super) fn new() -> AddressTable {
-        let mut blocks = SharedPages::new([0; PLACES]);
+        let mut blocks = SharedPages::new();
         blocks.push([0; PLACES]);
         AddressTable {
             region_numbers: Rc::default(),
-            regions: SharedPages::new([0; BLOCKS]),
+            regions: SharedPages::new(),
             blocks,
             cache: Box::new([(u64::MAX, 0); CACHE_ENTRIES]),
+        }
+    }
+
+    /// Returns a copy that shares its pages with this table.
+    pub(super) fn share(&mut self) -> AddressTable {
+        AddressTable {
+            region_numbers: Rc::clone(&self.region_numbers),
+            regions: self.regions.share(),
+            blocks: self.blocks.share(),
+            cache: self.cache.clone(),
         }
     }
 

@@ -37,7 +37,7 @@ impl AwaitedForks {
     }
 
     /// Returns whether reading has to wait for the child of the last fork.
-    pub(super) fn awaits_child(&mut self, parent: &ProcessEncoder) -> bool {
+    pub(super) fn awaits_child(&mut self, parent: &mut ProcessEncoder) -> bool {
         if self.last.is_some_and(|(_, limit)| Instant::now() >= limit) {
             self.keep_snapshot(parent);
         }
@@ -51,7 +51,7 @@ impl AwaitedForks {
     }
 
     /// Keeps what the child of the last fork inherits, so that reading can go on.
-    pub(super) fn keep_snapshot(&mut self, parent: &ProcessEncoder) {
+    pub(super) fn keep_snapshot(&mut self, parent: &mut ProcessEncoder) {
         let Some((number, limit)) = self.last.take() else { return };
         if self.snapshots.len() == MAX_SNAPSHOTS {
             self.snapshots.remove(0);
@@ -68,7 +68,11 @@ impl AwaitedForks {
 
     /// Returns what the child of a fork inherits; `None`: the event of that fork was not read, or
     /// its snapshot is gone.
-    pub(super) fn take(&mut self, number: u32, parent: &ProcessEncoder) -> Option<ProcessEncoder> {
+    pub(super) fn take(
+        &mut self,
+        number: u32,
+        parent: &mut ProcessEncoder,
+    ) -> Option<ProcessEncoder> {
         if self.last.is_some_and(|(last, _)| last == number) {
             self.last = None;
             return Some(parent.fork());
@@ -84,35 +88,35 @@ mod tests {
 
     #[test]
     fn children_inherit_in_any_order() {
-        let parent = ProcessEncoder::new();
+        let mut parent = ProcessEncoder::new();
         let mut forks = AwaitedForks::default();
         for number in 1..=3 {
             forks.begin(number);
-            assert!(forks.awaits_child(&parent));
-            forks.keep_snapshot(&parent);
-            assert!(!forks.awaits_child(&parent));
+            assert!(forks.awaits_child(&mut parent));
+            forks.keep_snapshot(&mut parent);
+            assert!(!forks.awaits_child(&mut parent));
         }
         forks.begin(4);
         for number in [2, 4, 3, 1] {
             assert!(forks.is_child_due());
-            assert!(forks.take(number, &parent).is_some(), "{number}");
-            assert!(forks.take(number, &parent).is_none(), "{number}");
+            assert!(forks.take(number, &mut parent).is_some(), "{number}");
+            assert!(forks.take(number, &mut parent).is_none(), "{number}");
         }
-        assert!(!forks.is_child_due() && !forks.awaits_child(&parent));
+        assert!(!forks.is_child_due() && !forks.awaits_child(&mut parent));
         assert_eq!(forks.lost_children(), 0);
     }
 
     #[test]
     fn the_oldest_snapshot_makes_room() {
-        let parent = ProcessEncoder::new();
+        let mut parent = ProcessEncoder::new();
         let mut forks = AwaitedForks::default();
         let last = MAX_SNAPSHOTS as u32 + 1;
         for number in 1..=last {
             forks.begin(number);
-            forks.keep_snapshot(&parent);
+            forks.keep_snapshot(&mut parent);
         }
         assert_eq!(forks.lost_children(), last);
-        assert!(forks.take(1, &parent).is_none());
-        assert!((2..=last).all(|number| forks.take(number, &parent).is_some()));
+        assert!(forks.take(1, &mut parent).is_none());
+        assert!((2..=last).all(|number| forks.take(number, &mut parent).is_some()));
     }
 }

@@ -55,7 +55,7 @@ const NO_OBJECT: HeapObject =
 
 impl ProcessEncoder {
     pub(super) fn new() -> ProcessEncoder {
-        let mut objects = SharedPages::new(NO_OBJECT);
+        let mut objects = SharedPages::new();
         objects.push(NO_OBJECT);
         ProcessEncoder {
             addresses: AddressTable::new(),
@@ -75,10 +75,10 @@ impl ProcessEncoder {
 
     /// Returns the encoder of a process that has just been forked from this one: it inherits what
     /// is live. Both share the tables until they differ.
-    pub(super) fn fork(&self) -> ProcessEncoder {
+    pub(super) fn fork(&mut self) -> ProcessEncoder {
         ProcessEncoder {
-            addresses: self.addresses.clone(),
-            objects: self.objects.clone(),
+            addresses: self.addresses.share(),
+            objects: self.objects.share(),
             free_slot: self.free_slot,
             last_ordinal: self.last_ordinal,
             inherited_ordinal: self.last_ordinal,

@@ -302,10 +302,10 @@ impl RecordingState {
     fn inherit(&mut self, parent: usize, fork_number: u32) -> Option<ProcessEncoder> {
         loop {
             let process = self.processes.get_mut(parent)?;
-            if let Some(inherited) = process.forks.take(fork_number, &process.encoder) {
+            if let Some(inherited) = process.forks.take(fork_number, &mut process.encoder) {
                 return Some(inherited);
             }
-            process.forks.keep_snapshot(&process.encoder);
+            process.forks.keep_snapshot(&mut process.encoder);
             let before = process.encoder.calls();
             if self.read_ring(parent) == 0 && self.processes.get(parent)?.encoder.calls() == before
             {

@@ -146,9 +146,9 @@ impl RingProcess {
     /// full, because the program waits when it is full.
     fn awaits_child(&mut self) -> bool {
         if self.reader.is_half_full() {
-            self.forks.keep_snapshot(&self.encoder);
+            self.forks.keep_snapshot(&mut self.encoder);
         }
-        self.forks.awaits_child(&self.encoder)
+        self.forks.awaits_child(&mut self.encoder)
     }
 
     /// Reads the ring no further, and lets the process go on.

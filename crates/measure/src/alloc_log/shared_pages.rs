@@ -1,50 +1,146 @@
-//! A table of pages that a process and the children of its forks share until one of them changes a
-//! page: a fork copies one pointer for each page, and memory follows what differs.
+//! A table that a process and the children of its forks share in pages until one of them changes a
+//! page: memory follows what differs.
+//!
+//! Before the first fork the values are in one piece, which is the fastest; most processes never
+//! fork.
 
 use std::rc::Rc;
 
-/// A table of values in pages of `LEN`.
-#[derive(Debug, Clone)]
-pub(super) struct SharedPages<T, const LEN: usize> {
-    pages: Vec<Rc<[T; LEN]>>,
-    len: usize,
-    /// The value of places that are not yet in use.
-    empty: T,
+/// A table of values; copies share pages of `LEN` of them.
+#[derive(Debug)]
+pub(super) enum SharedPages<T, const LEN: usize> {
+    /// Nothing is shared, and nothing was.
+    Whole(Vec<T>),
+    /// The pages, and the number of values.
+    Paged(Vec<TablePage<T, LEN>>, usize),
+}
+
+/// A page of a table.
+#[derive(Debug)]
+pub(super) enum TablePage<T, const LEN: usize> {
+    /// No other table has it.
+    Own(Box<[T; LEN]>),
+    /// Perhaps other tables have it, too.
+    Shared(Rc<[T; LEN]>),
 }
 
 impl<T: Copy, const LEN: usize> SharedPages<T, LEN> {
     /// Creates an empty table.
-    pub(super) fn new(empty: T) -> SharedPages<T, LEN> {
-        SharedPages { pages: Vec::new(), len: 0, empty }
+    pub(super) fn new() -> SharedPages<T, LEN> {
+        SharedPages::Whole(Vec::new())
     }
 
     /// Returns the value at an index that is in the table.
     #[inline(always)]
     pub(super) fn get(&self, index: u32) -> &T {
-        &self.pages[index as usize / LEN][index as usize % LEN]
+        match self {
+            SharedPages::Whole(values) => &values[index as usize],
+            SharedPages::Paged(pages, _) => {
+                let place = index as usize % LEN;
+                match &pages[index as usize / LEN] {
+                    TablePage::Own(values) => &values[place],
+                    TablePage::Shared(values) => &values[place],
+                }
+            }
+        }
     }
 
     /// Returns the value at an index that is in the table, to be changed: a shared page is copied.
     #[inline(always)]
     pub(super) fn get_mut(&mut self, index: u32) -> &mut T {
-        &mut Rc::make_mut(&mut self.pages[index as usize / LEN])[index as usize % LEN]
+        match self {
+            SharedPages::Whole(values) => &mut values[index as usize],
+            SharedPages::Paged(pages, _) => {
+                &mut pages[index as usize / LEN].values_mut()[index as usize % LEN]
+            }
+        }
     }
 
     /// Adds a value; returns its index.
+    #[inline]
     pub(super) fn push(&mut self, value: T) -> u32 {
-        let index = self.len as u32;
-        if self.len.is_multiple_of(LEN) {
-            self.pages.push(Rc::new([self.empty; LEN]));
+        match self {
+            SharedPages::Whole(values) => {
+                values.push(value);
+                (values.len() - 1) as u32
+            }
+            SharedPages::Paged(pages, len) => {
+                let index = *len;
+                if index.is_multiple_of(LEN) {
+                    pages.push(TablePage::Own(Box::new([value; LEN])));
+                } else if let Some(page) = pages.last_mut() {
+                    page.values_mut()[index % LEN] = value;
+                }
+                *len += 1;
+                index as u32
+            }
         }
-        self.len += 1;
-        *self.get_mut(index) = value;
-        index
+    }
+
+    /// Returns a copy that shares all pages with this table.
+    pub(super) fn share(&mut self) -> SharedPages<T, LEN> {
+        if let SharedPages::Whole(values) = self {
+            let len = values.len();
+            let page = |values: &[T]| {
+                let first = *values.first()?;
+                Some(TablePage::Own(Box::new(std::array::from_fn(|place| {
+                    values.get(place).copied().unwrap_or(first)
+                }))))
+            };
+            *self = SharedPages::Paged(values.chunks(LEN).filter_map(page).collect(), len);
+        }
+        match self {
+            SharedPages::Whole(values) => SharedPages::Whole(values.clone()),
+            SharedPages::Paged(pages, len) => {
+                SharedPages::Paged(pages.iter_mut().map(TablePage::share).collect(), *len)
+            }
+        }
     }
 
     /// Returns how many pages are not those of another table.
     #[cfg(test)]
     pub(super) fn own_pages(&self) -> usize {
-        self.pages.iter().filter(|page| Rc::strong_count(page) == 1).count()
+        let is_own = |page: &&TablePage<T, LEN>| match page {
+            TablePage::Own(_) => true,
+            TablePage::Shared(values) => Rc::strong_count(values) == 1,
+        };
+        match self {
+            SharedPages::Whole(values) => values.len().div_ceil(LEN),
+            SharedPages::Paged(pages, _) => pages.iter().filter(is_own).count(),
+        }
+    }
+}
+
+impl<T: Copy, const LEN: usize> TablePage<T, LEN> {
+    #[inline]
+    fn values_mut(&mut self) -> &mut [T; LEN] {
+        match self {
+            TablePage::Own(values) => values,
+            shared @ TablePage::Shared(_) => shared.unshare(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unshare(&mut self) -> &mut [T; LEN] {
+        if let TablePage::Shared(values) = self {
+            *self = TablePage::Own(Box::new(**values));
+        }
+        match self {
+            TablePage::Own(values) => values,
+            TablePage::Shared(values) => Rc::make_mut(values),
+        }
+    }
+
+    /// Returns the same page for another table.
+    fn share(&mut self) -> TablePage<T, LEN> {
+        if let TablePage::Own(values) = self {
+            *self = TablePage::Shared(Rc::new(**values));
+        }
+        match self {
+            TablePage::Own(values) => TablePage::Own(values.clone()),
+            TablePage::Shared(values) => TablePage::Shared(Rc::clone(values)),
+        }
     }
 }
 
@@ -54,18 +150,24 @@ mod tests {
 
     #[test]
     fn a_copy_shares_what_neither_changes() {
-        let mut table = SharedPages::<u32, 4>::new(0);
-        (0..40).for_each(|number| assert_eq!(table.push(number * 10), number));
-        let mut copy = table.clone();
+        let mut table = SharedPages::<u32, 4>::new();
+        (0..42).for_each(|number| assert_eq!(table.push(number * 10), number));
+        let mut copy = table.share();
         assert_eq!((table.own_pages(), copy.own_pages()), (0, 0));
         *copy.get_mut(5) = 1;
         *table.get_mut(39) = 2;
-        copy.push(3);
+        assert_eq!((copy.push(3), copy.push(4), copy.push(5)), (42, 43, 44));
         assert_eq!((*table.get(5), *copy.get(5)), (50, 1));
-        assert_eq!((*table.get(39), *copy.get(39), *copy.get(40)), (2, 390, 3));
-        // Two pages have two versions, and the copy has a new one.
-        assert_eq!((table.own_pages(), copy.own_pages()), (2, 3));
-        drop(copy);
-        assert_eq!(table.own_pages(), 10);
+        assert_eq!((*table.get(39), *copy.get(39), *copy.get(42), *copy.get(44)), (2, 390, 3, 5));
+        // Three pages have two versions, and the copy has a new one.
+        assert_eq!((table.own_pages(), copy.own_pages()), (3, 4));
+        // A copy of the copy shares the pages of both.
+        let mut third = copy.share();
+        assert_eq!((copy.own_pages(), third.own_pages()), (0, 0));
+        *third.get_mut(5) += 1;
+        assert_eq!((*table.get(5), *copy.get(5), *third.get(5)), (50, 1, 2));
+        drop((copy, third));
+        assert_eq!(table.own_pages(), 11);
+        assert_eq!((0..42).filter(|number| *table.get(*number) == number * 10).count(), 41);
     }
 }

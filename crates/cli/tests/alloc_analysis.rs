@@ -191,6 +191,8 @@ fn figures_are_split_by_phase() {
         "</i>growing</span>",
         "class=\"c0 part\"",
         " in wasting - ",
+        "Requests by size and phase</b>",
+        "Released objects by lifetime and phase</b>",
         "A point is 4 values one after another",
     ] {
         assert!(page.contains(part), "the page lacks {part}");

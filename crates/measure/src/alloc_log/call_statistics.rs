@@ -158,6 +158,26 @@ impl CallStatistics {
         buckets
     }
 
+    /// Returns the distribution of sizes: sizes, in steps of the buckets, and how many requests are
+    /// for so many bytes or fewer.
+    #[must_use]
+    pub fn cumulative_sizes(&self) -> Vec<(u64, u64)> {
+        let narrow = (1..).map(|number| number * NARROW_BUCKET_BYTES - 1);
+        let narrow = narrow.zip(self.narrow_buckets());
+        let wide = self.wide_buckets().into_iter().filter(|(number, _)| *number > 0);
+        let wide = wide.map(|(number, count)| {
+            (number.saturating_add(1).saturating_mul(WIDE_BUCKET_BYTES) - 1, count)
+        });
+        let mut sum = 0;
+        let steps = narrow.chain(wide).filter(|(_, count)| *count > 0);
+        steps
+            .map(|(size, count)| {
+                sum += count;
+                (size, sum)
+            })
+            .collect()
+    }
+
     /// Returns the sizes with the most requests: size and number, most first.
     #[must_use]
     pub fn frequent_sizes(&self, limit: usize) -> Vec<(u64, u64)> {

@@ -1,5 +1,5 @@
-//! The charts of phases: live memory by the phase that asked for it, and calls by function, which
-//! are also a table.
+//! The charts of phases: live memory by the phase that asked for it, sizes, lifetimes, and calls by
+//! function, which are also a table.
 
 use super::alloc_subject::{AllocSubject, call_functions, function_name};
 use super::analysis::PhaseStatistics;
@@ -7,7 +7,9 @@ use super::call_statistics::CallStatistics;
 use super::live_charts::{call_marks, calls_axis, start_calls};
 use super::live_curve::CurvePoint;
 use super::ring_layout::RingOperation;
-use crate::chart::{BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, StackedAreaChart};
+use crate::chart::{
+    BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, StackedAreaChart, StepChart, StepLine,
+};
 use crate::measure_report::{ReportTable, SectionChart};
 
 /// The colours of the functions with the most calls; the last is for all others.
@@ -26,7 +28,7 @@ const INHERITED_NAME: &str = "from before the fork";
 /// Returns the charts of one subject.
 pub(super) fn phase_charts(subjects: &[AllocSubject<'_>]) -> Vec<SectionChart> {
     let [subject] = subjects else { return Vec::new() };
-    vec![live_chart(subject), calls_chart(subject)]
+    vec![live_chart(subject), calls_chart(subject), sizes_chart(subject), lifetimes_chart(subject)]
 }
 
 /// Returns the chart of live memory by phase. The phases with the highest values have an area each.
@@ -110,6 +112,76 @@ pub(super) fn phase_tables(subjects: &[AllocSubject<'_>]) -> Vec<ReportTable> {
         head: ["phase"].into_iter().chain(names).chain(["others"]).map(String::from).collect(),
         rows: subject.analysis.phases.iter().map(row).collect(),
     }]
+}
+
+/// Returns the chart of the sizes of requests, as a distribution for each phase.
+fn sizes_chart(subject: &AllocSubject<'_>) -> SectionChart {
+    let requests = |phase: &PhaseStatistics| phase.statistics.requests();
+    let sizes = |phase: &PhaseStatistics| phase.statistics.cumulative_sizes();
+    let lines = distribution_lines(subject, requests, sizes);
+    let caption = "The share of the requests of a phase that are for so many bytes, or for fewer.";
+    let axis = ChartAxis::log("bytes of a request", MeasureUnit::Bytes);
+    distribution_chart("Requests by size and phase", caption, axis, lines)
+}
+
+/// Returns the chart of lifetimes, as a distribution for each phase.
+fn lifetimes_chart(subject: &AllocSubject<'_>) -> SectionChart {
+    let released = |phase: &PhaseStatistics| phase.statistics.lifetimes.total();
+    let lifetimes = |phase: &PhaseStatistics| {
+        let steps = phase.statistics.lifetimes.cumulative().into_iter();
+        steps.map(|(calls, sum)| (calls + 1, sum)).collect()
+    };
+    let lines = distribution_lines(subject, released, lifetimes);
+    let caption = "The share of the released objects of a phase that lived for so many calls, or \
+                   for fewer.";
+    let axis = ChartAxis::log("lifetime in calls, plus 1", MeasureUnit::Count);
+    distribution_chart("Released objects by lifetime and phase", caption, axis, lines)
+}
+
+/// Returns a line for each of the phases with the most values: their cumulated shares.
+fn distribution_lines(
+    subject: &AllocSubject<'_>,
+    total: fn(&PhaseStatistics) -> u64,
+    steps: fn(&PhaseStatistics) -> Vec<(u64, u64)>,
+) -> Vec<StepLine> {
+    let phases = subject.analysis.phases.iter().enumerate();
+    let mut shown: Vec<(usize, &PhaseStatistics)> =
+        phases.filter(|(_, phase)| total(phase) > 0).collect();
+    shown.sort_by_key(|(_, phase)| std::cmp::Reverse(total(phase)));
+    shown.truncate(COLOURS.len());
+    // In their order in time, so that few phases have the same colours in all charts.
+    shown.sort_by_key(|(number, _)| *number);
+    let line = |((_, phase), colour): ((usize, &PhaseStatistics), ColourRole)| {
+        let of = total(phase) as f64;
+        let steps = steps(phase).into_iter();
+        StepLine {
+            name: phase.name.clone(),
+            colour,
+            is_filled: false,
+            points: steps.map(|(value, sum)| (value.max(1) as f64, sum as f64 / of)).collect(),
+            lows: Vec::new(),
+        }
+    };
+    shown.into_iter().zip(COLOURS).map(line).collect()
+}
+
+fn distribution_chart(
+    title: &str,
+    caption: &str,
+    x_axis: ChartAxis<'static>,
+    lines: Vec<StepLine>,
+) -> SectionChart {
+    let last = lines.iter().filter_map(|line| line.points.last());
+    let last = last.map(|(value, _)| *value).fold(2.0, f64::max);
+    let chart = StepChart {
+        x_axis,
+        x_range: (1.0, last),
+        y_axis: ChartAxis::linear("share", MeasureUnit::Share),
+        min_y_max: 1.0,
+        lines,
+        marks: Vec::new(),
+    };
+    (title.into(), caption.into(), Box::new(chart))
 }
 
 /// Returns the functions with the most calls, most first.

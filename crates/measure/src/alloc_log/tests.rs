@@ -206,6 +206,12 @@ fn assert_equal(model: &Model, analysis: &AllocAnalysis) {
     }
     assert_eq!(analysis.total.narrow_buckets(), narrow);
     assert_eq!(analysis.total.wide_buckets().into_iter().collect::<HashMap<_, _>>(), wide);
+    let requests = model.sizes.len() as u64;
+    for (size, sum) in analysis.total.cumulative_sizes() {
+        let at_most = model.sizes.iter().filter(|it| **it <= size).count();
+        assert_eq!(sum, at_most as u64, "{size}");
+    }
+    assert_eq!(analysis.total.cumulative_sizes().last().map_or(0, |(_, sum)| *sum), requests);
     let small = model.sizes.iter().filter(|size| **size < 512).count();
     assert_eq!(analysis.total.small_requests(), small as u64);
     let at_most = |limit: u64| model.lifetimes.iter().filter(|calls| **calls <= limit).count();

@@ -335,3 +335,31 @@ fn an_import_ends_when_git_is_killed() {
     has_ended.recv_timeout(limit).unwrap();
     assert_eq!(git(&home, &["-C", "clone", "for-each-ref"]), (0, String::new()));
 }
+
+/// A process that is killed after its last change of a ref leaves files behind, and the next one
+/// finds nothing new.
+#[test]
+fn leftovers_go_when_nothing_is_new() {
+    if !has_mercurial("leftovers_go_when_nothing_is_new") {
+        return;
+    }
+    let home = home_with_clone();
+    assert_eq!(git(&home, &["-C", "clone", "fetch", "-q"]), (0, String::new()));
+    let report = |end: &str| {
+        format!(
+            "fast-import crash report:\nfatal: stream ends early\n\n\
+             Most Recent Commands Before Crash\n---------------------------------\n{end}\n"
+        )
+    };
+    home.write("clone/.git/fast_import_crash_1", report("* feature done"));
+    home.write("clone/.git/fast_import_crash_2", report("* commit refs/heads/foreign"));
+    assert_eq!(git(&home, &["-C", "clone", "fetch", "-q"]), (0, String::new()));
+    assert!(!home.work("clone/.git/fast_import_crash_1").exists());
+    assert!(home.work("clone/.git/fast_import_crash_2").exists());
+    let convert = || assert_eq!(home.run(&["hg", "convert", "project", "converted.git"]).code, 0);
+    convert();
+    let keep = "converted.git/objects/pack/pack-0123456789012345678901234567890123456789.keep";
+    home.write(keep, "larder, until a ref leads to the objects of this pack\n");
+    convert();
+    assert!(!home.work(keep).exists());
+}

@@ -71,6 +71,8 @@ fn fetch_once(
         }
     }
     if missing.is_empty() {
+        // No conversion does it.
+        repository.sweep_packs();
         return Ok(ConversionSummary::default());
     }
     check_cinnabar(&mut reader, &metadata)?;

@@ -290,6 +290,7 @@ impl Dialogue<'_> {
         if let Some((repository, _)) = &state {
             // A fetch that finds nothing new does not get further.
             repository.sweep_packs();
+            remove_crash_reports(repository.directory());
         }
         let style = self.settings.style;
         let closed = match &mut state {
@@ -346,7 +347,6 @@ impl Dialogue<'_> {
         let Some(mut repository) = self.repository.as_ref().map(GitDirectory::share) else {
             return Err(HelperError::NoRepository);
         };
-        remove_crash_reports(repository.directory());
         if self.listed.is_none() {
             self.list(&mut io::sink())?;
         }

@@ -198,3 +198,24 @@ fn figures_are_split_by_phase() {
         assert!(page.contains(part), "the page lacks {part}");
     }
 }
+
+/// The memory of an analysis does not grow with the marks and the names that a program gives.
+#[test]
+fn marks_and_numbers_beyond_a_limit_are_counted() {
+    let home = Home::new();
+    home.write(
+        "marks.py",
+        "import os\n\
+         for i in range(10_005): os.access('/larder/mark/m' + str(i), 0)\n\
+         for i in range(107): os.access('/larder/number/n' + str(i) + '/5', 0)\n",
+    );
+    let analysis = record(&home, "env PYTHONMALLOC=malloc python3 marks.py");
+    assert_eq!(analysis["marks"].as_array().unwrap().len(), 10_000);
+    assert_eq!(analysis["numbers"].as_array().unwrap().len(), 100);
+    assert_eq!((&analysis["omitted_marks"], &analysis["omitted_values"]), (&5.into(), &7.into()));
+    let text = home.ok(&["measure", "alloc", "log"]);
+    let sentence = "5 marks after the first 10,000 are left out of the charts.";
+    assert!(text.contains(sentence), "{text}");
+    let sentence = "7 values of numbers after the first 100 names are left out.";
+    assert!(text.contains(sentence), "{text}");
+}

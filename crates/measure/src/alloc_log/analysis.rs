@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap;
 
 /// The phase of the calls of further phases than [`MAX_PHASES`].
 const OTHER_PHASES: &str = "other phases";
+/// The most marks that are kept, with their names.
+const MAX_MARKS: usize = 10_000;
 /// The name of the phase before the first mark.
 const FIRST_PHASE: &str = "start";
 
@@ -35,8 +37,12 @@ pub struct AllocAnalysis {
     pub curve_by_phase: Vec<Vec<u64>>,
     /// Marks: the number of calls before each, and its name.
     pub marks: Vec<(u64, String)>,
+    /// The number of later marks, which begin phases, but are not kept.
+    pub omitted_marks: u64,
     /// Numbers that the program named.
     pub numbers: Vec<NumberSeries>,
+    /// How many values had further names, which are not kept.
+    pub omitted_values: u64,
     /// Shares of the released objects by lifetime.
     pub lifetimes: LifetimeShares,
     /// Objects that were live at the end, by size: size, objects; most bytes first.
@@ -114,6 +120,7 @@ struct AnalysisVisitor {
     curve: LiveCurve,
     time_us: u64,
     marks: Vec<(u64, String)>,
+    omitted_marks: u64,
     numbers: NumberCollector,
     lifetime_limits: (u64, u64),
     stacks: StackCounter,
@@ -140,6 +147,7 @@ impl AnalysisVisitor {
             curve: LiveCurve::new(process.calls, bytes, objects),
             time_us: process.start.start_us,
             marks: Vec::new(),
+            omitted_marks: 0,
             numbers: NumberCollector::default(),
             lifetime_limits: (process.calls / 10_000, process.calls / 10),
             stacks: StackCounter::new(process.start.stack_interval, process.frames.len()),
@@ -210,6 +218,7 @@ impl AnalysisVisitor {
             point.retain(|_| keeps.next().is_some_and(|is_kept| *is_kept));
         }
         self.phases.retain(is_kept);
+        let (numbers, omitted_values) = self.numbers.finish();
         let mut live_at_end: Vec<(u64, u64)> = by_size.into_iter().collect();
         let bytes = |(size, objects): (u64, u64)| std::cmp::Reverse(size.saturating_mul(objects));
         live_at_end.sort_unstable_by_key(|entry| (bytes(*entry), entry.0));
@@ -223,7 +232,9 @@ impl AnalysisVisitor {
             curve,
             curve_by_phase,
             marks: self.marks,
-            numbers: self.numbers.finish(),
+            omitted_marks: self.omitted_marks,
+            numbers,
+            omitted_values,
             live_at_end,
             end_bytes: self.live_bytes,
             end_objects: self.live_objects,
@@ -320,7 +331,11 @@ impl CallVisitor for AnalysisVisitor {
             self.phases.len() - 1
         });
         self.curve.note_phases(self.phases.len());
-        self.marks.push((call, name));
+        if self.marks.len() < MAX_MARKS {
+            self.marks.push((call, name));
+        } else {
+            self.omitted_marks += 1;
+        }
         self.phase as u8
     }
 

@@ -16,6 +16,7 @@ pub(super) fn describe_findings(analysis: &AllocAnalysis) -> Vec<String> {
     sentences.push(describe_end(analysis));
     sentences.extend(describe_phases(analysis));
     sentences.extend(describe_reduced_numbers(analysis));
+    sentences.extend(describe_omissions(analysis));
     sentences
 }
 
@@ -140,6 +141,24 @@ fn describe_reduced_numbers(analysis: &AllocAnalysis) -> impl Iterator<Item = St
             count(series.values_per_point)
         )
     })
+}
+
+fn describe_omissions(analysis: &AllocAnalysis) -> impl Iterator<Item = String> {
+    let marks = (analysis.omitted_marks > 0).then(|| {
+        format!(
+            "{} marks after the first {} are left out of the charts.",
+            count(analysis.omitted_marks),
+            count(analysis.marks.len() as u64)
+        )
+    });
+    let values = (analysis.omitted_values > 0).then(|| {
+        format!(
+            "{} values of numbers after the first {} names are left out.",
+            count(analysis.omitted_values),
+            count(analysis.numbers.len() as u64)
+        )
+    });
+    marks.into_iter().chain(values)
 }
 
 fn describe_phases(analysis: &AllocAnalysis) -> Option<String> {

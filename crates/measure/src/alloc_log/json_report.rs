@@ -49,8 +49,10 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "end_objects": subject.analysis.end_objects,
         "live_at_end": subject.analysis.live_at_end.iter().take(MAX_SIZE_ROWS).collect::<Vec<_>>(),
         "marks": subject.analysis.marks,
+        "omitted_marks": subject.analysis.omitted_marks,
         "phases": phases,
         "numbers": numbers,
+        "omitted_values": subject.analysis.omitted_values,
         "stacks": subject.stacks.as_ref().map(StackProfile::to_json),
     })
 }

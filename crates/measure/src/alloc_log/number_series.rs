@@ -4,6 +4,8 @@
 
 /// The most points of a number.
 const MAX_POINTS: usize = 100_000;
+/// The most numbers, each with a name of its own.
+const MAX_NUMBERS: usize = 100;
 
 /// Values of a number, one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,22 +86,30 @@ impl NumberSeries {
 
 /// Collects the numbers of a program.
 #[derive(Debug, Default)]
-pub(super) struct NumberCollector(Vec<NumberSeries>);
+pub(super) struct NumberCollector {
+    numbers: Vec<NumberSeries>,
+    /// How many values had further names.
+    omitted: u64,
+}
 
 impl NumberCollector {
     /// Adds a value, with the number of calls before it.
     pub(super) fn add(&mut self, name: &str, calls: u64, value: u64) {
-        let index = self.0.iter().position(|series| series.name == name);
-        let index = index.unwrap_or_else(|| {
-            self.0.push(NumberSeries::new(name, value));
-            self.0.len() - 1
-        });
-        self.0[index].add(calls, value);
+        if let Some(series) = self.numbers.iter_mut().find(|series| series.name == name) {
+            series.add(calls, value);
+        } else if self.numbers.len() < MAX_NUMBERS {
+            let mut series = NumberSeries::new(name, value);
+            series.add(calls, value);
+            self.numbers.push(series);
+        } else {
+            self.omitted += 1;
+        }
     }
 
-    /// Returns the numbers, in the order in which they were named.
-    pub(super) fn finish(self) -> Vec<NumberSeries> {
-        self.0
+    /// Returns the numbers, in the order in which they were named, and how many values had further
+    /// names.
+    pub(super) fn finish(self) -> (Vec<NumberSeries>, u64) {
+        (self.numbers, self.omitted)
     }
 }
 
@@ -120,7 +130,7 @@ mod tests {
             numbers.add("rows", call * 3, value);
         }
         numbers.add("other", 7, 8);
-        let [rows, other] = &numbers.finish()[..] else { panic!("two numbers") };
+        let [rows, other] = &numbers.finish().0[..] else { panic!("two numbers") };
         assert_eq!((rows.count, rows.first, rows.last), (count, 500, 500 + (count - 1) % 7));
         assert_eq!((rows.highest(), rows.values_per_point), (9_000, 16));
         assert_eq!(rows.points.iter().map(|point| point.lowest).min(), Some(1));
@@ -135,9 +145,20 @@ mod tests {
     fn values_that_fit_are_kept_one_by_one() {
         let mut numbers = NumberCollector::default();
         (0..MAX_POINTS as u64).for_each(|call| numbers.add("rows", call, call));
-        assert_eq!(numbers.0[0].values_per_point, 1);
+        assert_eq!(numbers.numbers[0].values_per_point, 1);
         numbers.add("rows", MAX_POINTS as u64, 5);
-        assert_eq!(numbers.0[0].values_per_point, 2);
-        assert_eq!(numbers.0[0].points.len(), MAX_POINTS / 2 + 1);
+        assert_eq!(numbers.numbers[0].values_per_point, 2);
+        assert_eq!(numbers.numbers[0].points.len(), MAX_POINTS / 2 + 1);
+    }
+
+    #[test]
+    fn values_of_too_many_names_are_counted() {
+        let mut numbers = NumberCollector::default();
+        for call in 0..1000 {
+            numbers.add(&format!("row {}", call % 500), call, call);
+        }
+        let (numbers, omitted) = numbers.finish();
+        assert_eq!((numbers.len(), omitted), (MAX_NUMBERS, 2 * (500 - MAX_NUMBERS as u64)));
+        assert_eq!((numbers[99].count, numbers[99].last), (2, 599));
     }
 }

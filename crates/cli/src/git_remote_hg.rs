@@ -60,7 +60,7 @@ fn answer(remote: &OsString, url: &OsString) -> Result<ExitCode, String> {
     if TAGS_URLS.iter().any(|tags| url == tags) {
         let directory =
             git_dir.ok_or("the tags are those of a git repository, and this is none")?;
-        return end(run_tags_helper(&directory, &mut input, &mut output), &mut output);
+        return end(run_tags_helper(&directory, &mut input, &mut output), add_advice, &mut output);
     }
     let config =
         HgSettings::read(git_dir.as_deref(), remote.to_str()).map_err(|error| error.to_string())?;
@@ -93,7 +93,7 @@ fn answer(remote: &OsString, url: &OsString) -> Result<ExitCode, String> {
     if let (Ok(()), Some(directory)) = (&ended, &git_dir) {
         keep_absolute_url(directory, remote, url);
     }
-    end(ended, &mut output).map_err(|message| name_source(url, &message))
+    end(ended, |error| name_source(url, &add_advice(error)), &mut output)
 }
 
 /// Returns whether a program is in a folder of PATH.
@@ -130,20 +130,25 @@ pub(crate) fn name_source(url: &OsString, message: &dyn Display) -> String {
     }
 }
 
-fn end(ended: Result<(), HelperError>, output: &mut dyn io::Write) -> Result<ExitCode, String> {
+/// Ends the dialogue. `describe` makes the message of an error.
+fn end(
+    ended: Result<(), HelperError>,
+    describe: impl Fn(&HelperError) -> String,
+    output: &mut dyn io::Write,
+) -> Result<ExitCode, String> {
     match ended {
         // git has ended, and says itself why.
         Err(HelperError::Pipe(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(ExitCode::SUCCESS)
         }
         Err(HelperError::Import { error, is_removed: true }) => {
-            print_fatal(add_advice(&error));
+            print_fatal(describe(&error));
             // git may have ended.
             let _written = output.write_all(END_OF_IMPORT);
             let _flushed = output.flush();
             Ok(ExitCode::from(FATAL_EXIT_CODE))
         }
-        ended => ended.map(|()| ExitCode::SUCCESS).map_err(|error| add_advice(&error)),
+        ended => ended.map(|()| ExitCode::SUCCESS).map_err(|error| describe(&error)),
     }
 }
 

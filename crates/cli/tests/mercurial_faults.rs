@@ -363,3 +363,19 @@ fn leftovers_go_when_nothing_is_new() {
     convert();
     assert!(!home.work(keep).exists());
 }
+
+/// The bundle of an import is named in its errors, too.
+#[test]
+fn a_bundle_that_is_cut_off_is_named() {
+    if !has_mercurial("a_bundle_that_is_cut_off_is_named") {
+        return;
+    }
+    let home = home_with_clone();
+    let args = ["-R", "project", "bundle", "-q", "-a", "-t", "none-v2", "whole.hg"];
+    assert!(home.program("hg").env("HGRCPATH", "").args(args).status().unwrap().success());
+    let bytes = std::fs::read(home.work("whole.hg")).unwrap();
+    home.write("cut.hg", &bytes[..bytes.len() - 40]);
+    let (code, text) = git(&home, &["clone", "-q", &url(&home, "cut.hg"), "of-bundle"]);
+    assert_eq!(code, 128);
+    assert!(text.starts_with(&format!("fatal: {}: ", home.work("cut.hg").display())), "{text}");
+}

@@ -79,6 +79,8 @@ class MercurialStreamStep(MercurialStep):
         self.streams: list[DamagedStream] = []
         self.before: dict[str, RepositoryState | None] = {}
         self.after: dict[str, RepositoryState] = {}
+        # After bundles, which have no bookmarks.
+        self.after_bundles: dict[tuple[str, str], RepositoryState] = {}
 
     def points(self) -> list[str]:
         case = self.undisturbed_case()
@@ -91,18 +93,22 @@ class MercurialStreamStep(MercurialStep):
                 self.record_server(case, name, start, options)
             self.record_ssh(case, start)
             for name in BUNDLE_TYPES:
-                self.record_bundle(name, start)
+                self.record_bundle(case, name, start)
         return [point for number, stream in enumerate(self.streams) for point in self.variants(number, stream)]
 
     def record_state(self, case: MercurialCase, start: str) -> None:
         """Reads the states before and after an undisturbed run."""
         case.fill(self.verb(start))
         self.before[start] = case.state()
-        run = self.run(case, start, f"hg::{case.case}/project")
+        self.after[start] = self.state_after(case, start, f"hg::{case.case}/project")
+
+    def state_after(self, case: MercurialCase, start: str, url: str) -> RepositoryState:
+        """Returns the state after an undisturbed run."""
+        run = self.run(case, start, url)
         state = case.state()
         if run.code != 0 or state is None:
-            raise RuntimeError(f"{start}: exit code {run.code}: {run.text}")
-        self.after[start] = state
+            raise RuntimeError(f"{start} from {url}: exit code {run.code}: {run.text}")
+        return state
 
     def record_server(self, case: MercurialCase, name: str, start: str, options: list[str]) -> None:
         """Records the answers of a server."""
@@ -125,12 +131,14 @@ class MercurialStreamStep(MercurialStep):
             raise RuntimeError(f"{start} from a server behind ssh: exit code {run.code}: {run.text}")
         self.streams.append(DamagedStream("ssh", start, int(count.read_text())))
 
-    def record_bundle(self, name: str, start: str) -> None:
-        """Makes a bundle."""
+    def record_bundle(self, case: MercurialCase, name: str, start: str) -> None:
+        """Makes a bundle, and reads the state after it."""
         path = self.fixtures.folder / f"{name}.hg"
         if not path.exists():
             self.fixtures.hg("bundle", "-q", "--all", "-t", name, str(path))
         self.streams.append(DamagedStream(name, start, path.stat().st_size))
+        case.fill(self.verb(start))
+        self.after_bundles[name, start] = self.state_after(case, start, f"hg::{path}")
 
     def variants(self, number: int, stream: DamagedStream) -> list[str]:
         """Lists the points of a stream."""
@@ -166,11 +174,12 @@ class MercurialStreamStep(MercurialStep):
         now = case.state()
         if now is not None:
             failures += case.judge_soundness()
+        after = self.after_bundles.get((stream.source, start), self.after[start])
         # A bit of a ref's name or of the list of heads has no hash; a command that ends early has said so.
         if run.code == 0 and kind == "flip" and not stream.has_changes:
             failures += self.judge_commits(start, now)
         else:
-            failures += judge_refs(self.before[start], self.after[start], now, run.code == 0)
+            failures += judge_refs(self.before[start], after, now, run.code == 0)
         if start == "fetch" and not failures:
             again = self.run(case, start, f"hg::{case.case}/project")
             state = case.state()

@@ -67,13 +67,14 @@ pub struct GitDirectory {
 struct ObjectProcess {
     child: Child,
     requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    answers: Option<BufReader<ChildStdout>>,
 }
 
 impl Drop for ObjectProcess {
     fn drop(&mut self) {
-        // The end of its input ends it.
-        drop(self.requests.take());
+        // The end of its input ends it; and a closed pipe does, if it is in the middle of an answer
+        // that nobody reads.
+        drop((self.requests.take(), self.answers.take()));
         let _status = self.child.wait();
     }
 }
@@ -338,7 +339,8 @@ impl GitDirectory {
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         match stdout {
             Some(stdout) => {
-                Ok(ObjectProcess { child, requests: stdin, answers: BufReader::new(stdout) })
+                let answers = Some(BufReader::new(stdout));
+                Ok(ObjectProcess { child, requests: stdin, answers })
             }
             None => Err(GitDirectoryError::Output { command }),
         }
@@ -472,8 +474,9 @@ impl ObjectProcess {
     }
 
     fn read_answer(&mut self) -> io::Result<Option<GitObject>> {
+        let answers = self.answers.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut header = Vec::new();
-        self.answers.read_until(b'\n', &mut header)?;
+        answers.read_until(b'\n', &mut header)?;
         let header = String::from_utf8_lossy(&header).into_owned();
         // The name may have spaces in it.
         if header.ends_with(" missing\n") || header.ends_with(" ambiguous\n") {
@@ -486,10 +489,35 @@ impl ObjectProcess {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected output"));
         };
         let mut content = Vec::new();
-        (&mut self.answers).take(len + 1).read_to_end(&mut content)?;
+        answers.take(len + 1).read_to_end(&mut content)?;
         if content.pop() != Some(b'\n') || content.len() as u64 != len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(Some(GitObject { id, content }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// git then waits for a reader of the pipe.
+    #[test]
+    fn a_process_ends_in_the_middle_of_an_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = GitDirectory::create(&folder.path().join("git")).unwrap();
+        // More than fits into a pipe.
+        let content = vec![b'x'; 4 << 20];
+        let id = repository.run("hash-object", ["-w", "--stdin"], &content).unwrap();
+        let mut process = repository.start_object_process().unwrap();
+        process.requests.as_mut().unwrap().write_all(&id).unwrap();
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            drop(process);
+            let _sent = sender.send(());
+        });
+        receiver.recv_timeout(Duration::from_secs(60)).expect("the process ends");
     }
 }

@@ -61,7 +61,7 @@ impl HttpSettings {
         let proxy = match &self.proxy {
             Some(_) if is_in_list(base, &self.no_proxy) => None,
             // The client would leave it out, and show the server where the user is.
-            Some(url) if url.to_ascii_lowercase().starts_with("socks") => {
+            Some(url) if is_socks(url) => {
                 return Err(ChangeError::new_unsupported("a proxy of the kind SOCKS"));
             }
             Some(url) => Some(Proxy::new(url).map_err(|error| unreadable("the proxy", error))?),
@@ -91,6 +91,13 @@ impl HttpSettings {
             _ => Ok(config.new_agent()),
         }
     }
+}
+
+/// Whether the URL of a proxy has a scheme of the kind SOCKS. Without a scheme it is that of a
+/// proxy for HTTP.
+fn is_socks(proxy: &str) -> bool {
+    let scheme = proxy.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| scheme.starts_with("socks"))
 }
 
 /// Whether the machine of a URL, or one above it, is in a list of names.
@@ -188,7 +195,9 @@ mod tests {
                 HttpSettings { proxy: Some(proxy.to_owned()), ..HttpSettings::default() };
             settings.agent("http://h/").map(drop).map_err(|error| error.to_string())
         };
-        assert_eq!(agent("http://h:3128"), Ok(()));
+        for proxy in ["http://h:3128", "socks-gw.local:3199", "http://socks:3199"] {
+            assert_eq!(agent(proxy), Ok(()), "{proxy}");
+        }
         for proxy in ["socks5://h:9050", "SOCKS4A://h", "socks5h://h:9050"] {
             let expected = "not supported: a proxy of the kind SOCKS";
             assert_eq!(agent(proxy), Err(expected.to_owned()), "{proxy}");

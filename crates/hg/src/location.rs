@@ -20,13 +20,19 @@ const SHORT_SCHEME: &[u8] = b"hg://";
 /// The command of Mercurial on servers behind ssh.
 const REMOTE_PROGRAM: &str = "hg";
 
+/// Signs that end the part of a URL with the login and the server, as `/` does.
+const LOGIN_ENDS: [u8; 2] = [b'#', b'?'];
+
 /// Returns a URL without user and password, for messages and files: what git prints for its own.
 /// Paths stay as they are.
 #[must_use]
 pub fn strip_login(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
-    let host_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..host_end].rfind('@') {
+    let (host, _) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // A password may have signs that should be encoded in it. No part of it is shown.
+    let is_unclear = host.contains(LOGIN_ENDS.map(char::from));
+    let login_end = host.rfind('@').or_else(|| rest.rfind('@').filter(|_| is_unclear));
+    match login_end {
         Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
         None => url.into(),
     }
@@ -45,6 +51,7 @@ pub(crate) enum Location {
 pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
     let url = url.as_bytes();
     let url = url.strip_prefix(b"hg::").unwrap_or(url);
+    check_login(url)?;
     if let Some(rest) = url.strip_prefix(SHORT_SCHEME) {
         return Ok(Location::Url(check_fragment(long_url(rest)?)?));
     }
@@ -60,6 +67,23 @@ pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
             Err(ChangeError::new_unsupported(format!("the URL scheme {scheme}")))
         }
         None => Ok(Location::Path(PathBuf::from(OsStr::from_bytes(url)))),
+    }
+}
+
+/// Refuses a password with a sign that should be encoded, and does not show it.
+fn check_login(url: &[u8]) -> Result<(), ChangeError> {
+    let is_with_login = |scheme: &&[u8]| *scheme != b"file://";
+    let mut schemes = URL_SCHEMES.into_iter().filter(is_with_login).chain([SHORT_SCHEME]);
+    let Some(rest) = schemes.find_map(|scheme| url.strip_prefix(scheme)) else { return Ok(()) };
+    let host_end = memchr::memchr(b'/', rest).unwrap_or(rest.len());
+    match memchr::memchr2(LOGIN_ENDS[0], LOGIN_ENDS[1], &rest[..host_end]) {
+        Some(mark) if memchr::memchr(b'@', &rest[mark..]).is_some() => {
+            Err(ChangeError::new_unsupported(
+                "a URL with # or ? before the name of the server; in a password, # is written \
+                 %23 and ? is written %3F",
+            ))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -88,7 +112,10 @@ pub fn relative_path(url: &OsStr) -> Option<PathBuf> {
 fn long_url(rest: &[u8]) -> Result<Vec<u8>, ChangeError> {
     let slash = memchr::memchr(b'/', rest).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(slash);
-    let (host, suffix) = match memchr::memrchr(b':', authority) {
+    // A login may have a colon, too.
+    let host_start = memchr::memrchr(b'@', authority).map_or(0, |at| at + 1);
+    let colon = memchr::memrchr(b':', &authority[host_start..]).map(|colon| host_start + colon);
+    let (host, suffix) = match colon {
         Some(colon) => (&authority[..colon], &authority[colon + 1..]),
         None => (authority, &b""[..]),
     };
@@ -186,6 +213,10 @@ mod tests {
             ("https://me:p@ss@h/r", "https://h/r"),
             ("https://h/a@b", "https://h/a@b"),
             ("/srv/a@b", "/srv/a@b"),
+            ("https://me:sec#ret@h/r", "https://h/r"),
+            ("https://me:s?c@h/r", "https://h/r"),
+            ("https://me:sec#r/et@h/r", "https://h/r"),
+            ("https://h/r?x=a@b", "https://h/r?x=a@b"),
         ] {
             assert_eq!(strip_login(url), shown);
         }
@@ -198,6 +229,19 @@ mod tests {
             let advice = "git clone --single-branch -b branches/stable/tip hg::https://host/repo;";
             assert!(message.contains(advice), "{message}");
         }
+        for text in [
+            "hg::https://me:sec#ret@host.invalid/r",
+            "https://me:sec#ret@host.invalid",
+            "hg://me:sec#ret@host.invalid/r",
+            "hg://me:sec#ret@host.invalid:8000.http/r",
+            "ssh://me:sec#r/et@host.invalid/r#stable",
+        ] {
+            let message = url_of(text);
+            assert!(message.contains("in a password, # is written %23"), "{message}");
+            assert!(!message.contains("sec") && !message.contains("ret"), "{message}");
+        }
+        // A branch may have the sign.
+        assert!(url_of("https://host/repo#a@b").contains("branches/a@b/tip"));
         assert!(url_of("ssh://host/repo#").starts_with("not supported: a URL with # for a part"));
     }
 
@@ -211,6 +255,8 @@ mod tests {
             ("hg://host:8000.http/repo", "http://host:8000/repo"),
             ("hg://host:8443/repo", "https://host:8443/repo"),
             ("hg://user@host:ssh/a/b", "ssh://user@host/a/b"),
+            ("hg://me:secret@host/repo", "https://me:secret@host/repo"),
+            ("hg://me:secret@host:http/repo", "http://me:secret@host/repo"),
             ("/srv/repo", "path /srv/repo"),
             ("file:///srv/repo", "path /srv/repo"),
             ("../repo.hg", "path ../repo.hg"),

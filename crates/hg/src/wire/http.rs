@@ -283,9 +283,8 @@ fn has_same_origin(first: &str, second: &str) -> bool {
     origin(first).is_some_and(|found| Some(found) == origin(second))
 }
 
-/// Splits the name and the password off a URL, and drops a fragment.
+/// Splits the name and the password off a URL.
 fn split_url(url: &str) -> (String, Option<String>, Option<String>) {
-    let url = url.split('#').next().unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else {
         return (url.to_owned(), None, None);
     };
@@ -429,7 +428,7 @@ mod tests {
             let owned = |text: Option<&str>| text.map(str::to_owned);
             assert_eq!(split_url(url), (base.to_owned(), owned(user), owned(password)));
         };
-        check("https://h/r#branch", "https://h/r", None, None);
+        check("https://h/r", "https://h/r", None, None);
         check("https://u@h:8/r/@x", "https://h:8/r/@x", Some("u"), None);
         check("http://u%40d:p%3A@h", "http://h", Some("u@d"), Some("p:"));
         check("nothing", "nothing", None, None);

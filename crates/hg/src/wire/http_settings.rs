@@ -33,8 +33,8 @@ pub struct HttpSettings {
     /// The machines that are reached without the proxy: names, with commas between, each of which
     /// also stands for the machines below it; `*` stands for all.
     pub no_proxy: String,
-    /// Certificates of authorities in PEM, in place of those of the system. A server with one of
-    /// them is accepted, too.
+    /// Certificates of authorities in PEM, in place of those of the system. A server whose own
+    /// certificate is among them is accepted, too, whoever signed it.
     pub authorities: Option<Vec<u8>>,
     /// Whether certificates are accepted without a check.
     pub accepts_any_certificate: bool,

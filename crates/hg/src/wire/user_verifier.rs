@@ -1,15 +1,16 @@
 //! The check of a server's certificate by the certificates that the user names.
 //!
 //! Those are authorities, as a rule, and the library checks servers by them. It refuses a server
-//! whose own certificate is marked as that of an authority, which is how `openssl req -x509` makes
-//! them, also where the user names that very certificate. git and curl accept it then, and so does
-//! this check, because a certificate that is trusted by its bytes needs no authority.
+//! whose own certificate the user names, if another authority signed it, or if it is marked as that
+//! of an authority, which is how `openssl req -x509` makes them. git and curl accept it, and so
+//! does this check, because a certificate that is trusted by its bytes needs no authority. Its
+//! dates and its name are checked.
 
 use super::tls_error::is_authority_fault;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::verify_server_name;
-use rustls::crypto::CryptoProvider;
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
@@ -26,6 +27,7 @@ const IDENTIFIER_TAG: u8 = 0x06;
 #[derive(Debug)]
 pub(super) struct UserVerifier {
     certificates: Vec<CertificateDer<'static>>,
+    algorithms: WebPkiSupportedAlgorithms,
     inner: Arc<WebPkiServerVerifier>,
 }
 
@@ -39,7 +41,30 @@ impl UserVerifier {
         roots.add_parsable_certificates(certificates.iter().cloned());
         let builder =
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-        Some(UserVerifier { certificates, inner: builder.build().ok()? })
+        let algorithms = provider.signature_verification_algorithms;
+        Some(UserVerifier { certificates, algorithms, inner: builder.build().ok()? })
+    }
+
+    /// Checks a certificate that the user names, whoever signed it.
+    fn verify_known(
+        &self,
+        known: &CertificateDer<'static>,
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        let mut roots = RootCertStore::empty();
+        roots.add(known.clone())?;
+        let certificate = ParsedCertificate::try_from(known)?;
+        let algorithms = self.algorithms.all;
+        let verified =
+            verify_server_cert_signed_by_trust_anchor(&certificate, &roots, &[], now, algorithms);
+        match verified {
+            // The library looks at the dates first, and for an issuer last.
+            Err(Error::InvalidCertificate(fault))
+                if fault == CertificateError::UnknownIssuer || is_authority_fault(&fault) => {}
+            verified => verified?,
+        }
+        check_name(known, &certificate, name)
     }
 }
 
@@ -52,25 +77,12 @@ impl ServerCertVerifier for UserVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let result = self.inner.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        // The library looks at the dates first, and at the name last.
-        let is_left_open = match &result {
-            Err(Error::InvalidCertificate(CertificateError::NotValidForNameContext { .. })) => true,
-            Err(Error::InvalidCertificate(fault)) => is_authority_fault(fault),
-            _ => false,
-        };
         let mut certificates = self.certificates.iter();
-        let is_known = certificates.any(|known| known.as_ref() == end_entity.as_ref());
-        if !is_left_open || !is_known {
-            return result;
+        if let Some(known) = certificates.find(|known| known.as_ref() == end_entity.as_ref()) {
+            self.verify_known(known, server_name, now)?;
+            return Ok(ServerCertVerified::assertion());
         }
-        check_name(end_entity, server_name).map(|()| ServerCertVerified::assertion())
+        self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
     fn verify_tls12_signature(
@@ -98,8 +110,12 @@ impl ServerCertVerifier for UserVerifier {
 
 /// Checks the name of a server: by the alternative names of its certificate or, without any, by
 /// the common name, which is where `openssl req -x509` puts it.
-fn check_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
-    let result = verify_server_name(&ParsedCertificate::try_from(certificate)?, name);
+fn check_name(
+    certificate: &CertificateDer<'_>,
+    parsed: &ParsedCertificate<'_>,
+    name: &ServerName<'_>,
+) -> Result<(), Error> {
+    let result = verify_server_name(parsed, name);
     match &result {
         Err(Error::InvalidCertificate(CertificateError::NotValidForNameContext {
             presented,

@@ -9,7 +9,7 @@
 
 use crate::real_functions::{DlcloseFn, next_symbol};
 use crate::ring_layout::RingOperation;
-use crate::ring_writer::writer;
+use crate::ring_writer::{RingWriter, writer};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
@@ -72,16 +72,21 @@ pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
     if real.is_null() {
         return -1;
     }
-    let sampler = writer().filter(|writer| writer.state().stack_interval != 0);
-    let offset = sampler.filter(|_| !library.is_null()).map(|writer| {
+    let offset = sampler().filter(|_| !library.is_null()).map(|writer| {
         writer.wait_until_read();
         // SAFETY: a handle is a `link_map`, whose first word this is, and the duty of the caller.
         unsafe { *library.cast::<u64>() }
     });
     // SAFETY: the type is that of dlclose.
     let result = unsafe { transmute::<*mut c_void, DlcloseFn>(real)(library) };
-    if let (Some(writer), Some(offset)) = (sampler, offset) {
+    // The library may have forked as it was unloaded: then this is a child with another writer.
+    if let (Some(offset), Some(writer)) = (offset, sampler()) {
         writer.write(RingOperation::Unload, offset, 0);
     }
     result
+}
+
+/// Returns the writer of a process that takes samples of call stacks.
+fn sampler() -> Option<RingWriter> {
+    writer().filter(|writer| writer.state().stack_interval != 0)
 }

@@ -172,6 +172,20 @@ fn closed_libraries_have_their_functions() {
     }
 }
 
+/// A library may fork when it is unloaded. Its child, too, returns from `dlclose`.
+#[test]
+fn a_library_may_fork_when_it_is_unloaded() {
+    let home = Home::new();
+    let Some(library) = compile(&home, "forking_plugin.c", "gcc", &["-shared", "-fPIC"]) else {
+        return left_out("a_library_may_fork_when_it_is_unloaded", "no gcc");
+    };
+    let host = compile(&home, "plugin_host.c", "gcc", &[]).unwrap();
+    let library = library.display();
+    let command = format!("{} {library} {library} >times", host.display());
+    let analysis = record_with(&home, "--stacks 1000", &command);
+    assert_eq!(analysis["processes"], 2);
+}
+
 /// A stripped program has no names of its functions: each has that of its file and where it begins.
 #[test]
 fn functions_of_a_stripped_program_are_told_apart() {

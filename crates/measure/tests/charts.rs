@@ -53,6 +53,7 @@ fn an_axis_begins_at_zero_without_a_unit() {
         is_filled: false,
         points: vec![(0.0, 2e6), (2.5e6, 5e6)],
         lows: Vec::new(),
+        end: None,
     };
     let chart = StepChart {
         x_axis: ChartAxis::linear("time", MeasureUnit::Time),
@@ -156,7 +157,21 @@ fn step_chart(lines: Vec<StepLine>, marks: Vec<ChartMark>) -> StepChart<'static>
 
 fn step_line(name: &str, points: Vec<(f64, f64)>) -> StepLine {
     let colour = ColourRole::First;
-    StepLine { name: name.into(), colour, is_filled: false, points, lows: Vec::new() }
+    StepLine { name: name.into(), colour, is_filled: false, points, lows: Vec::new(), end: None }
+}
+
+/// A run that is shorter than another has no memory after its end.
+#[test]
+fn a_line_ends_where_its_values_do() {
+    let line = step_line("live", vec![(0.0, 5e6), (5e5, 0.0)]);
+    let path_end = |end| {
+        let chart = step_chart(vec![StepLine { end, ..line.clone() }], Vec::new());
+        let picture = chart.draw(860.0).unwrap();
+        let path = picture.split("class=\"line\"").nth(1).unwrap().split('"').nth(3).unwrap();
+        path.rsplit('H').next().unwrap().split('V').next().unwrap().parse::<f64>().unwrap()
+    };
+    let (whole, half) = (path_end(None), path_end(Some(5e5)));
+    assert!(half > 0.4 * whole && half < 0.6 * whole, "{half} of {whole}");
 }
 
 /// Returns the attribute of an element.

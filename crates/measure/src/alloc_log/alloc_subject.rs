@@ -34,6 +34,16 @@ impl LoggedProcess {
     }
 }
 
+impl LoggedProcess {
+    /// Returns the start, and how long the process is known to have run, in microseconds.
+    pub(super) fn duration_us(&self) -> (u64, u64) {
+        let start = self.start.start_us;
+        let last_sample = self.samples.last().map(|sample| sample.time_us);
+        let end = self.end.map(|end| end.end_us).or(last_sample).unwrap_or(start);
+        (start, end.saturating_sub(start))
+    }
+}
+
 impl AllocSubject<'_> {
     pub(super) fn logged_process(&self) -> &LoggedProcess {
         &self.log.processes[self.process]

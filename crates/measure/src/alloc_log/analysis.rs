@@ -28,6 +28,8 @@ pub struct AllocAnalysis {
     pub calls: u64,
     /// The peak of live bytes.
     pub peak: PeakMemory,
+    /// The name of the phase of that peak.
+    pub peak_phase: String,
     /// The largest number of live objects.
     pub peak_objects: u64,
     /// Live bytes and objects over the calls.
@@ -35,8 +37,8 @@ pub struct AllocAnalysis {
     /// Of each point of the curve, the live bytes at its maximum by the phase that asked for them,
     /// in the order of the phases, as far as these had begun. The rest is from before the fork.
     pub curve_by_phase: Vec<Vec<u64>>,
-    /// Marks: the number of calls before each, and its name.
-    pub marks: Vec<(u64, String)>,
+    /// Marks, in their order.
+    pub marks: Vec<ProgramMark>,
     /// The number of later marks, which begin phases, but are not kept.
     pub omitted_marks: u64,
     /// Numbers that the program named.
@@ -87,6 +89,19 @@ pub struct PeakMemory {
     pub calls: u64,
     /// The time, in microseconds since the recording began, as far as the log knows it.
     pub time_us: u64,
+    /// The phase, by its number.
+    phase: usize,
+}
+
+/// A mark, which begins a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramMark {
+    /// The number of calls before it.
+    pub calls: u64,
+    /// The last note of the time before it, in microseconds since the recording began.
+    pub time_us: u64,
+    /// Its name.
+    pub name: String,
 }
 
 /// Analyses the calls of a process.
@@ -119,7 +134,7 @@ struct AnalysisVisitor {
     peak_objects: u64,
     curve: LiveCurve,
     time_us: u64,
-    marks: Vec<(u64, String)>,
+    marks: Vec<ProgramMark>,
     omitted_marks: u64,
     numbers: NumberCollector,
     lifetime_limits: (u64, u64),
@@ -144,7 +159,7 @@ impl AnalysisVisitor {
             inherited: (objects, bytes),
             peak: PeakMemory { bytes, objects, ..PeakMemory::default() },
             peak_objects: objects,
-            curve: LiveCurve::new(process.calls, bytes, objects),
+            curve: LiveCurve::new(process.calls, process.duration_us(), (bytes, objects)),
             time_us: process.start.start_us,
             marks: Vec::new(),
             omitted_marks: 0,
@@ -164,6 +179,7 @@ impl AnalysisVisitor {
                 objects: self.live_objects,
                 calls: call + 1,
                 time_us: self.time_us,
+                phase: self.phase,
             };
             self.stacks.begin_peak();
         }
@@ -203,13 +219,14 @@ impl AnalysisVisitor {
                 phase.unreleased_bytes = phase.unreleased_bytes.wrapping_add(object.size);
             }
         }
-        let (curve, mut curve_by_phase) = self.curve.finish(self.calls, requested);
+        let (curve, mut curve_by_phase) = self.curve.finish(self.calls, self.live_bytes, requested);
         let at_peak = curve.iter().position(|point| point.max_bytes >= self.peak.bytes);
         if let Some(at_peak) = at_peak.and_then(|index| curve_by_phase.get(index)) {
             for (phase, bytes) in self.phases.iter_mut().zip(at_peak) {
                 phase.bytes_at_peak = *bytes;
             }
         }
+        let peak_phase = self.phases.get(self.peak.phase).map(|phase| phase.name.clone());
         // Phases without calls have no objects either.
         let is_kept = |phase: &PhaseStatistics| phase.statistics.total_calls() > 0;
         let kept: Vec<bool> = self.phases.iter().map(is_kept).collect();
@@ -228,6 +245,7 @@ impl AnalysisVisitor {
             phases: self.phases,
             calls: self.calls,
             peak: self.peak,
+            peak_phase: peak_phase.unwrap_or_default(),
             peak_objects: self.peak_objects,
             curve,
             curve_by_phase,
@@ -332,7 +350,7 @@ impl CallVisitor for AnalysisVisitor {
         });
         self.curve.note_phases(self.phases.len());
         if self.marks.len() < MAX_MARKS {
-            self.marks.push((call, name));
+            self.marks.push(ProgramMark { calls: call, time_us: self.time_us, name });
         } else {
             self.omitted_marks += 1;
         }
@@ -347,9 +365,10 @@ impl CallVisitor for AnalysisVisitor {
         self.stacks.add(object, frame, self.clock + 1);
     }
 
-    fn time(&mut self, _call: u64, time_us: u64) {
+    fn time(&mut self, call: u64, time_us: u64) {
         self.time_us = time_us;
-        self.curve.note_time(time_us);
+        let live = (self.live_bytes, self.live_objects);
+        self.curve.note_time(call, time_us, live, self.requested_bytes());
     }
 }
 

@@ -166,15 +166,14 @@ fn describe_phases(analysis: &AllocAnalysis) -> Option<String> {
         return None;
     }
     let requested = analysis.phases.iter().max_by_key(|phase| phase.statistics.upper_bytes)?;
-    let highest = analysis.phases.iter().max_by_key(|phase| phase.peak_bytes)?;
     let holder = analysis.phases.iter().max_by_key(|phase| phase.bytes_at_peak)?;
     Some(format!(
-        "Of {} phases, \"{}\" asked for the most memory ({}); the peak is in \"{}\", and {} of it \
+        "Of {} phases with calls, \"{}\" asked for the most memory ({}); the peak is in \"{}\", and {} of it \
          is memory that \"{}\" asked for.",
         analysis.phases.len(),
         requested.name,
         share(requested.statistics.upper_bytes, analysis.total.upper_bytes),
-        highest.name,
+        analysis.peak_phase,
         share(holder.bytes_at_peak, analysis.peak.bytes),
         holder.name
     ))

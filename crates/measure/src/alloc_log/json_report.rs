@@ -1,7 +1,7 @@
 //! The figures of an allocation log as JSON, for programs.
 
 use super::alloc_subject::{AllocSubject, call_functions, function_name};
-use super::analysis::{AllocAnalysis, PhaseStatistics};
+use super::analysis::{AllocAnalysis, PhaseStatistics, ProgramMark};
 use super::call_statistics::{CallStatistics, LifetimeShares};
 use super::number_series::{NumberPoint, NumberSeries};
 use super::report::MAX_SIZE_ROWS;
@@ -20,6 +20,8 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         let named = counts.filter(|(_, count)| *count > 0);
         named.map(|(function, count)| (function_name(function), count)).collect::<BTreeMap<_, _>>()
     };
+    let mark = |mark: &ProgramMark| json!([mark.calls, mark.name, mark.time_us]);
+    let marks: Vec<Value> = subject.analysis.marks.iter().map(mark).collect();
     let numbers: Vec<Value> = subject.analysis.numbers.iter().map(number_json).collect();
     let phases: Vec<Value> = subject.analysis.phases.iter().map(phase_json).collect();
     json!({
@@ -48,7 +50,7 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "end_bytes": subject.analysis.end_bytes,
         "end_objects": subject.analysis.end_objects,
         "live_at_end": subject.analysis.live_at_end.iter().take(MAX_SIZE_ROWS).collect::<Vec<_>>(),
-        "marks": subject.analysis.marks,
+        "marks": marks,
         "omitted_marks": subject.analysis.omitted_marks,
         "phases": phases,
         "numbers": numbers,

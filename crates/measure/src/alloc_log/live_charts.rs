@@ -2,6 +2,7 @@
 //! numbers that the program named.
 
 use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS};
+use super::analysis::{AllocAnalysis, ProgramMark};
 use super::live_curve::CurvePoint;
 use super::log_block::RssSample;
 use super::number_series::{NumberPoint, NumberSeries};
@@ -16,12 +17,20 @@ pub(super) fn memory_charts(subjects: &[AllocSubject<'_>]) -> Vec<SectionChart> 
     let bytes = ChartAxis::linear("live memory", MeasureUnit::Bytes);
     let objects = ChartAxis::linear("live objects", MeasureUnit::Count);
     let mut charts = vec![
-        live_chart("Live memory by calls", subjects, bytes, |point| {
-            (point.min_bytes, point.max_bytes)
-        }),
-        live_chart("Live objects by calls", subjects, objects, |point| {
-            (point.min_objects, point.max_objects)
-        }),
+        live_chart(
+            "Live memory by calls",
+            subjects,
+            bytes,
+            |point| (point.min_bytes, point.max_bytes),
+            |analysis| analysis.end_bytes,
+        ),
+        live_chart(
+            "Live objects by calls",
+            subjects,
+            objects,
+            |point| (point.min_objects, point.max_objects),
+            |analysis| analysis.end_objects,
+        ),
     ];
     if let [subject] = subjects {
         charts.extend(time_chart(subject));
@@ -48,16 +57,22 @@ fn live_chart(
     subjects: &[AllocSubject<'_>],
     y_axis: ChartAxis<'static>,
     range: fn(&CurvePoint) -> (u64, u64),
+    at_end: fn(&AllocAnalysis) -> u64,
 ) -> SectionChart {
     let lines = subjects.iter().zip(SUBJECT_COLOURS).map(|(subject, colour)| {
         let curve = &subject.analysis.curve;
         let highs = start_calls(curve).zip(curve);
+        let highs = highs.map(|(calls, point)| (calls, range(point).1 as f64));
+        let lows = curve.iter().map(|point| range(point).0 as f64);
+        // Memory that was released last is not live at the end.
+        let (calls, end) = (subject.analysis.calls as f64, at_end(&subject.analysis) as f64);
         StepLine {
             name: subject.name.clone(),
             colour,
             is_filled: subjects.len() == 1,
-            points: highs.map(|(calls, point)| (calls, range(point).1 as f64)).collect(),
-            lows: curve.iter().map(|point| range(point).0 as f64).collect(),
+            points: highs.chain([(calls, end)]).collect(),
+            lows: lows.chain([end]).collect(),
+            end: Some(calls),
         }
     });
     let chart = StepChart {
@@ -86,20 +101,26 @@ fn subject_marks(subjects: &[AllocSubject<'_>]) -> Vec<ChartMark> {
 /// Returns the phases by the calls before them.
 pub(super) fn call_marks(subject: &AllocSubject<'_>) -> Vec<ChartMark> {
     let mut marks: Vec<ChartMark> = Vec::new();
-    for (calls, name) in &subject.analysis.marks {
-        if marks.last().is_none_or(|last| last.name != *name) {
-            marks.push(ChartMark { at: *calls as f64, name: name.clone() });
-        }
+    for mark in phase_marks(subject) {
+        marks.push(ChartMark { at: mark.calls as f64, name: mark.name.clone() });
     }
     marks
+}
+
+/// Returns the marks that begin another phase than the one before.
+fn phase_marks<'a>(subject: &'a AllocSubject<'_>) -> impl Iterator<Item = &'a ProgramMark> {
+    let marks = &subject.analysis.marks;
+    let before = [None].into_iter().chain(marks.iter().map(|mark| Some(&mark.name)));
+    let is_new = |(mark, before): &(&ProgramMark, Option<&String>)| *before != Some(&mark.name);
+    marks.iter().zip(before).filter(is_new).map(|(mark, _)| mark)
 }
 
 /// Returns the chart over time: live and resident memory.
 fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
     let samples = &subject.logged_process().samples;
     let curve = &subject.analysis.curve;
-    let last = samples.last()?.time_us.max(curve.last()?.time_us);
-    let start = subject.logged_process().start.start_us;
+    let (start, duration) = subject.logged_process().duration_us();
+    let last = samples.last()?.time_us.max(curve.last()?.time_us).max(start + duration);
     let since = |time_us: f64| (time_us - start as f64).max(0.0);
     let line = |name: &str, colour, points: Vec<(f64, f64)>| StepLine {
         name: name.into(),
@@ -107,14 +128,19 @@ fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
         is_filled: false,
         points,
         lows: Vec::new(),
+        end: None,
     };
-    let live = curve.iter().filter(|point| point.time_us > 0);
-    let live = live.map(|point| (since(point.time_us as f64), point.max_bytes as f64)).collect();
+    // The highest value of the time in which the calls of a point were made, then that after them.
+    let steps = |point: &CurvePoint| {
+        let (from, to) = (since(point.start_us as f64), since(point.time_us as f64));
+        [(from, point.max_bytes as f64), (to, point.end_bytes as f64)]
+    };
+    let live = curve.iter().flat_map(steps).collect();
     let sampled = |value: fn(&RssSample) -> u64| {
         let points = samples.iter().map(|it| (since(it.time_us as f64), value(it) as f64));
         points.collect()
     };
-    let marks = call_marks(subject).into_iter();
+    let marks = phase_marks(subject);
     let chart = StepChart {
         x_axis: ChartAxis::linear("time", MeasureUnit::Time),
         x_range: (0.0, since(last as f64).max(1.0)),
@@ -126,28 +152,12 @@ fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
             line("of it anonymous", ColourRole::Second, sampled(|sample| sample.anonymous_bytes)),
         ],
         marks: marks
-            .map(|mark| ChartMark { at: since(time_of_call(curve, mark.at)), ..mark })
+            .map(|mark| ChartMark { at: since(mark.time_us as f64), name: mark.name.clone() })
             .collect(),
     };
     let caption = "Resident memory includes the files of the program and what the allocator holds \
-                   but has not given out.";
+                   but has not given out. Times are exact to a twentieth of a second.";
     Some(("Memory by time".into(), caption.into(), Box::new(chart)))
-}
-
-/// Returns the time of a call, between those of the points of the curve around it.
-fn time_of_call(curve: &[CurvePoint], calls: f64) -> f64 {
-    let timed = || curve.iter().filter(|point| point.time_us > 0);
-    let after = timed().find(|point| point.calls as f64 >= calls).or(timed().next_back());
-    let before = timed().take_while(|point| (point.calls as f64) < calls).last();
-    match (before, after) {
-        (Some(before), Some(after)) if after.calls > before.calls => {
-            let (from, to) = (before.time_us as f64, after.time_us as f64);
-            let share = (calls - before.calls as f64) / (after.calls - before.calls) as f64;
-            from + share.min(1.0) * (to - from)
-        }
-        (_, Some(point)) => point.time_us as f64,
-        _ => 0.0,
-    }
 }
 
 /// Returns the chart of requested memory: both bounds of one subject, the upper ones of two.
@@ -160,6 +170,7 @@ fn requested_chart(subjects: &[AllocSubject<'_>]) -> SectionChart {
             is_filled: false,
             points: points.map(|point| (point.calls as f64, bytes(point) as f64)).collect(),
             lows: Vec::new(),
+            end: Some(subject.analysis.calls as f64),
         }
     };
     let lines = match subjects {
@@ -202,6 +213,7 @@ fn number_chart(subject: &AllocSubject<'_>, series: &NumberSeries) -> SectionCha
         is_filled: false,
         points: series.points.iter().map(highest).collect(),
         lows: if is_reduced { series.points.iter().map(lowest).collect() } else { Vec::new() },
+        end: None,
     };
     let caption = match is_reduced {
         true => format!(

@@ -160,6 +160,7 @@ fn distribution_lines(
             is_filled: false,
             points: steps.map(|(value, sum)| (value.max(1) as f64, sum as f64 / of)).collect(),
             lows: Vec::new(),
+            end: None,
         }
     };
     shown.into_iter().zip(COLOURS).map(line).collect()

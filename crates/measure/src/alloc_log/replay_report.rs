@@ -40,6 +40,7 @@ pub fn replay_report(name: &str, replays: &[NamedReplay]) -> MeasureReport {
         is_filled: true,
         points: points(&first.result, |sample| sample.live_bytes),
         lows: Vec::new(),
+        end: None,
     });
     let lines = replays.iter().zip(COLOURS).map(|(replay, colour)| StepLine {
         name: replay.allocator.clone(),
@@ -47,6 +48,7 @@ pub fn replay_report(name: &str, replays: &[NamedReplay]) -> MeasureReport {
         is_filled: false,
         points: points(&replay.result, |sample| sample.resident_bytes),
         lows: Vec::new(),
+        end: None,
     });
     let calls = replays.iter().flat_map(|replay| replay.result.samples.last());
     let chart = StepChart {

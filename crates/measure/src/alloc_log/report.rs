@@ -303,6 +303,7 @@ fn lifetimes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             is_filled: subjects.len() == 1,
             points: points.collect(),
             lows: Vec::new(),
+            end: None,
         }
     });
     let calls = subjects.iter().map(|subject| subject.analysis.calls).max().unwrap_or(0);

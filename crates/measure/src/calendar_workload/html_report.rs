@@ -92,8 +92,14 @@ fn add_sample_chart(
     let at = |sample: &MemorySample| sample.elapsed.as_micros() as f64;
     let end = found.samples.last().map_or(0.0, at);
     let points = found.samples.iter().map(|sample| (at(sample), value(sample))).collect();
-    let lines =
-        vec![StepLine { name: name.into(), colour, is_filled: true, points, lows: Vec::new() }];
+    let lines = vec![StepLine {
+        name: name.into(),
+        colour,
+        is_filled: true,
+        points,
+        lows: Vec::new(),
+        end: None,
+    }];
     let chart = StepChart {
         x_axis: ChartAxis::linear("time since the start", MeasureUnit::Time),
         x_range: (0.0, end),

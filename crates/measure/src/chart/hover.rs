@@ -28,6 +28,9 @@ pub(super) fn draw_hover_strips(
         let middle = left + width / 2.0;
         let (mut texts, mut dots) = (Vec::new(), String::new());
         for ((line, next), held) in lines.iter().zip(&mut next).zip(&mut held) {
+            if line.end.is_some_and(|end| x.position(end) <= left) {
+                continue;
+            }
             let mut most = *held;
             while let Some((at, value)) = line.points.get(*next)
                 && x.position(*at) < left + width

@@ -20,6 +20,8 @@ pub struct StepLine {
     pub points: Vec<(f64, f64)>,
     /// The lowest values of the points, whose own values are then the highest; may be empty.
     pub lows: Vec<f64>,
+    /// Where the line ends; `None`: at the right end of the chart.
+    pub end: Option<f64>,
 }
 
 /// The points of a line in one column of pixels. Positions are from the top of the picture.

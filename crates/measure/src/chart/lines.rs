@@ -49,7 +49,7 @@ impl Chart for StepChart<'_> {
                 (x.position(*at), y.position(*value), y.position(*low))
             });
             let columns = line_columns(points);
-            let right = x.position(self.x_range.1);
+            let right = x.position(line.end.unwrap_or(self.x_range.1).min(self.x_range.1));
             let path = step_path(&columns, plot.bottom, right)?;
             let class = line.colour.css_class();
             writeln!(out, "<g class=\"{class}\"><title>{}</title>", XmlEscaped(&line.name))?;

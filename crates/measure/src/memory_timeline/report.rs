@@ -78,6 +78,7 @@ fn time_section(timeline: &MemoryTimeline) -> ReportSection {
             .map(|sample| (sample.time_us as f64, value(sample)))
             .collect(),
         lows: Vec::new(),
+        end: None,
     };
     let end = timeline.samples.last().map_or(1, |sample| sample.time_us.max(1)) as f64;
     let marks = || {

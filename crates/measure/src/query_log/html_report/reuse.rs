@@ -98,6 +98,7 @@ fn add_timeline_charts(
             .map(|(at, held)| (at.max(log.0) as f64, bytes(held) as f64))
             .collect(),
         lows: Vec::new(),
+        end: None,
     };
     let sizes = StepChart {
         x_axis: time_axis(log, clock),

@@ -168,6 +168,7 @@ fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
         is_filled: false,
         points: lives.cumulative_shares(),
         lows: Vec::new(),
+        end: None,
     };
     let chart = StepChart {
         x_axis: ChartAxis::log("lifetime", MeasureUnit::Time),

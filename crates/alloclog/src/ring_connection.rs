@@ -214,12 +214,38 @@ unsafe fn write_header(
 
 /// Sends the descriptor of a ring through the collector's socket; returns whether it was sent.
 unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> bool {
+    // SAFETY: the descriptor is that of a memory file, the socket a new one.
+    unsafe {
+        let Ok(socket) = connect(settings, 0) else { return false };
+        let is_sent = send_message(socket, file);
+        close(socket);
+        is_sent
+    }
+}
+
+/// Wakes the collector, which sleeps until somebody connects; returns whether it is there as far as
+/// can be seen.
+pub(crate) fn wake_collector(settings: &RecordingSettings) -> bool {
+    // SAFETY: the socket is a new one.
+    match unsafe { connect(settings, libc::SOCK_NONBLOCK) } {
+        Ok(socket) => {
+            // SAFETY: as above.
+            unsafe { close(socket) };
+            true
+        }
+        // The socket outlives a collector that was killed.
+        Err(error) => error != -(libc::ECONNREFUSED as isize),
+    }
+}
+
+/// Connects to the collector's socket.
+unsafe fn connect(settings: &RecordingSettings, flags: i32) -> Result<usize, isize> {
     // SAFETY: all structures are as the kernel defines them, and outlive the calls.
     unsafe {
-        let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as usize;
+        let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags) as usize;
         let socket = syscall3(libc::SYS_socket, libc::AF_UNIX as usize, kind, 0);
         if socket < 0 {
-            return false;
+            return Err(socket);
         }
         let socket = socket as usize;
         let mut address: libc::sockaddr_un = zeroed();
@@ -228,16 +254,17 @@ unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> bool {
             *place = byte as i8;
         }
         let address_bytes = 2 + settings.path_bytes + 1;
-        let connected = loop {
+        loop {
             let result =
                 syscall3(libc::SYS_connect, socket, &raw const address as usize, address_bytes);
-            if result != -(libc::EINTR as isize) {
-                break result;
+            if result == 0 {
+                return Ok(socket);
             }
-        };
-        let is_sent = connected == 0 && send_message(socket, file);
-        close(socket);
-        is_sent
+            if result != -(libc::EINTR as isize) {
+                close(socket);
+                return Err(result);
+            }
+        }
     }
 }
 

@@ -10,13 +10,13 @@
 
 use crate::real_functions::{functions, resolve_functions};
 use crate::replay::run_if_asked;
-use crate::ring_connection::{RecordingSettings, open_ring, read_settings};
+use crate::ring_connection::{RecordingSettings, open_ring, read_settings, wake_collector};
 use crate::ring_layout::{
     LAP_BIT, LONG_SIZE, PAYLOAD_MASK, RingOperation, THREAD_BIT, head_word, lap_bit, offset,
     ring_state,
 };
 use crate::sample_distance::next_distance;
-use crate::syscall::{parent_id, process_id, syscall3, syscall6, thread_pointer};
+use crate::syscall::{parent_id, process_id, syscall3, syscall6, thread_pointer, time_after};
 use core::ffi::{c_int, c_void};
 use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
@@ -34,6 +34,8 @@ pub(crate) struct WriterState {
     /// Words up to this position may be written without asking for the read position.
     limit: AtomicU64,
     collector: u32,
+    /// The read position after a wait in vain for the collector.
+    idle_read: AtomicU64,
     /// Bytes until the next sample of the stack.
     pub(crate) bytes_to_sample: AtomicI64,
     /// The mean distance of samples in bytes; 0: none are taken.
@@ -55,15 +57,15 @@ static mut IDLE: WriterState = WriterState {
     own_position: AtomicU64::new(0),
     limit: AtomicU64::new(0),
     collector: 0,
+    idle_read: AtomicU64::new(u64::MAX),
     bytes_to_sample: AtomicI64::new(i64::MAX),
     stack_interval: 0,
     random: AtomicU64::new(0),
 };
 static STATE: AtomicPtr<WriterState> = AtomicPtr::new(addr_of_mut!(IDLE));
 
-/// How long, and how often, a thread sleeps until the collector has read what there is.
-const READ_WAIT_NANOSECONDS: usize = 1_000_000;
-const MAX_READ_WAITS: u32 = 100;
+/// How long a thread waits until the collector has read what there is.
+const READ_WAIT_NANOSECONDS: i64 = 100_000_000;
 
 /// How far recording has come in this program.
 static PHASE: AtomicU32 = AtomicU32::new(UNSTARTED);
@@ -178,6 +180,7 @@ unsafe fn new_state(settings: &RecordingSettings, header: *mut u8) -> Option<*mu
         (*state).capacity_log2 = settings.capacity_log2;
         (*state).limit = AtomicU64::new(1 << settings.capacity_log2);
         (*state).collector = settings.collector;
+        (*state).idle_read = AtomicU64::new(u64::MAX);
         (*state).stack_interval = settings.stack_interval;
         // Processes differ by their ids, and where these are alike by the address.
         let seed = u64::from(process_id()) << 32 ^ page as u64;
@@ -468,7 +471,8 @@ impl RingWriter {
         }
     }
 
-    /// Waits until the collector has read all events so far, but for a tenth of a second at most.
+    /// Wakes the collector and waits until it has read all events so far, but for about a tenth of
+    /// a second at most. After a wait in vain there is none until the collector goes on reading.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait_until_read(&self) {
@@ -477,13 +481,46 @@ impl RingWriter {
             ONE_THREAD => state.own_position.load(Ordering::Relaxed),
             _ => self.header_u64(offset::WRITE_POSITION).load(Ordering::Relaxed),
         };
-        for _ in 0..MAX_READ_WAITS {
-            if self.header_u64(offset::READ_POSITION).load(Ordering::Acquire) >= end {
+        let read = self.header_u64(offset::READ_POSITION);
+        let first_read = read.load(Ordering::Acquire);
+        if first_read >= end || state.idle_read.load(Ordering::Relaxed) == first_read {
+            return;
+        }
+        // SAFETY: the settings are not changed after a ring was opened with them.
+        let settings = unsafe { (&raw const SETTINGS).read() };
+        if !settings.is_some_and(|settings| wake_collector(&settings)) {
+            self.end_recording();
+            return;
+        }
+        let limit = time_after(READ_WAIT_NANOSECONDS);
+        loop {
+            let futex = self.header_u32(offset::SPACE_FUTEX);
+            let moves = futex.load(Ordering::Acquire);
+            self.header_u32(offset::WAITERS).store(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
+            // As in `wait_for_space`.
+            if read.load(Ordering::SeqCst) >= end {
                 return;
             }
-            let time = [0_usize, READ_WAIT_NANOSECONDS];
-            // SAFETY: the time is as the kernel defines it.
-            unsafe { syscall3(libc::SYS_nanosleep, time.as_ptr() as usize, 0, 0) };
+            // SAFETY: the futex is in memory shared with the collector, the time as the kernel
+            // defines it.
+            let result = unsafe {
+                syscall6(
+                    libc::SYS_futex,
+                    [
+                        futex.as_ptr() as usize,
+                        libc::FUTEX_WAIT_BITSET as usize,
+                        moves as usize,
+                        limit.as_ptr() as usize,
+                        0,
+                        libc::FUTEX_BITSET_MATCH_ANY as u32 as usize,
+                    ],
+                )
+            };
+            if ![0, -(libc::EAGAIN as isize), -(libc::EINTR as isize)].contains(&result) {
+                state.idle_read.store(read.load(Ordering::Relaxed), Ordering::Relaxed);
+                return;
+            }
         }
     }
 

@@ -54,6 +54,19 @@ pub(crate) fn parent_id() -> u32 {
     unsafe { syscall3(libc::SYS_getppid, 0, 0, 0) as u32 }
 }
 
+/// Returns the time of the monotonic clock after so many nanoseconds, in seconds and nanoseconds.
+pub(crate) fn time_after(nanoseconds: i64) -> [i64; 2] {
+    let mut time = [0_i64; 2];
+    // SAFETY: the kernel writes two numbers.
+    unsafe {
+        let clock = libc::CLOCK_MONOTONIC as usize;
+        syscall3(libc::SYS_clock_gettime, clock, time.as_mut_ptr() as usize, 0);
+    }
+    let [seconds, part] = time;
+    let part = part + nanoseconds;
+    [seconds + part / 1_000_000_000, part % 1_000_000_000]
+}
+
 /// Closes a file descriptor.
 pub(crate) unsafe fn close(descriptor: usize) {
     // SAFETY: the caller owns the descriptor.

@@ -168,7 +168,7 @@ fn silent_connections_hold_up_no_ring() {
 }
 
 /// Waits until something has happened; returns whether it did within 20 seconds.
-fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
+pub fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + Duration::from_secs(20);
     while !condition() {
         if Instant::now() > end {

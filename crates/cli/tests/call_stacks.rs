@@ -1,6 +1,7 @@
 //! The call stacks of allocations, of a program whose functions ask for known amounts of memory.
 
-use crate::alloc_log::{analyse, compile, record_with};
+use crate::alloc_log::{analyse, compile, record_with, recorder};
+use crate::alloc_recording::comes_true;
 use crate::test_home::{Home, left_out};
 use serde_json::Value;
 
@@ -170,6 +171,40 @@ fn closed_libraries_have_their_functions() {
         // 5 MB each.
         assert!((requested(name) / 5e6 - 1.0).abs() < 0.1, "{name}: {}", requested(name));
     }
+}
+
+/// Records `closing_host` with these further arguments; returns how often it slept for 50 closed
+/// libraries.
+fn sleeps_of_closing_host(home: &Home, arguments: &str) -> Option<u32> {
+    recorder();
+    let options = ["-shared", "-fPIC", "-DFUNCTION=allocate"];
+    let library = compile(home, "plugin.c", "gcc", &options)?;
+    let host = compile(home, "closing_host.c", "gcc", &[])?;
+    let (host, library, sleeps) = (host.display(), library.display(), home.work("sleeps"));
+    let command = "larder measure record --stacks 1000000 --out log --";
+    home.shell(&format!("{command} {host} {library} {} {arguments}", sleeps.display()));
+    assert!(comes_true(|| sleeps.exists()), "the program does not end");
+    Some(std::fs::read_to_string(sleeps).unwrap().trim().parse().unwrap())
+}
+
+/// `dlclose` wakes larder rather than to wait until it looks: it slept up to ten times for each.
+#[test]
+fn a_closed_library_does_not_wait_long() {
+    let home = Home::new();
+    let Some(sleeps) = sleeps_of_closing_host(&home, "") else {
+        return left_out("a_closed_library_does_not_wait_long", "no gcc");
+    };
+    assert!(sleeps <= 200, "{sleeps} sleeps");
+}
+
+/// `dlclose` does not wait for a larder that is gone: it slept 100 times for each.
+#[test]
+fn a_closed_library_does_not_wait_for_a_larder_that_is_gone() {
+    let home = Home::new();
+    let Some(sleeps) = sleeps_of_closing_host(&home, "kill") else {
+        return left_out("a_closed_library_does_not_wait_for_a_larder_that_is_gone", "no gcc");
+    };
+    assert!(sleeps <= 20, "{sleeps} sleeps");
 }
 
 /// A library may fork when it is unloaded. Its child, too, returns from `dlclose`.

@@ -16,7 +16,8 @@
 //! | `syscall` | system calls that leave `errno` alone |
 //! | `real_functions` | the functions that the hooks replace |
 //! | `ring_connection` | a new ring, made known to the collector |
-//! | `ring_writer` | events into the ring; processes that are forked |
+//! | `ring_writer` | events into the ring |
+//! | `process_fork` | the forks of the process, and the rings of their children |
 //! | `stack_sample` | the call stacks of some allocations |
 //! | `sample_distance` | the random distances between them |
 //! | `hooks` | the allocator of C |
@@ -33,6 +34,7 @@
 mod hooks;
 mod library_load;
 mod operator_hooks;
+mod process_fork;
 mod program_marks;
 mod real_functions;
 mod replay;

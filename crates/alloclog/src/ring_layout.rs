@@ -22,8 +22,8 @@
 
 /// The first 8 bytes of a header: "LARDRING".
 pub const RING_MAGIC: u64 = u64::from_le_bytes(*b"LARDRING");
-/// The version of this layout.
-pub const RING_VERSION: u32 = 1;
+/// The version of this layout, with its operations: a reader takes an unknown one for damage.
+pub const RING_VERSION: u32 = 2;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 4096;
 
@@ -41,7 +41,8 @@ pub mod offset {
     /// The parent process, 4 bytes.
     pub const PARENT: usize = 24;
     /// The number of the fork in the parent's ring (`Fork` events) that made this process; 0: the
-    /// process began with exec, or was forked in a way that runs no fork handlers. 4 bytes.
+    /// process began with exec, was forked in a way that runs no fork handlers, or when more than
+    /// 64 threads forked at once. Such a child is logged as one that inherits nothing. 4 bytes.
     pub const FORK_NUMBER: usize = 28;
     /// One of the [`ring_state`](super::ring_state)s, 4 bytes.
     pub const STATE: usize = 40;
@@ -138,12 +139,14 @@ pub enum RingOperation {
     /// In a process with samples of call stacks: the program closed a library, which is perhaps
     /// unloaded; the address is the difference between its addresses in memory and in its file.
     Unload = 27,
+    /// A fork has failed; the size is its number.
+    ForkFailure = 28,
 }
 
 /// The last operation that is a call of the program.
 pub const LAST_CALL: RingOperation = RingOperation::FreeAlignedSized;
 /// The number of operations.
-pub const OPERATIONS: usize = 28;
+pub const OPERATIONS: usize = 29;
 
 /// All operations, by number.
 pub const ALL_OPERATIONS: [RingOperation; OPERATIONS] = {
@@ -177,6 +180,7 @@ pub const ALL_OPERATIONS: [RingOperation; OPERATIONS] = {
         Fork,
         Stack,
         Unload,
+        ForkFailure,
     ]
 };
 

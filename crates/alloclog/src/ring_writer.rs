@@ -8,6 +8,7 @@
 //! The private state is in a page that the kernel empties in a forked child (`MADV_WIPEONFORK`),
 //! whichever way the child came about: it finds no ring and opens one of its own.
 
+use crate::process_fork::{forget_forks, observe_forks};
 use crate::real_functions::{functions, resolve_functions};
 use crate::replay::run_if_asked;
 use crate::ring_connection::{RecordingSettings, open_ring, read_settings, wake_collector};
@@ -17,7 +18,7 @@ use crate::ring_layout::{
 };
 use crate::sample_distance::next_distance;
 use crate::syscall::{parent_id, process_id, syscall3, syscall6, thread_pointer, time_after};
-use core::ffi::{c_int, c_void};
+use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -81,22 +82,6 @@ static mut SETTINGS: Option<RecordingSettings> = None;
 
 /// The process that opened the current ring, the parent of one that is forked from it.
 static RING_PROCESS: AtomicU32 = AtomicU32::new(0);
-/// The number of forks of which the parent's ring has an event.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-/// The forks that are about to happen: several threads may fork at the same time.
-static FORKING_THREADS: [ForkingThread; MAX_FORKING_THREADS] =
-    [const { ForkingThread { thread: AtomicU64::new(0), number: AtomicU32::new(0) } };
-        MAX_FORKING_THREADS];
-/// Threads that fork at the same time of which a child still knows the number of its fork.
-const MAX_FORKING_THREADS: usize = 64;
-
-/// A thread that forks.
-struct ForkingThread {
-    /// The thread; 0: none.
-    thread: AtomicU64,
-    /// The number of its fork.
-    number: AtomicU32,
-}
 
 /// Nanoseconds for which a thread waits before it looks whether the collector is there.
 const WAIT_NANOSECONDS: usize = 100_000_000;
@@ -147,12 +132,7 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
         // SAFETY: the ring is new memory of this process.
         let state = unsafe { new_state(&settings, ring.header) }?;
         RING_PROCESS.store(process_id(), Ordering::Relaxed);
-        FORKS.store(0, Ordering::Relaxed);
-        // The threads of the parent are not in this process.
-        for slot in &FORKING_THREADS {
-            slot.number.store(0, Ordering::Relaxed);
-            slot.thread.store(0, Ordering::Relaxed);
-        }
+        forget_forks();
         STATE.store(state, Ordering::Release);
         // SAFETY: the state is a page of its own.
         unsafe { (*state).words.store(ring.words, Ordering::Release) };
@@ -570,62 +550,18 @@ impl RingWriter {
     }
 }
 
-/// Before a fork: the event tells the collector which memory the child inherits.
-unsafe extern "C" fn before_fork() {
-    if let Some(writer) = writer() {
-        let number = FORKS.fetch_add(1, Ordering::Relaxed) + 1;
-        let thread = thread_pointer();
-        let free = FORKING_THREADS.iter().find(|slot| {
-            let taken =
-                slot.thread.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
-            taken.is_ok()
-        });
-        if let Some(slot) = free {
-            slot.number.store(number, Ordering::Relaxed);
-        }
-        writer.write(RingOperation::Fork, 0, u64::from(number));
-    }
-}
-
-/// Returns the last fork that this thread has begun. The thread of a child is that of its parent.
-fn own_fork() -> Option<&'static ForkingThread> {
-    let thread = thread_pointer();
-    let own = FORKING_THREADS.iter().filter(|slot| slot.thread.load(Ordering::Relaxed) == thread);
-    own.max_by_key(|slot| slot.number.load(Ordering::Relaxed))
-}
-
-/// In the parent, after a fork or its failure.
-unsafe extern "C" fn after_fork_in_parent() {
-    if let Some(slot) = own_fork() {
-        slot.number.store(0, Ordering::Relaxed);
-        slot.thread.store(0, Ordering::Relaxed);
-    }
-}
-
-/// In the child of a fork: it gets a ring at once, so that it is known even if it never allocates.
-unsafe extern "C" fn after_fork_in_child() {
-    let number = own_fork().map_or(0, |slot| slot.number.load(Ordering::Relaxed));
+/// Opens the ring of the child of a fork of this number.
+pub(crate) fn open_child_ring(fork_number: u32) {
     let parent = RING_PROCESS.load(Ordering::Relaxed);
     if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-        open_own_ring(parent, number);
+        open_own_ring(parent, fork_number);
     }
-}
-
-unsafe extern "C" {
-    fn pthread_atfork(
-        prepare: Option<unsafe extern "C" fn()>,
-        parent: Option<unsafe extern "C" fn()>,
-        child: Option<unsafe extern "C" fn()>,
-    ) -> c_int;
 }
 
 unsafe extern "C" fn at_load() {
     run_if_asked();
     let _ = writer();
-    // SAFETY: the handlers are functions of this library, which is never unloaded.
-    unsafe {
-        pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
-    };
+    observe_forks();
 }
 
 unsafe extern "C" fn at_exit() {

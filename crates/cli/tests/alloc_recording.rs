@@ -68,7 +68,7 @@ fn ring_sender(steps: &str) -> String {
          file = os.memfd_create('ring', os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)\n\
          os.ftruncate(file, 4096 + 8 * 1024)\n\
          ring = mmap.mmap(file, 4096 + 8 * 1024)\n\
-         ring[0:8], ring[8:12] = b'LARDRING', struct.pack('<I', 1)\n\
+         ring[0:8], ring[8:12] = b'LARDRING', struct.pack('<I', 2)\n\
          ring[12:16], ring[16:24] = struct.pack('<I', os.getpid()), struct.pack('<Q', 1024)\n\
          ring[40:44] = struct.pack('<I', 1)\n\
          def send():\n\
@@ -277,4 +277,22 @@ fn a_process_in_another_root_directory_is_named() {
     ] {
         assert!(messages.contains(part), "{messages}");
     }
+}
+
+/// A fork that fails has no child: none is awaited, and none is lost.
+#[test]
+fn a_fork_that_fails_loses_no_child() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "failing_forks.c", "gcc", &[]) else {
+        return left_out("a_fork_that_fails_loses_no_child", "no gcc");
+    };
+    recorder();
+    // Before, each fork took a second.
+    let command = format!("larder measure record --out log -- {} 40", program.display());
+    let run = home.shell(&format!("timeout 30 {command}"));
+    if run.code == 77 {
+        return left_out("a_fork_that_fails_loses_no_child", "forks do not fail");
+    }
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    assert!(!run.stderr().contains("not recorded"), "{}", run.stderr());
 }

@@ -76,7 +76,14 @@ pub fn function_name(function: RingOperation) -> &'static str {
         Op::Cfree => "cfree",
         Op::FreeSized => "free_sized",
         Op::FreeAlignedSized => "free_aligned_sized",
-        Op::Failure | Op::Release | Op::Mark | Op::Number | Op::Fork | Op::Stack | Op::Unload => "",
+        Op::Failure
+        | Op::Release
+        | Op::Mark
+        | Op::Number
+        | Op::Fork
+        | Op::Stack
+        | Op::Unload
+        | Op::ForkFailure => "",
     }
 }
 

@@ -36,6 +36,17 @@ impl AwaitedForks {
         self.last = Some((number, Instant::now() + FORK_WAIT));
     }
 
+    /// Returns the number of the fork at which reading has stopped.
+    pub(super) fn last_number(&self) -> Option<u32> {
+        self.last.map(|(number, _)| number)
+    }
+
+    /// Takes a fork back that has failed.
+    pub(super) fn take_back(&mut self, number: u32) {
+        self.last = self.last.filter(|(last, _)| *last != number);
+        self.snapshots.retain(|snapshot| snapshot.number != number);
+    }
+
     /// Returns whether reading has to wait for the child of the last fork.
     pub(super) fn awaits_child(&mut self, parent: &mut ProcessEncoder) -> bool {
         if self.last.is_some_and(|(_, limit)| Instant::now() >= limit) {

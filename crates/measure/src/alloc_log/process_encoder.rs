@@ -209,7 +209,7 @@ impl ProcessEncoder {
             Op::Release => self.release(event),
             Op::Mark => self.program_mark(event),
             Op::Number => self.program_number(event),
-            Op::Fork | Op::Stack | Op::Unload => {}
+            Op::Fork | Op::Stack | Op::Unload | Op::ForkFailure => {}
         }
     }
 

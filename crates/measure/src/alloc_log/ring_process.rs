@@ -6,7 +6,7 @@ use super::log_block::{BlockKind, ProcessEnd};
 use super::process_encoder::ProcessEncoder;
 use super::recording_log::RecordingLog;
 use super::ring_layout::{RingOperation, ring_state};
-use super::ring_reader::{ReadProgress, RingReader};
+use super::ring_reader::{ReadProgress, RingEvent, RingReader};
 use super::stack_unwinder::StackUnwinder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -69,10 +69,15 @@ impl RingProcess {
         }
         let mut fork = None;
         let (encoder, stacks) = (&mut self.encoder, &mut self.stacks);
+        let forks = &mut self.forks;
         let progress = self.reader.read_events(|event| match event.operation {
             RingOperation::Fork => {
                 fork = Some(event.size as u32);
                 false
+            }
+            RingOperation::ForkFailure => {
+                forks.take_back(event.size as u32);
+                true
             }
             RingOperation::Stack => {
                 if let Some(stacks) = stacks {
@@ -142,9 +147,17 @@ impl RingProcess {
         }
     }
 
-    /// Returns whether the events after a fork still wait for the child: not when the ring is half
-    /// full, because the program waits when it is full.
+    /// Returns whether the events after a fork still wait for the child: not when the fork has
+    /// failed, nor when the ring is half full, because the program waits when it is full.
     fn awaits_child(&mut self) -> bool {
+        if let Some(number) = self.forks.last_number() {
+            let is_failure = |event: &RingEvent<'_>| {
+                event.operation == RingOperation::ForkFailure && event.size == u64::from(number)
+            };
+            if self.reader.has_event_ahead(is_failure) {
+                self.forks.take_back(number);
+            }
+        }
         if self.reader.is_half_full() {
             self.forks.keep_snapshot(&mut self.encoder);
         }

@@ -49,6 +49,8 @@ pub(super) struct RingReader {
     bytes: usize,
     capacity_log2: u32,
     position: u64,
+    /// The events up to this position were looked at before they are read.
+    looked_up_to: u64,
     process: u32,
     parent: u32,
     fork_number: u32,
@@ -101,6 +103,7 @@ impl RingReader {
             bytes,
             capacity_log2,
             position: 0,
+            looked_up_to: 0,
             process: 0,
             parent: 0,
             fork_number: 0,
@@ -174,7 +177,7 @@ impl RingReader {
             if head & LAP_BIT != lap_bit(self.position, self.capacity_log2) {
                 break;
             }
-            let Some((event, count)) = self.decode_event(head) else {
+            let Some((event, count)) = self.decode_event(self.position, head) else {
                 progress = Some(ReadProgress::Damaged);
                 break;
             };
@@ -186,19 +189,39 @@ impl RingReader {
                 break;
             }
         }
+        self.looked_up_to = self.position;
         if self.position != start {
             self.free_space(self.position);
         }
         progress.unwrap_or(ReadProgress::Words(self.position - start))
     }
 
-    /// Decodes the event of a head word; several operands are left in `operands`. Returns the
+    /// Returns whether a complete event that is not read yet fits a condition. Looks at each event
+    /// once for all calls until reading goes on.
+    pub(super) fn has_event_ahead(&mut self, fits: impl Fn(&RingEvent<'_>) -> bool) -> bool {
+        let end = self.position + self.capacity();
+        let mut position = self.looked_up_to.max(self.position);
+        let mut is_found = false;
+        while !is_found && position < end {
+            let head = self.word(position);
+            if head & LAP_BIT != lap_bit(position, self.capacity_log2) {
+                break;
+            }
+            let Some((event, count)) = self.decode_event(position, head) else { break };
+            is_found = fits(&event);
+            position += count;
+        }
+        self.looked_up_to = position;
+        is_found
+    }
+
+    /// Decodes the event of the head word at a position; several operands are left in `operands`. Returns the
     /// event and the number of its words.
     #[inline]
-    fn decode_event(&mut self, head: u64) -> Option<(RingEvent<'static>, u64)> {
+    fn decode_event(&mut self, position: u64, head: u64) -> Option<(RingEvent<'static>, u64)> {
         let operation = *ALL_OPERATIONS.get(head_operation(head))?;
         let mut size = head_size(head);
-        let mut next = self.position + 1;
+        let mut next = position + 1;
         let mut operand = 0;
         match fixed_operands(operation) {
             Some(0) => {}
@@ -229,7 +252,7 @@ impl RingReader {
         }
         let address = head_address(head);
         let event = RingEvent { operation, address, size, operand, thread, operands: &[] };
-        Some((event, next - self.position))
+        Some((event, next - position))
     }
 
     /// Lets the process write without ever waiting: its ring is not read any more.

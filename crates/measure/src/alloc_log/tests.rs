@@ -325,3 +325,10 @@ fn forked_processes_share_what_they_inherit() {
     drop(children);
     assert_eq!(parent.own_pages(), pages);
 }
+
+/// A larder that does not know an operation takes it for damage: a new one needs a new version.
+#[test]
+fn the_version_of_the_ring_stands_for_its_operations() {
+    use super::ring_layout::{OPERATIONS, RING_VERSION};
+    assert_eq!((RING_VERSION, OPERATIONS), (2, 29));
+}

@@ -1,0 +1,21 @@
+/* Tries N forks that fail, for it may have no more processes; exits with 77 if one succeeds. */
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+int main(int count, char **arguments)
+{
+	struct rlimit none = {0, 0};
+	/* The limit is not for the superuser. */
+	setuid(65534);
+	setrlimit(RLIMIT_NPROC, &none);
+	for (int forks = atoi(arguments[1]); forks > 0; forks--) {
+		int child = fork();
+		if (child == 0)
+			_exit(0);
+		if (child > 0)
+			return 77;
+		free(malloc(100));
+	}
+	return 0;
+}

@@ -116,6 +116,11 @@ impl AddressTable {
         block
     }
 
+    /// Returns the bytes that are not shared with a table of which this one is a copy.
+    pub(super) fn bytes_apart(&self, other: &AddressTable) -> usize {
+        self.regions.bytes_apart(&other.regions) + self.blocks.bytes_apart(&other.blocks)
+    }
+
     /// Returns how many pages are not shared with a copy.
     #[cfg(test)]
     pub(super) fn own_pages(&self) -> usize {

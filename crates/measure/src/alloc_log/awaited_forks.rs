@@ -2,19 +2,26 @@
 //!
 //! After the event of a fork the ring is read no further until the child appears: then it inherits
 //! what is live in the parent. Where the parent cannot wait, a snapshot is kept for the child,
-//! which may appear later, or never. Snapshots share their pages with the parent.
+//! which may appear later, or never. Snapshots share their pages with the parent until it changes
+//! them, so they are dropped when they are old, or when they hold too much that it no longer has.
 
 use super::process_encoder::ProcessEncoder;
 use std::time::{Duration, Instant};
 
 /// How long a child may take to appear.
 const FORK_WAIT: Duration = Duration::from_secs(1);
+/// How long a snapshot is kept for a child that is late.
+const SNAPSHOT_LIFETIME: Duration = Duration::from_secs(10);
 /// Snapshots that are kept.
 const MAX_SNAPSHOTS: usize = 64;
+/// Bytes that snapshots may hold when there is a new one, apart from what the parent still has. What
+/// the parent changes after that is held once for all of them.
+const MAX_SNAPSHOT_BYTES: usize = 32_000_000;
 
 /// The objects that the child of a fork inherits.
 struct ForkSnapshot {
     number: u32,
+    /// Until when the child was awaited.
     limit: Instant,
     encoder: ProcessEncoder,
 }
@@ -26,7 +33,7 @@ pub(super) struct AwaitedForks {
     last: Option<(u32, Instant)>,
     /// Earlier forks, the oldest first.
     snapshots: Vec<ForkSnapshot>,
-    /// Forks whose snapshots made room for later ones.
+    /// Forks whose snapshots were dropped.
     forgotten: u32,
 }
 
@@ -49,9 +56,11 @@ impl AwaitedForks {
 
     /// Returns whether reading has to wait for the child of the last fork.
     pub(super) fn awaits_child(&mut self, parent: &mut ProcessEncoder) -> bool {
-        if self.last.is_some_and(|(_, limit)| Instant::now() >= limit) {
+        let now = Instant::now();
+        if self.last.is_some_and(|(_, limit)| now >= limit) {
             self.keep_snapshot(parent);
         }
+        self.drop_old_snapshots(now);
         self.last.is_some()
     }
 
@@ -64,15 +73,31 @@ impl AwaitedForks {
     /// Keeps what the child of the last fork inherits, so that reading can go on.
     pub(super) fn keep_snapshot(&mut self, parent: &mut ProcessEncoder) {
         let Some((number, limit)) = self.last.take() else { return };
-        if self.snapshots.len() == MAX_SNAPSHOTS {
-            self.snapshots.remove(0);
-            self.forgotten += 1;
+        let bytes = self.snapshots.iter().map(|snapshot| snapshot.encoder.bytes_apart(parent));
+        let bytes: Vec<usize> = bytes.collect();
+        let mut sum: usize = bytes.iter().sum();
+        let mut dropped = self.snapshots.len().saturating_sub(MAX_SNAPSHOTS - 1);
+        sum -= bytes.iter().take(dropped).sum::<usize>();
+        for bytes in bytes.iter().skip(dropped) {
+            if sum <= MAX_SNAPSHOT_BYTES {
+                break;
+            }
+            sum -= bytes;
+            dropped += 1;
         }
+        self.snapshots.drain(..dropped);
+        self.forgotten += dropped as u32;
         self.snapshots.push(ForkSnapshot { number, limit, encoder: parent.fork() });
     }
 
-    /// Returns the number of children that have not appeared. Of a recording that was interrupted,
-    /// they may be about to.
+    /// Drops the snapshots whose children are very late.
+    fn drop_old_snapshots(&mut self, now: Instant) {
+        let before = self.snapshots.len();
+        self.snapshots.retain(|snapshot| now < snapshot.limit + SNAPSHOT_LIFETIME);
+        self.forgotten += (before - self.snapshots.len()) as u32;
+    }
+
+    /// Returns the number of children that have not appeared.
     pub(super) fn lost_children(&self) -> u32 {
         self.forgotten + self.snapshots.len() as u32 + u32::from(self.last.is_some())
     }
@@ -95,6 +120,8 @@ impl AwaitedForks {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ring_layout::RingOperation;
+    use super::super::ring_reader::RingEvent;
     use super::*;
 
     #[test]
@@ -129,5 +156,50 @@ mod tests {
         assert_eq!(forks.lost_children(), last);
         assert!(forks.take(1, &mut parent).is_none());
         assert!((2..=last).all(|number| forks.take(number, &mut parent).is_some()));
+    }
+
+    #[test]
+    fn old_snapshots_are_dropped() {
+        let mut parent = ProcessEncoder::new();
+        let mut forks = AwaitedForks::default();
+        forks.begin(1);
+        forks.keep_snapshot(&mut parent);
+        forks.drop_old_snapshots(Instant::now() + FORK_WAIT);
+        assert_eq!((forks.snapshots.len(), forks.lost_children()), (1, 1));
+        forks.drop_old_snapshots(Instant::now() + FORK_WAIT + SNAPSHOT_LIFETIME);
+        assert_eq!((forks.snapshots.len(), forks.lost_children()), (0, 1));
+    }
+
+    /// Snapshots of a parent that changes all of its objects after each fork share nothing with it.
+    #[test]
+    fn snapshots_hold_few_bytes() {
+        let mut parent = ProcessEncoder::new();
+        let event = |operation, number: u64, size| RingEvent {
+            operation,
+            address: 0x5555_0000_0000 + number * 48,
+            size,
+            operand: 0,
+            thread: 0,
+            operands: &[],
+        };
+        let objects = 50_000;
+        (0..objects).for_each(|number| parent.encode(&event(RingOperation::Malloc, number, 40)));
+        let mut forks = AwaitedForks::default();
+        for number in 1..=30 {
+            forks.begin(number);
+            forks.keep_snapshot(&mut parent);
+            for number in 0..objects {
+                parent.encode(&event(RingOperation::Free, number, 0));
+                parent.encode(&event(RingOperation::Malloc, number, 40));
+            }
+            parent.take_block(0);
+        }
+        let bytes = |snapshot: &ForkSnapshot| snapshot.encoder.bytes_apart(&parent);
+        let table = bytes(forks.snapshots.last().unwrap());
+        let sum: usize = forks.snapshots.iter().map(bytes).sum();
+        assert!(table > 1_000_000, "a table of {table} bytes");
+        assert!(sum <= MAX_SNAPSHOT_BYTES + table, "{sum} bytes, {table} of each");
+        assert!(forks.snapshots.len() > 2);
+        assert_eq!(forks.lost_children(), 30);
     }
 }

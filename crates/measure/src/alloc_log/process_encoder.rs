@@ -97,6 +97,11 @@ impl ProcessEncoder {
         (self.block.live_bytes, self.block.live_objects, self.inherited_ordinal)
     }
 
+    /// Returns the bytes of its tables that are not shared with the encoder it was forked from.
+    pub(super) fn bytes_apart(&self, parent: &ProcessEncoder) -> usize {
+        self.addresses.bytes_apart(&parent.addresses) + self.objects.bytes_apart(&parent.objects)
+    }
+
     /// Returns how many pages of its tables no other process shares.
     #[cfg(test)]
     pub(super) fn own_pages(&self) -> usize {

@@ -79,22 +79,43 @@ impl<T: Copy, const LEN: usize> SharedPages<T, LEN> {
 
     /// Returns a copy that shares all pages with this table.
     pub(super) fn share(&mut self) -> SharedPages<T, LEN> {
-        if let SharedPages::Whole(values) = self {
-            let len = values.len();
-            let page = |values: &[T]| {
-                let first = *values.first()?;
-                Some(TablePage::Own(Box::new(std::array::from_fn(|place| {
-                    values.get(place).copied().unwrap_or(first)
-                }))))
-            };
-            *self = SharedPages::Paged(values.chunks(LEN).filter_map(page).collect(), len);
-        }
-        match self {
-            SharedPages::Whole(values) => SharedPages::Whole(values.clone()),
+        let (shared, len) = match self {
             SharedPages::Paged(pages, len) => {
-                SharedPages::Paged(pages.iter_mut().map(TablePage::share).collect(), *len)
+                let pages = pages.iter_mut().map(TablePage::share).collect();
+                return SharedPages::Paged(pages, *len);
             }
-        }
+            SharedPages::Whole(values) => {
+                let page = |values: &[T]| {
+                    let first = *values.first()?;
+                    let value = |place| values.get(place).copied().unwrap_or(first);
+                    Some(Rc::new(std::array::from_fn(value)))
+                };
+                let pages: Vec<Rc<[T; LEN]>> = values.chunks(LEN).filter_map(page).collect();
+                (pages, values.len())
+            }
+        };
+        let copy = shared.iter().map(Rc::clone).map(TablePage::Shared).collect();
+        *self = SharedPages::Paged(shared.into_iter().map(TablePage::Shared).collect(), len);
+        SharedPages::Paged(copy, len)
+    }
+
+    /// Returns the bytes of the pages that are not those of a table that was shared with this one.
+    pub(super) fn bytes_apart(&self, other: &SharedPages<T, LEN>) -> usize {
+        let pages = match (self, other) {
+            (SharedPages::Paged(pages, _), SharedPages::Paged(others, _)) => {
+                let is_shared = |page: &TablePage<T, LEN>, other: &TablePage<T, LEN>| match page {
+                    TablePage::Shared(page) => {
+                        matches!(other, TablePage::Shared(other) if Rc::ptr_eq(page, other))
+                    }
+                    TablePage::Own(_) => false,
+                };
+                let both = pages.iter().zip(others);
+                pages.len() - both.filter(|(page, other)| is_shared(page, other)).count()
+            }
+            (SharedPages::Paged(pages, _), SharedPages::Whole(_)) => pages.len(),
+            (SharedPages::Whole(values), _) => values.len().div_ceil(LEN),
+        };
+        pages * size_of::<[T; LEN]>()
     }
 
     /// Returns how many pages are not those of another table.
@@ -120,6 +141,7 @@ impl<T: Copy, const LEN: usize> TablePage<T, LEN> {
         }
     }
 
+    /// Makes the page one of this table alone: from then on it is changed without a look at others.
     #[cold]
     #[inline(never)]
     fn unshare(&mut self) -> &mut [T; LEN] {
@@ -134,13 +156,12 @@ impl<T: Copy, const LEN: usize> TablePage<T, LEN> {
 
     /// Returns the same page for another table.
     fn share(&mut self) -> TablePage<T, LEN> {
-        if let TablePage::Own(values) = self {
-            *self = TablePage::Shared(Rc::new(**values));
-        }
-        match self {
-            TablePage::Own(values) => TablePage::Own(values.clone()),
-            TablePage::Shared(values) => TablePage::Shared(Rc::clone(values)),
-        }
+        let shared = match self {
+            TablePage::Shared(values) => Rc::clone(values),
+            TablePage::Own(values) => Rc::new(**values),
+        };
+        *self = TablePage::Shared(Rc::clone(&shared));
+        TablePage::Shared(shared)
     }
 }
 
@@ -166,6 +187,9 @@ mod tests {
         assert_eq!((copy.own_pages(), third.own_pages()), (0, 0));
         *third.get_mut(5) += 1;
         assert_eq!((*table.get(5), *copy.get(5), *third.get(5)), (50, 1, 2));
+        // The pages are compared by place.
+        let page = size_of::<[u32; 4]>();
+        assert_eq!((third.bytes_apart(&copy), copy.bytes_apart(&table)), (page, 4 * page));
         drop((copy, third));
         assert_eq!(table.own_pages(), 11);
         assert_eq!((0..42).filter(|number| *table.get(*number) == number * 10).count(), 41);

@@ -256,7 +256,10 @@ impl<'a> FileConverter<'a> {
         let new = HgText { text: &text, metadata_len };
         let blob = object_id(ObjectKind::Blob, new.content());
         let fingerprint = self.fingerprint_key.fingerprint(new.content());
-        let is_new = lock(self.pack).find(&blob).is_none() && {
+        let is_there = lock(self.pack).find(&blob).is_some();
+        let is_refused = if is_there {
+            lock(self.pack).conflicts_with_content(&blob, new.content(), fingerprint)?
+        } else {
             let encoded = self.encode_delta((blob, new), base, (!is_whole).then_some(&*delta));
             drop(delta);
             let object = encoded.unwrap_or_else(|| {
@@ -266,9 +269,9 @@ impl<'a> FileConverter<'a> {
                 let content = new.content();
                 EncodedObject::encode_whole(blob, ObjectKind::Blob, content, &mut self.deflater)
             });
-            lock(self.pack).append(&object.with_fingerprint(fingerprint))?
+            !lock(self.pack).try_append(object, new.content(), fingerprint)?
         };
-        if !is_new && !lock(self.pack).has_content(&blob, new.content(), fingerprint)? {
+        if is_refused {
             let path = path_text(&self.path);
             return Err(FileError::BlobCollision { path, node, blob });
         }
@@ -527,11 +530,7 @@ mod tests {
             converter.convert(&twice, insertion(b"walrus").into(), false).unwrap();
         }
         let blob = object_id(ObjectKind::Blob, b"seal");
-        let fingerprint =
-            if has_fingerprint { lock(&pack).fingerprint_key().fingerprint(b"lion") } else { 0 };
-        let forged =
-            EncodedObject::encode_whole(blob, ObjectKind::Blob, b"lion", &mut Deflater::new());
-        lock(&pack).append(&forged.with_fingerprint(fingerprint)).unwrap();
+        lock(&pack).append_forged(blob, ObjectKind::Blob, has_fingerprint);
         let seal = header(1, b"seal");
         converter.path = b"a".to_vec();
         let error = converter.convert(&seal, insertion(b"seal").into(), false).unwrap_err();

@@ -469,3 +469,42 @@ impl<'a> TreeWriter<'a> {
         Ok(lock(pack).append_whole(ObjectKind::Tree, listing, &mut self.deflater)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An object with the id of another listing stands for a collision of SHA-1.
+    #[test]
+    fn another_content_of_a_listing_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        GitDirectory::create(folder.path()).unwrap();
+        let mut repository = GitDirectory::new(folder.path());
+        let names: Vec<String> = (0..100).map(|number| format!("walrus{number:03}")).collect();
+        let blob = Some((GitId([1; 20]), FileFlag::Plain));
+        let many: Vec<PathChange<'_>> = names.iter().map(|name| (name.as_bytes(), blob)).collect();
+        let empty = Tree::empty();
+        let base = TreeWriter::without_pack(&mut repository).update(&empty, &many).unwrap();
+        let seal: &[PathChange<'_>] = &[(b"seal", blob)];
+        // Whole, below another folder, merged with a folder without a name, and as a delta.
+        let cases: [(&Rc<Tree>, &[PathChange<'_>]); 4] = [
+            (&empty, seal),
+            (&empty, &[(b"a/b", blob)]),
+            (&empty, &[(b"/a", blob)]),
+            (&base, seal),
+        ];
+        for (base, changes) in cases {
+            let pack = Mutex::new(PackWriter::create(folder.path()).unwrap());
+            let changed = TreeWriter::without_pack(&mut repository).update(base, changes).unwrap();
+            lock(&pack).append_forged(changed.id, ObjectKind::Tree, true);
+            let mut writer = TreeWriter::new(&pack, &mut repository);
+            if !base.listing.is_empty() {
+                writer.update(&empty, &many).unwrap();
+            }
+            let error = writer.update(base, changes).map(|_| ()).unwrap_err().to_string();
+            let id = changed.id;
+            let expected = format!("another content has the id {id} (a collision of SHA-1)");
+            assert_eq!(error, format!("writing a pack: {expected}"), "{changes:?}");
+        }
+    }
+}

@@ -132,3 +132,53 @@ impl CommitWriter<'_> {
         Ok(stored?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repository::GitDirectory;
+    use crate::metadata::{Metadata, MetadataWriter};
+    use std::sync::mpsc::channel;
+
+    const TEXT: &[u8] = b"0000000000000000000000000000000000000000\nwalrus\n0 0\n\nseal";
+
+    /// Writes the commit of a changeset into a pack that has an object with an id of another
+    /// content already, which stands for a collision of SHA-1.
+    fn write_with_forged(id: GitId, kind: ObjectKind) -> Result<Vec<GitId>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        GitDirectory::create(folder.path()).unwrap();
+        let mut repository = GitDirectory::new(folder.path());
+        let metadata = Metadata::open(&mut repository).unwrap();
+        let stored = StoredState::new(repository, metadata);
+        let mut pack = PackWriter::create(folder.path()).unwrap();
+        pack.append_forged(id, kind, true);
+        let mut segment = MetadataWriter::new();
+        segment.add_text(&mut pack, TEXT).unwrap();
+        let pack = Mutex::new(pack);
+        let (_, receiver) = channel();
+        let numbers = IdMap::default();
+        let writer = CommitWriter {
+            pack: &pack,
+            stored: &stored,
+            heads: Heads::new(&[]),
+            padding: 0,
+            trees: ManifestTrees::new(&numbers, receiver),
+        };
+        let changeset = NewChangeset { node: Node([1; 20]), p1: Node::NULL, p2: Node::NULL };
+        let written = writer.write(&[changeset], segment.texts());
+        written.map(|written| written.head_commits).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn another_content_of_a_commit_or_its_tree_is_refused() {
+        let content = commit_content(&Changeset::parse(TEXT).unwrap(), EMPTY_TREE, &[]);
+        let commit = object_id(ObjectKind::Commit, &content);
+        let other = GitId([2; 20]);
+        assert_eq!(write_with_forged(other, ObjectKind::Commit), Ok(vec![commit]));
+        for (id, kind) in [(commit, ObjectKind::Commit), (EMPTY_TREE, ObjectKind::Tree)] {
+            let error = write_with_forged(id, kind).unwrap_err();
+            let expected = format!("another content has the id {id} (a collision of SHA-1)");
+            assert!(error.ends_with(&expected), "{error}");
+        }
+    }
+}

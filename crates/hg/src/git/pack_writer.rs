@@ -66,7 +66,7 @@ impl EncodedObject {
     }
 
     /// Adds the fingerprint of the content.
-    pub(crate) fn with_fingerprint(self, fingerprint: u32) -> EncodedObject {
+    fn with_fingerprint(self, fingerprint: u32) -> EncodedObject {
         EncodedObject { fingerprint, ..self }
     }
 
@@ -176,20 +176,33 @@ impl PackWriter {
         self.fingerprint_key
     }
 
-    /// Returns whether the object of the pack with an id, if there is one, has this content, whose
+    /// Returns whether the pack has an object with this id and another content than this, whose
     /// fingerprint is given. A large part of the objects of a history come several times, so they
     /// are not read again for that.
-    pub(crate) fn has_content(
+    pub(crate) fn conflicts_with_content(
         &mut self,
         id: &GitId,
         content: &[u8],
         fingerprint: u32,
     ) -> io::Result<bool> {
-        let Some(entry) = self.entries.find(id) else { return Ok(true) };
+        let Some(entry) = self.entries.find(id) else { return Ok(false) };
         match u32::from_be_bytes(entry.fingerprint) {
-            0 => Ok(self.read(id)?.is_none_or(|written| written == content)),
-            known => Ok(known == fingerprint),
+            0 => Ok(self.read(id)?.is_some_and(|written| written != content)),
+            known => Ok(known != fingerprint),
         }
+    }
+
+    /// Appends an object with this content, whose fingerprint is given. Returns false if the pack
+    /// has another content with its id.
+    pub(crate) fn try_append(
+        &mut self,
+        object: EncodedObject,
+        content: &[u8],
+        fingerprint: u32,
+    ) -> io::Result<bool> {
+        let id = object.id;
+        Ok(self.append(&object.with_fingerprint(fingerprint))?
+            || !self.conflicts_with_content(&id, content, fingerprint)?)
     }
 
     /// Appends an object with this content. Another content with its id is an error.
@@ -200,10 +213,10 @@ impl PackWriter {
     ) -> io::Result<GitId> {
         let id = object.id;
         let fingerprint = self.fingerprint_key.fingerprint(content);
-        if !self.append(&object.with_fingerprint(fingerprint))? {
-            self.check_content(&id, content, fingerprint)?;
+        match self.try_append(object, content, fingerprint)? {
+            true => Ok(id),
+            false => Err(collision_error(&id)),
         }
-        Ok(id)
     }
 
     /// Refuses an object of the pack that has an id of another content.
@@ -213,16 +226,14 @@ impl PackWriter {
         content: &[u8],
         fingerprint: u32,
     ) -> io::Result<()> {
-        match self.has_content(id, content, fingerprint)? {
-            true => Ok(()),
-            false => Err(io::Error::other(format!(
-                "another content has the id {id} (a collision of SHA-1)"
-            ))),
+        match self.conflicts_with_content(id, content, fingerprint)? {
+            true => Err(collision_error(id)),
+            false => Ok(()),
         }
     }
 
     /// Appends an object; returns false if the pack has one with its id, maybe of another content.
-    pub(crate) fn append(&mut self, object: &EncodedObject) -> io::Result<bool> {
+    fn append(&mut self, object: &EncodedObject) -> io::Result<bool> {
         if self.find(&object.id).is_some() {
             return Ok(false);
         }
@@ -378,6 +389,11 @@ impl Drop for PackWriter {
     }
 }
 
+/// Returns the error of two contents with one id.
+fn collision_error(id: &GitId) -> io::Error {
+    io::Error::other(format!("another content has the id {id} (a collision of SHA-1)"))
+}
+
 /// Creates the file of a pack, with the lock that tells it from one of a killed process.
 fn create_file(folder: &Path) -> io::Result<(PathBuf, File)> {
     let mut attempt = 0_u32;
@@ -451,13 +467,23 @@ mod tests {
     use crate::git::delta::GitDeltaWriter;
     use std::process::Command;
 
+    impl PackWriter {
+        /// Appends an object with an id of another content, as a collision of SHA-1 would be.
+        pub(crate) fn append_forged(&mut self, id: GitId, kind: ObjectKind, has_fingerprint: bool) {
+            let content = b"a forged content";
+            let fingerprint = self.fingerprint_key.fingerprint(content);
+            let object = EncodedObject::encode_stored(id, kind, content);
+            let fingerprint = if has_fingerprint { fingerprint } else { 0 };
+            assert!(self.append(&object.with_fingerprint(fingerprint)).unwrap());
+        }
+    }
+
     fn git(folder: &Path, args: &[&str]) -> (bool, String) {
         let output = Command::new("git").arg("-C").arg(folder).args(args).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// git verifies the pack, and reads its objects.
     /// An object with the id of another content stands for a collision of SHA-1.
     #[test]
     fn another_content_of_an_id_is_refused() {
@@ -468,10 +494,7 @@ mod tests {
         for has_fingerprint in [false, true] {
             let content: &[u8] = if has_fingerprint { b"seal" } else { b"walrus" };
             let id = object_id(kind, content);
-            let forged = EncodedObject::encode_stored(id, kind, b"lion");
-            let fingerprint = pack.fingerprint_key().fingerprint(b"lion");
-            let fingerprint = if has_fingerprint { fingerprint } else { 0 };
-            assert!(pack.append(&forged.with_fingerprint(fingerprint)).unwrap());
+            pack.append_forged(id, kind, has_fingerprint);
             let whole = pack.append_whole(kind, content, &mut deflater).map_err(|e| e.to_string());
             let expected = format!("another content has the id {id} (a collision of SHA-1)");
             assert_eq!(whole, Err(expected.clone()));
@@ -484,6 +507,7 @@ mod tests {
         }
     }
 
+    /// git verifies the pack, and reads its objects.
     #[test]
     fn git_accepts_packs() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// The number of forks of which the ring of this process has an event.
+/// The number of forks, with those of the processes that this one was forked from.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 /// The forks that are about to happen: several threads may fork at the same time.
 static FORKING_THREADS: [ForkingThread; MAX_FORKING_THREADS] = [const {
@@ -69,14 +69,6 @@ fn last_own_fork() -> Option<&'static ForkingThread> {
     own_forks()
         .filter(|slot| slot.number.load(Ordering::Relaxed) != 0)
         .max_by_key(|slot| slot.number.load(Ordering::Relaxed))
-}
-
-/// Forgets the forks of the parent, whose threads are not in this process.
-pub(crate) fn forget_forks() {
-    FORKS.store(0, Ordering::Relaxed);
-    for slot in &FORKING_THREADS {
-        slot.release();
-    }
 }
 
 static REAL_FORK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -135,7 +127,10 @@ unsafe extern "C" fn after_fork_in_parent() {
 unsafe extern "C" fn after_fork_in_child() {
     let number = last_own_fork().map_or(0, |slot| slot.number.load(Ordering::Relaxed));
     open_child_ring(number);
-    forget_forks();
+    // The threads of the parent are not in this process.
+    for slot in &FORKING_THREADS {
+        slot.release();
+    }
 }
 
 unsafe extern "C" {
@@ -146,10 +141,13 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Lets libc call the handlers from now on.
-pub(crate) fn observe_forks() {
+unsafe extern "C" fn at_load() {
     // SAFETY: the handlers are functions of this library, which is never unloaded.
     unsafe {
         pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
     };
 }
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: unsafe extern "C" fn() = at_load;

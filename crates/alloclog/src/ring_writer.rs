@@ -8,7 +8,6 @@
 //! The private state is in a page that the kernel empties in a forked child (`MADV_WIPEONFORK`),
 //! whichever way the child came about: it finds no ring and opens one of its own.
 
-use crate::process_fork::{forget_forks, observe_forks};
 use crate::real_functions::{functions, resolve_functions};
 use crate::replay::run_if_asked;
 use crate::ring_connection::{RecordingSettings, open_ring, read_settings, wake_collector};
@@ -132,7 +131,6 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
         // SAFETY: the ring is new memory of this process.
         let state = unsafe { new_state(&settings, ring.header) }?;
         RING_PROCESS.store(process_id(), Ordering::Relaxed);
-        forget_forks();
         STATE.store(state, Ordering::Release);
         // SAFETY: the state is a page of its own.
         unsafe { (*state).words.store(ring.words, Ordering::Release) };
@@ -561,7 +559,6 @@ pub(crate) fn open_child_ring(fork_number: u32) {
 unsafe extern "C" fn at_load() {
     run_if_asked();
     let _ = writer();
-    observe_forks();
 }
 
 unsafe extern "C" fn at_exit() {

@@ -253,29 +253,60 @@ fn threads_that_fork_at_the_same_moment() {
     }
 }
 
-/// A process that cannot reach larder from its root directory is named, and so is its parent.
-#[test]
-fn a_process_in_another_root_directory_is_named() {
-    let home = Home::new();
-    let Some(program) = compile(&home, "jailed.c", "gcc", &[]) else {
-        return left_out("a_process_in_another_root_directory_is_named", "no gcc");
-    };
+/// Records `lone_child` with these arguments, in the folder with a static program and a folder
+/// `jail` that has it, too; returns the messages about processes that were not recorded.
+/// `None`: that is not possible here.
+fn unrecorded_children(home: &Home, arguments: &str) -> Option<Vec<String>> {
     recorder();
-    std::fs::create_dir(home.work("jail")).unwrap();
+    let program = compile(home, "lone_child.c", "gcc", &[])?;
+    let reader = compile(home, "static_reader.c", "gcc", &["-static"])?;
+    std::fs::create_dir_all(home.work("jail")).unwrap();
+    std::fs::copy(&reader, home.work("jail/static_reader")).unwrap();
     let command = "larder measure record --out log --";
-    let run = home.shell(&format!("{command} {} jail", program.display()));
+    let run = home.shell(&format!("{command} {} {arguments}", program.display()));
     if run.code == 77 {
-        return left_out("a_process_in_another_root_directory_is_named", "chroot is not permitted");
+        left_out("unrecorded_children", "chroot is not permitted");
+        return None;
     }
     assert_eq!(run.code, 0, "{}", run.masked_output());
     let messages = run.stderr();
-    for part in [
-        "jailed (process ",
-        ") was not recorded: it has another root directory (chroot), where larder cannot be reached",
-        "a child of ",
-        ") was not recorded: it did not reach larder",
-    ] {
-        assert!(messages.contains(part), "{messages}");
+    let named = messages.lines().filter(|line| line.contains("not recorded"));
+    Some(named.map(String::from).collect())
+}
+
+/// A child that cannot reach larder from its root directory is named once, not by its parent, too.
+#[test]
+fn a_process_in_another_root_directory_is_named() {
+    let home = Home::new();
+    let Some(named) = unrecorded_children(&home, "before jail") else { return };
+    assert_eq!(named.len(), 1, "{named:?}");
+    let reason = ") was not recorded: it has another root directory (chroot), where larder cannot \
+                  be reached";
+    assert!(named[0].contains("lone_child (process "), "{named:?}");
+    assert!(named[0].ends_with(reason), "{named:?}");
+}
+
+/// A child that has ended shows no root directory: it counts among those that its parent lost.
+#[test]
+fn a_child_that_has_ended_is_named_by_its_parent() {
+    let home = Home::new();
+    let Some(named) = unrecorded_children(&home, "dead jail") else { return };
+    assert_eq!(named.len(), 1, "{named:?}");
+    assert!(named[0].contains("a child of ") && named[0].contains("lone_child (process "));
+    assert!(named[0].ends_with(") was not recorded: it did not reach larder"), "{named:?}");
+}
+
+/// A process that was recorded after its fork and then begins a program that cannot be is named.
+#[test]
+fn a_program_that_a_recorded_process_begins_is_named() {
+    let home = Home::new();
+    for (root, program) in [("/", home.work("static_reader")), ("jail", "/static_reader".into())] {
+        let arguments = format!("after {root} {}", program.display());
+        let Some(named) = unrecorded_children(&home, &arguments) else { return };
+        assert_eq!(named.len(), 1, "{root}: {named:?}");
+        assert!(named[0].contains("static_reader (process "), "{root}: {named:?}");
+        let reason = ") was not recorded: it is static, or ran without LD_PRELOAD";
+        assert!(named[0].ends_with(reason), "{root}: {named:?}");
     }
 }
 

@@ -50,7 +50,7 @@ fn read_text(file: &mut File) -> io::Result<String> {
 }
 
 /// Returns whether a ring is among the mappings.
-fn has_ring(text: &str, ring: u64) -> bool {
+pub(super) fn has_ring(text: &str, ring: u64) -> bool {
     text.lines().any(|line| {
         let mut fields = line.split_ascii_whitespace().skip(4);
         let inode = fields.next().map(str::parse);

@@ -124,6 +124,7 @@ pub fn record_command(
         .phases
         .zip(child.stderr.take())
         .map(|((pattern, output), messages)| MessagePhases::start(messages, pattern, output));
+    let unrecorded = UnrecordedFinder::new(&[&socket, &options.recorder]);
     let mut recording = RecordingState {
         listener,
         connections: Vec::new(),
@@ -140,7 +141,7 @@ pub fn record_command(
         code: SharedCode::default(),
         symbols: SymbolCache::default(),
         phase: None,
-        unrecorded: UnrecordedFinder::default(),
+        unrecorded,
     };
     let status = recording.run(&mut child, &options.interrupt)?;
     Ok(recording.finish(status))
@@ -270,7 +271,7 @@ impl RecordingState {
         if let Some(phase) = &self.phase {
             encoder.mark(phase);
         }
-        self.unrecorded.note_recorded(pid);
+        self.unrecorded.note_recorded(pid, reader.inode());
         let number = self.next_number;
         self.next_number += 1;
         let (inherited_bytes, inherited_objects, first_ordinal) = encoder.inheritance();

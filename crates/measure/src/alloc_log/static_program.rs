@@ -31,7 +31,7 @@ fn find_program(program: &OsStr, folders: &OsStr) -> Option<PathBuf> {
 }
 
 /// Returns whether an ELF file of 64 bits names a loader; `None` if it is none.
-fn has_loader(path: &Path) -> Option<bool> {
+pub(super) fn has_loader(path: &Path) -> Option<bool> {
     let file = File::open(path).ok()?;
     let mut head = [0; 64];
     file.read_exact_at(&mut head, 0).ok()?;

@@ -1,12 +1,16 @@
 //! Processes below the command that are not recorded, and the reason as far as it can be seen.
 
+use super::process_maps::has_ring;
 use super::recorded_process;
 use super::ring_process::RingProcess;
+use super::static_program::has_loader;
 use crate::memory_timeline::process_tree;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 /// A reason why a process was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -32,70 +36,243 @@ pub struct UnrecordedProcess {
     pub reason: UnrecordedReason,
 }
 
+/// A process that was seen without a ring.
+struct UnrecordedChild {
+    process: UnrecordedProcess,
+    /// The ring of the process that it was forked from, of which it is a lost child.
+    parent_ring: Option<u64>,
+}
+
+/// A process that has sent a ring.
+struct RecordedRing {
+    /// The inode of the ring that it sent last.
+    ring: u64,
+    /// The program image in which the ring was seen.
+    image: Option<ProgramImage>,
+}
+
+/// Where a program image begins, and where its stack does: another image of a process is elsewhere,
+/// and the child of a fork has those of its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ProgramImage {
+    code: u64,
+    stack: u64,
+}
+
+/// A process as `/proc/PID/stat` shows it.
+struct ProcessStat {
+    state: char,
+    parent: u32,
+    /// `None`: it may not be read.
+    image: Option<ProgramImage>,
+}
+
 /// Finds processes that are not recorded.
-#[derive(Default)]
 pub(super) struct UnrecordedFinder {
+    /// The files without which no process is recorded, with device and inode.
+    files: Vec<(PathBuf, (u64, u64))>,
     /// Processes without a ring so far.
-    found: BTreeMap<u32, UnrecordedProcess>,
+    found: BTreeMap<u32, UnrecordedChild>,
     /// Processes that have, or had, a ring.
-    recorded: FxHashSet<u32>,
-    /// Processes some of whose children are missing.
-    parents: Vec<UnrecordedProcess>,
+    recorded: FxHashMap<u32, RecordedRing>,
+    /// Processes some of whose children are missing, with their rings.
+    parents: Vec<(u64, u32, UnrecordedProcess)>,
 }
 
 impl UnrecordedFinder {
-    /// Looks for processes below the command that have no ring.
+    /// Creates a finder; a process has to see these files to be recorded.
+    pub(super) fn new(files: &[&Path]) -> UnrecordedFinder {
+        let with_key = |file: &&Path| {
+            let path = file.canonicalize().ok()?;
+            let key = file_key(&path).ok()?;
+            Some((path, key))
+        };
+        UnrecordedFinder {
+            files: files.iter().filter_map(with_key).collect(),
+            found: BTreeMap::new(),
+            recorded: FxHashMap::default(),
+            parents: Vec::new(),
+        }
+    }
+
+    /// Looks for processes below the command that have no ring. What has ended shows nothing that a
+    /// reason could be found by: children of forks are then missed by their parents.
     pub(super) fn find(&mut self, command: u32) {
         for pid in process_tree(command) {
-            if self.recorded.contains(&pid) {
+            let Some(stat) = read_stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X')) else {
+                continue;
+            };
+            if self.is_recorded(pid, stat.image) {
                 continue;
             }
-            // A process may go to another root after it was seen.
-            let reason = match is_in_other_root(pid) {
-                true => UnrecordedReason::OtherRoot,
-                false => UnrecordedReason::NotLoaded,
-            };
-            let new = || UnrecordedProcess { pid, program: recorded_process::name(pid), reason };
-            let process = self.found.entry(pid).or_insert_with(new);
-            if reason == UnrecordedReason::OtherRoot {
-                process.reason = reason;
+            let parent = self.recorded.get(&stat.parent);
+            let parent = parent.filter(|parent| stat.image.is_some() && parent.image == stat.image);
+            let parent_ring = parent.map(|parent| parent.ring);
+            // After vfork it is in the memory of its parent, until it begins its program.
+            if parent_ring.is_some_and(|ring| has_mapped(pid, ring) == Some(true)) {
+                continue;
             }
+            let process = UnrecordedProcess {
+                pid,
+                program: recorded_process::name(pid),
+                reason: self.reason(pid),
+            };
+            let before = self.found.remove(&pid).and_then(|found| found.parent_ring);
+            let child = UnrecordedChild { process, parent_ring: before.or(parent_ring) };
+            self.found.insert(pid, child);
+        }
+    }
+
+    /// Returns whether a process is in the program that has sent its ring, as far as can be seen.
+    fn is_recorded(&mut self, pid: u32, image: Option<ProgramImage>) -> bool {
+        let Some(recorded) = self.recorded.get_mut(&pid) else { return false };
+        if image.is_none() || recorded.image == image {
+            return true;
+        }
+        let is_mapped = has_mapped(pid, recorded.ring).unwrap_or(true);
+        if is_mapped {
+            recorded.image = image;
+        }
+        is_mapped
+    }
+
+    fn reason(&self, pid: u32) -> UnrecordedReason {
+        let root = PathBuf::from(format!("/proc/{pid}"));
+        let is_hidden = |(path, key): &(PathBuf, (u64, u64))| {
+            let Ok(path) = path.strip_prefix("/") else { return false };
+            match file_key(&root.join("root").join(path)) {
+                Ok(found) => found != *key,
+                Err(error) => error.kind() == ErrorKind::NotFound,
+            }
+        };
+        let is_static = has_loader(&root.join("exe")) == Some(false);
+        if !is_static && self.files.iter().any(is_hidden) {
+            UnrecordedReason::OtherRoot
+        } else {
+            UnrecordedReason::NotLoaded
         }
     }
 
     /// Notes that a process has sent its ring.
-    pub(super) fn note_recorded(&mut self, pid: u32) {
+    pub(super) fn note_recorded(&mut self, pid: u32, ring: u64) {
         self.found.remove(&pid);
-        self.recorded.insert(pid);
+        self.recorded.insert(pid, RecordedRing { ring, image: None });
     }
 
     /// Notes the children that a process is missing at its end.
     pub(super) fn note_end(&mut self, process: &RingProcess) {
         let children = process.forks.lost_children();
         if children > 0 {
-            self.parents.push(UnrecordedProcess {
+            let parent = UnrecordedProcess {
                 pid: process.pid,
                 program: process.program.clone(),
                 reason: UnrecordedReason::LostChildren(children),
-            });
+            };
+            self.parents.push((process.reader.inode(), children, parent));
         }
     }
 
-    /// Returns the processes that were not recorded.
+    /// Returns the processes that were not recorded. Children that are named themselves do not count
+    /// among those that their parents lost.
     pub(super) fn finish(&mut self) -> Vec<UnrecordedProcess> {
-        let found = std::mem::take(&mut self.found).into_values();
-        found.chain(std::mem::take(&mut self.parents)).collect()
+        let found: Vec<UnrecordedChild> = std::mem::take(&mut self.found).into_values().collect();
+        let parents = std::mem::take(&mut self.parents).into_iter();
+        let parents: Vec<UnrecordedProcess> = parents
+            .filter_map(|(ring, children, parent)| {
+                let named = found.iter().filter(|child| child.parent_ring == Some(ring)).count();
+                let unnamed = children.saturating_sub(named as u32);
+                let reason = UnrecordedReason::LostChildren(unnamed);
+                (unnamed > 0).then_some(UnrecordedProcess { reason, ..parent })
+            })
+            .collect();
+        found.into_iter().map(|child| child.process).chain(parents).collect()
     }
 }
 
-/// Returns whether a process sees other files than this one.
-fn is_in_other_root(pid: u32) -> bool {
-    let differs = |name: &str| {
-        let link = |process: &str| -> Option<PathBuf> {
-            std::fs::read_link(format!("/proc/{process}/{name}")).ok()
-        };
-        let (own, other) = (link("self"), link(&pid.to_string()));
-        other.is_some() && own != other
-    };
-    differs("root") || differs("ns/mnt")
+/// Returns whether a process has mapped a ring; `None` if its mappings cannot be read.
+fn has_mapped(pid: u32, ring: u64) -> Option<bool> {
+    let text = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
+    (!text.is_empty()).then(|| has_ring(&String::from_utf8_lossy(&text), ring))
+}
+
+fn file_key(path: &Path) -> std::io::Result<(u64, u64)> {
+    let found = std::fs::metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+fn read_stat(pid: u32) -> Option<ProcessStat> {
+    parse_stat(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/stat")).ok()?))
+}
+
+/// Reads the text of `/proc/PID/stat`; the name in it may hold parentheses.
+fn parse_stat(text: &str) -> Option<ProcessStat> {
+    let (_, text) = text.rsplit_once(')')?;
+    // From the third field on.
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    let (code, stack) = (number(26)?, number(28)?);
+    Some(ProcessStat {
+        state: fields.first()?.chars().next()?,
+        parent: u32::try_from(number(4)?).ok()?,
+        image: (stack != 0).then_some(ProgramImage { code, stack }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+    use std::process::{Child, Command, Stdio};
+
+    fn finder() -> UnrecordedFinder {
+        UnrecordedFinder::new(&[Path::new("/proc/self/exe")])
+    }
+
+    /// Starts a program that runs until its input ends; returns when it has begun.
+    fn reader() -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
+
+    #[test]
+    fn a_process_is_recorded_while_its_ring_is_mapped() {
+        let mut child = reader();
+        let mut finder = finder();
+        // The ring is not in this program: it was sent before exec.
+        finder.note_recorded(child.id(), 1);
+        finder.find(child.id());
+        drop(child.stdin.take());
+        let found = finder.finish();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].pid, found[0].reason), (child.id(), UnrecordedReason::NotLoaded));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_not_looked_at() {
+        let mut child = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
+        // The pipe is closed just before the process is a zombie.
+        child.stdout.as_mut().unwrap().read_to_end(&mut Vec::new()).unwrap();
+        while read_stat(child.id()).unwrap().state != 'Z' {
+            std::thread::yield_now();
+        }
+        let mut finder = finder();
+        finder.find(child.id());
+        assert_eq!(finder.finish(), []);
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_state_and_the_image_of_a_process_are_read() {
+        let rest = "1 7 7 0 -1 4 338 0 0 0 12 10 3 1 20 0 1 0 31 9 9 9 111 222 333 0";
+        let stat = parse_stat(&format!("7 (a) b (c) S {rest}")).unwrap();
+        assert_eq!((stat.state, stat.parent), ('S', 1));
+        assert_eq!(stat.image, Some(ProgramImage { code: 111, stack: 333 }));
+        let hidden = rest.replace("111 222 333", "1 1 0");
+        assert_eq!(parse_stat(&format!("7 (a) S {hidden}")).unwrap().image, None);
+        assert!(parse_stat("7 (a").is_none() && parse_stat("7 (a) S 1").is_none());
+    }
 }

@@ -44,6 +44,10 @@ fn two_logs_are_compared() {
     let beginning = "From before to log: peak of live memory 2.";
     assert!(changes.starts_with(beginning) && changes.contains(" times as much ("), "{changes}");
     assert!(text.contains("\nbefore: ") && text.contains("\nlog: "), "{text}");
+    // The process with the most memory, of those of the command.
+    let command = text.lines().nth(2).unwrap();
+    assert!(command.starts_with("before: Recorded for "), "{command}");
+    assert!(command.contains("python3") && command.ends_with("work.py."), "{command}");
     let page = std::fs::read_to_string(home.work("page.html")).unwrap();
     for part in ["Requested memory by calls", "</svg>before</span>", "</svg>log</span>"] {
         assert!(page.contains(part), "the page lacks {part}");

@@ -181,11 +181,32 @@ impl CallStatistics {
     /// Returns the sizes with the most requests: size and number, most first.
     #[must_use]
     pub fn frequent_sizes(&self, limit: usize) -> Vec<(u64, u64)> {
+        self.first_sizes(limit, |_, count| count)
+    }
+
+    /// Returns the bytes of the requests for less than 32 KiB.
+    #[must_use]
+    pub fn bytes_below_32_kib(&self) -> u64 {
+        let sizes = self.small_sizes.iter().enumerate();
+        sizes.fold(0, |sum: u64, (size, count)| {
+            sum.saturating_add((size as u64).saturating_mul(*count))
+        })
+    }
+
+    /// Returns the sizes with the most requested bytes: size and number of requests, most first.
+    #[must_use]
+    pub fn heavy_sizes(&self, limit: usize) -> Vec<(u64, u64)> {
+        self.first_sizes(limit, u64::saturating_mul)
+    }
+
+    fn first_sizes(&self, limit: usize, weight: impl Fn(u64, u64) -> u64) -> Vec<(u64, u64)> {
         let small = self.small_sizes.iter().enumerate().map(|(size, count)| (size as u64, *count));
         let large = self.large_sizes.iter().map(|(size, count)| (*size, *count));
         let mut sizes: Vec<(u64, u64)> =
             small.chain(large).filter(|(_, count)| *count > 0).collect();
-        sizes.sort_unstable_by_key(|(size, count)| (std::cmp::Reverse(*count), *size));
+        sizes.sort_unstable_by_key(|(size, count)| {
+            (std::cmp::Reverse(weight(*size, *count)), *size)
+        });
         sizes.truncate(limit);
         sizes
     }

@@ -1,9 +1,12 @@
 //! The findings of an allocation log: sentences with the figures that stand out.
 
+use super::alloc_subject::AllocSubject;
 use super::analysis::AllocAnalysis;
 use super::log_file::LoggedProcess;
 use crate::chart::MeasureUnit;
 
+/// The part of a command that is shown.
+const MAX_COMMAND_CHARS: usize = 60;
 /// A size stands out if it is of so large a part of the requests.
 const FREQUENT_SIZE_SHARE: f64 = 0.1;
 
@@ -18,6 +21,42 @@ pub(super) fn describe_findings(analysis: &AllocAnalysis) -> Vec<String> {
     sentences.extend(describe_reduced_numbers(analysis));
     sentences.extend(describe_omissions(analysis));
     sentences
+}
+
+/// Says which process of its log a subject is, how long it ran, and how it ended.
+#[must_use]
+pub(super) fn describe_process(subject: &AllocSubject<'_>) -> String {
+    let process = subject.logged_process();
+    let command = shorten_command(&process.command_line());
+    let which = match subject.log.processes.len() {
+        1 => command,
+        processes => {
+            let calls = subject.log.processes.iter().map(|process| process.calls).sum();
+            format!(
+                "process {} of {} (with {} calls in all, see Processes): {command}",
+                subject.process,
+                count(processes as u64),
+                count(calls)
+            )
+        }
+    };
+    let (_, duration_us) = process.duration_us();
+    let duration = MeasureUnit::Time.format(duration_us as f64);
+    let end = match &process.end {
+        Some(end) if !end.is_exit && !end.is_abandoned => {
+            ", to its end by a signal, by _exit or by exec"
+        }
+        _ => "",
+    };
+    format!("Recorded for {duration}{end}: {which}.")
+}
+
+/// Returns the beginning of a command that is too long for a line.
+pub(super) fn shorten_command(command: &str) -> String {
+    match command.char_indices().nth(MAX_COMMAND_CHARS) {
+        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
+        None => command.to_string(),
+    }
 }
 
 /// Describes the calls of a process that are not in its log, or do not fit.
@@ -73,6 +112,11 @@ fn count(value: u64) -> String {
     MeasureUnit::Count.format(value as f64)
 }
 
+/// Returns a number with the name of what is counted.
+fn count_of(value: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 fn share(part: u64, of: u64) -> String {
     MeasureUnit::Share.format(part as f64 / of.max(1) as f64)
 }
@@ -80,12 +124,11 @@ fn share(part: u64, of: u64) -> String {
 fn describe_peak(analysis: &AllocAnalysis) -> String {
     let peak = &analysis.peak;
     format!(
-        "{} calls asked for {} in total. At most {} were live at once, in {} objects, after {} of \
-         the calls.",
-        count(analysis.calls),
+        "{} asked for {} in total. At most {} were live at once, in {}, after {} of the calls.",
+        count_of(analysis.calls, "call"),
         bytes(analysis.total.upper_bytes),
         bytes(peak.bytes),
-        count(peak.objects),
+        count_of(peak.objects, "object"),
         share(peak.calls, analysis.calls)
     )
 }
@@ -100,9 +143,16 @@ fn describe_sizes(analysis: &AllocAnalysis) -> Option<String> {
     if let Some((size, times)) = analysis.total.frequent_sizes(1).first()
         && *times as f64 >= requests as f64 * FREQUENT_SIZE_SHARE
     {
-        text.push_str(&format!("; {} are for {size} bytes", share(*times, requests)));
+        let size = count_of(*size, "byte");
+        text.push_str(&format!("; {} are for {size}", share(*times, requests)));
     }
     text.push('.');
+    // Few large requests may have most of the memory.
+    let large = analysis.total.upper_bytes.saturating_sub(analysis.total.bytes_below_32_kib());
+    text.push_str(&format!(
+        " {} of the requested memory is in requests for at least 32 KiB.",
+        share(large, analysis.total.upper_bytes)
+    ));
     Some(text)
 }
 
@@ -110,9 +160,12 @@ fn describe_lifetimes(analysis: &AllocAnalysis) -> Option<String> {
     let released = analysis.lifetimes.released;
     let median = analysis.total.lifetimes.quantile(0.5)?;
     Some(format!(
-        "Half of the objects that were released had lived for at most {} calls; {} were released \
-         by the very next call, and {} lived for more than a tenth of the run.",
-        count(median),
+        "Half of the objects that were released had lived for {}; {} were released by the very \
+         next call, and {} lived for more than a tenth of the run.",
+        match median {
+            0 => "no call in between".to_string(),
+            _ => format!("at most {}", count_of(median, "call")),
+        },
         share(analysis.lifetimes.at_zero, released),
         share(released - analysis.lifetimes.at_most_tenth, released)
     ))
@@ -123,9 +176,9 @@ fn describe_end(analysis: &AllocAnalysis) -> String {
         return "Everything was released at the end.".into();
     }
     format!(
-        "At the end {} in {} objects were live, {} of the peak.",
+        "At the end {} in {} were live, {} of the peak.",
         bytes(analysis.end_bytes),
-        count(analysis.end_objects),
+        count_of(analysis.end_objects, "object"),
         share(analysis.end_bytes, analysis.peak.bytes)
     )
 }

@@ -86,12 +86,16 @@ impl AllocLog {
         Ok(log)
     }
 
-    /// Returns the process with the most calls.
+    /// Returns the process with the highest peak of live memory; what a fork inherits is that of its
+    /// parent.
     #[must_use]
     pub fn largest_process(&self) -> Option<usize> {
-        let calls = |number: &usize| self.processes[*number].calls;
+        let peak = |number: &usize| {
+            let process = &self.processes[*number];
+            process.peak_bytes.saturating_sub(process.start.inherited_bytes)
+        };
         // The first of equals.
-        (0..self.processes.len()).rev().max_by_key(calls)
+        (0..self.processes.len()).rev().max_by_key(peak)
     }
 
     /// Reads all blocks, up to the first that is not whole.

@@ -7,7 +7,9 @@
 use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS, call_functions, function_name};
 use super::analysis::AllocAnalysis;
 use super::call_statistics::{NARROW_BUCKET_BYTES, WIDE_BUCKET_BYTES};
-use super::findings::{describe_changes, describe_findings, describe_gaps};
+use super::findings::{
+    describe_changes, describe_findings, describe_gaps, describe_process, shorten_command,
+};
 use super::live_charts::{memory_charts, number_tables};
 use super::phase_report::phases_section;
 use super::ring_layout::RingOperation;
@@ -47,8 +49,9 @@ pub fn build_report(subjects: &[AllocSubject<'_>]) -> MeasureReport {
 /// Returns the sentences of one subject, or the changes and the sentences of two.
 fn describe_subjects(subjects: &[AllocSubject<'_>]) -> Vec<String> {
     let sentences = |subject: &AllocSubject<'_>| {
-        let gaps = describe_gaps(subject.logged_process()).into_iter();
-        gaps.chain(describe_findings(&subject.analysis)).collect::<Vec<_>>()
+        let process = [describe_process(subject)].into_iter();
+        let about = process.chain(describe_gaps(subject.logged_process()));
+        about.chain(describe_findings(&subject.analysis)).collect::<Vec<_>>()
     };
     let [before, after] = subjects else {
         return subjects.iter().flat_map(sentences).collect();
@@ -250,7 +253,30 @@ fn sizes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             histogram("Sizes in buckets of 16 bytes, below 32 KiB", "", false),
             histogram("Sizes in buckets of 32 KiB", "", true),
         ],
-        tables: vec![quantity_table("Sizes", subjects, rows)],
+        tables: [quantity_table("Sizes", subjects, rows)]
+            .into_iter()
+            .chain(subjects.iter().map(|subject| heavy_sizes_table(subject, subjects.len() > 1)))
+            .collect(),
+    }
+}
+
+/// Returns the table of the sizes that have the most requested memory.
+fn heavy_sizes_table(subject: &AllocSubject<'_>, is_named: bool) -> ReportTable {
+    let total = &subject.analysis.total;
+    let row = |(size, times): (u64, u64)| {
+        let memory = size.saturating_mul(times);
+        vec![
+            MeasureUnit::Count.format(size as f64),
+            MeasureUnit::Count.format(times as f64),
+            MeasureUnit::Bytes.format(memory as f64),
+            MeasureUnit::Share.format(memory as f64 / total.upper_bytes.max(1) as f64),
+        ]
+    };
+    let of_subject = if is_named { format!(" of {}", subject.name) } else { String::new() };
+    ReportTable {
+        title: format!("Sizes with the most requested memory{of_subject}"),
+        head: ["bytes", "requests", "requested memory", "share"].map(String::from).to_vec(),
+        rows: total.heavy_sizes(MAX_SIZE_ROWS).into_iter().map(row).collect(),
     }
 }
 
@@ -378,7 +404,7 @@ fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
     let rows = subject.log.processes.iter().enumerate().map(|(number, process)| {
         let parent = process.start.parent.map_or("-".into(), |parent| parent.to_string());
         vec![
-            process.command_line(),
+            shorten_command(&process.command_line()),
             number.to_string(),
             parent,
             process.start.pid.to_string(),

@@ -239,10 +239,10 @@ mod tests {
             section.tables.iter().flat_map(|table| table.rows.clone()).collect();
         let text: Vec<String> = rows.iter().map(|row| row.join(" | ")).collect();
         insta::assert_snapshot!(text.join("\n"), @"
-        work | 35 bytes | 70 bytes | 0 bytes | 0 bytes
-        main | 1 bytes | 2 bytes | 0 bytes | 0 bytes
-        main | 36 bytes | 72 bytes | 0 bytes | 0 bytes
-        work | 35 bytes | 70 bytes | 0 bytes | 0 bytes
+        work | 35 bytes | 70 bytes | 0 bytes | 0 bytes | 3
+        main | 1 bytes | 2 bytes | 0 bytes | 0 bytes | 1
+        main | 36 bytes | 72 bytes | 0 bytes | 0 bytes | 4
+        work | 35 bytes | 70 bytes | 0 bytes | 0 bytes | 3
         main | 36 bytes | 100 %
         · work | 30 bytes | 83 %
         · main > work | 5 bytes | 14 %

@@ -91,33 +91,58 @@ impl StackProfile {
         });
         let with_callees = with_callees.map(|(number, bytes)| (number, bytes.total));
         let tables = vec![
-            self.function_table("Functions that ask for memory", direct.collect()),
             self.function_table(
-                "Functions with all that they call, where paths part",
+                "Functions that ask for memory, by the peak",
+                direct.clone().collect(),
+                |bytes| (bytes.at_peak, bytes.requested),
+            ),
+            self.function_table(
+                "Functions that ask for memory, by what is live at the end",
+                direct.filter(|(_, bytes)| bytes.at_end > 0).collect(),
+                |bytes| (bytes.at_end, bytes.at_peak),
+            ),
+            self.function_table(
+                "Functions with all that they call, where paths part, by the peak",
                 with_callees.collect(),
+                |bytes| (bytes.at_peak, bytes.requested),
             ),
             self.path_table(),
         ];
         ReportSection { heading: "Call stacks".into(), text, charts: self.charts(), tables }
     }
 
-    fn function_table(&self, title: &str, mut functions: Vec<(usize, StackBytes)>) -> ReportTable {
+    /// Returns the table of the functions with the highest figures.
+    fn function_table(
+        &self,
+        title: &str,
+        mut functions: Vec<(usize, StackBytes)>,
+        figures: fn(&StackBytes) -> (u64, u64),
+    ) -> ReportTable {
         functions.retain(|(_, bytes)| bytes.samples > 0);
-        functions.sort_by_key(|(number, bytes)| {
-            (std::cmp::Reverse((bytes.at_peak, bytes.requested)), *number)
-        });
-        functions.truncate(MAX_FUNCTION_ROWS);
-        let head = ["function", "live at the peak", "requested", "short-lived", "live at the end"];
+        functions.sort_by_key(|(number, bytes)| (std::cmp::Reverse(figures(bytes)), *number));
+        let others = functions.split_off(functions.len().min(MAX_FUNCTION_ROWS));
+        let head = [
+            "function",
+            "live at the peak",
+            "requested",
+            "short-lived",
+            "live at the end",
+            "samples",
+        ];
+        let samples = |bytes: &StackBytes| MeasureUnit::Count.format(bytes.samples as f64);
         let rows = functions.into_iter().map(|(number, bytes)| {
             let figures = [bytes.at_peak, bytes.requested, bytes.short_lived, bytes.at_end];
             let figures = figures.map(|figure| MeasureUnit::Bytes.format(figure as f64));
-            std::iter::once(self.names.names[number].clone()).chain(figures).collect()
+            let name = std::iter::once(self.names.names[number].clone());
+            name.chain(figures).chain([samples(&bytes)]).collect()
         });
-        ReportTable {
-            title: title.into(),
-            head: head.map(String::from).to_vec(),
-            rows: rows.collect(),
+        let mut rows: Vec<Vec<String>> = rows.collect();
+        if !others.is_empty() {
+            let mut row = vec![format!("and {} more", others.len())];
+            row.resize(head.len(), String::new());
+            rows.push(row);
         }
+        ReportTable { title: title.into(), head: head.map(String::from).to_vec(), rows }
     }
 
     /// Returns the table of the paths to the memory at the peak. A row is a function where paths

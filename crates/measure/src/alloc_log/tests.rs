@@ -212,6 +212,13 @@ fn assert_equal(model: &Model, analysis: &AllocAnalysis) {
         assert_eq!(sum, at_most as u64, "{size}");
     }
     assert_eq!(analysis.total.cumulative_sizes().last().map_or(0, |(_, sum)| *sum), requests);
+    let mut by_size: HashMap<u64, u64> = HashMap::new();
+    model.sizes.iter().for_each(|size| *by_size.entry(*size).or_default() += 1);
+    let heaviest = by_size.iter().map(|(size, times)| size * times).max();
+    let found = analysis.total.heavy_sizes(1).first().map(|(size, times)| size * times);
+    assert_eq!(found, heaviest);
+    let below = model.sizes.iter().filter(|size| **size < 32_768).sum::<u64>();
+    assert_eq!(analysis.total.bytes_below_32_kib(), below);
     let small = model.sizes.iter().filter(|size| **size < 512).count();
     assert_eq!(analysis.total.small_requests(), small as u64);
     let at_most = |limit: u64| model.lifetimes.iter().filter(|calls| **calls <= limit).count();

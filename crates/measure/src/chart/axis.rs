@@ -39,6 +39,9 @@ impl MeasureUnit {
     ) -> String {
         let units: &[(f64, &str)] = match self {
             MeasureUnit::Count => return count(value),
+            // Almost nothing is not nothing, nor almost all all of it.
+            MeasureUnit::Share if value > 0.0 && value < 0.001 => return "<0.1 %".into(),
+            MeasureUnit::Share if value > 0.999 && value < 1.0 => return ">99.9 %".into(),
             MeasureUnit::Share => return format!("{} %", number(value * 100.0)),
             MeasureUnit::Bytes => {
                 &[(1.0, "bytes"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")]

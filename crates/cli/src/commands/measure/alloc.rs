@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Analyse a log of allocator calls: live memory, sizes, lifetimes, phases
 ///
 /// With a second log, compares them: FILE is before a change, OTHER after it. --html writes a
-/// self-contained page with charts. Of several processes, the one with the most calls is analysed.
+/// self-contained page with charts. Of several processes, the one with the highest peak is analysed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllocArgs {
     /// The log that `larder measure record` has written
@@ -109,7 +109,7 @@ pub(super) fn open_log(path: &Path) -> Result<AllocLog, CommandFailure> {
     Ok(log)
 }
 
-/// Returns the process of this number, or the one with the most calls.
+/// Returns the process of this number, or the one with the highest peak of live memory.
 pub(super) fn find_process(
     path: &Path,
     log: &AllocLog,

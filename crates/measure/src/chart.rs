@@ -30,7 +30,7 @@ pub use self::flame_graph::{FlameFrame, FlameGraph};
 pub use self::histogram::{HistogramBucket, HistogramChart, HistogramSeries};
 pub use self::lifelines::{Lifeline, LifelineBand, LifelineChart};
 pub use self::line_columns::StepLine;
-pub use self::lines::StepChart;
+pub use self::lines::{StepChart, StepDotChart};
 pub use self::marks::ChartMark;
 pub use self::polylines::{Polyline, PolylineChart};
 pub use self::ranges::{ChartRange, RangeChart};

@@ -2,7 +2,7 @@
 //!
 //! Separate from `memory_timeline`, which samples a tree of processes over time, because reading a
 //! map walks the page tables, which takes about 90 ns for each resident page and holds up the
-//! process that is measured. It is read at peaks only.
+//! process that is measured. It is read where the memory has grown.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

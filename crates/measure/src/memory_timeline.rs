@@ -1,9 +1,15 @@
 //! The memory and the processor time of a tree of processes over time.
 //!
-//! Every 50 ms the cheap counters of each process are read (`statm` and `stat`, some microseconds).
+//! The cheap counters of each process (`status` and `stat`, some microseconds) are read every
+//! 50 ms, and at first more often: at a tenth of the time since the start, from 1 ms on.
 //! Proportional and private memory take a walk through the page tables: they are read at most so
-//! often that they take a hundredth of the time, and so is the full map, when the memory has grown
-//! since the last one. So a measured program is held up by about a hundredth.
+//! often that they take a hundredth of the time. The full map is read when the memory has grown by
+//! a twentieth since the last one, as long as maps take no more than a tenth of the time.
+//!
+//! A sample has the sum over the tree at its time, so a sum that lasts for less than an interval
+//! can be missed. The peak of each process is exact: the kernel counts it (`VmHWM`), though what
+//! a process takes between its last sample and its end is not seen there. The kernel also tells the
+//! peak of the largest process of a command that has ended, which misses nothing.
 
 mod report;
 
@@ -11,27 +17,45 @@ pub use self::report::memory_report;
 
 use crate::memory_map::{MemoryBytes, MemoryMap, read_memory_sums};
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
+use crate::process_cost::proc_number;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 use regex::bytes::Regex;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-/// The interval of samples.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
+/// The shortest and the longest interval of samples.
+const SAMPLE_INTERVALS: (Duration, Duration) =
+    (Duration::from_millis(1), Duration::from_millis(50));
+/// The interval of samples is this part of the time since the start, as a divisor.
+const INTERVAL_DIVISOR: u32 = 10;
+/// Samples may take this part of the time, as a divisor, until the interval is the longest.
+const SAMPLE_DIVISOR: u32 = 8;
 /// The least time over which the use of processors is measured.
 const MIN_SHARE_INTERVAL: Duration = Duration::from_millis(25);
-/// The costly counters may take this part of the time, as a divisor.
+/// Proportional and private memory may take this part of the time, as a divisor.
 const COSTLY_DIVISOR: u32 = 100;
 /// A new map is read when resident memory has grown by this factor.
-const MAP_GROWTH: f64 = 1.02;
+const MAP_GROWTH: f64 = 1.05;
+/// Maps may take this part of the time, as a divisor, and this time more.
+const MAP_DIVISOR: u32 = 10;
+const MAP_ALLOWANCE: Duration = Duration::from_millis(2);
 /// The unit of processor time in `/proc`, on every Linux.
 const TICK: Duration = Duration::from_millis(10);
 /// Samples that are kept; with more, every second one is dropped.
 const MAX_SAMPLES: usize = 20_000;
 
+/// A process with less has begun a program that is not mapped yet, and has the name of the one
+/// before.
+const MIN_PROGRAM_BYTES: u64 = 64 << 10;
+
 /// Phases for which a map is read.
 const MAX_PHASE_MAPS: usize = 32;
+/// The phase before the first message, as in an allocation log.
+const FIRST_PHASE: &str = "start";
 
 /// Lines on standard error that begin a phase, and where standard error is passed on to.
 pub type PhaseMessages = (Regex, Box<dyn Write + Send>);
@@ -49,10 +73,10 @@ pub struct TreeSample {
     pub anonymous_bytes: u64,
     /// The sum of mapped addresses (VMS).
     pub mapped_bytes: u64,
-    /// Proportional memory (PSS), as it was read last.
-    pub proportional_bytes: u64,
-    /// Private memory (USS), as it was read last.
-    pub private_bytes: u64,
+    /// The sum of proportional memory (PSS), in those samples for which it was read.
+    pub proportional_bytes: Option<u64>,
+    /// The sum of private memory (USS), in the same samples.
+    pub private_bytes: Option<u64>,
     /// The part of one processor that the tree used since the sample before.
     pub processor_share: f64,
 }
@@ -60,15 +84,28 @@ pub struct TreeSample {
 /// The memory of a tree of processes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct MemoryTimeline {
+    /// The time from the start of the command, or of the samples, to the end, in microseconds.
+    pub duration_us: u64,
     /// Samples, in order of time.
     pub samples: Vec<TreeSample>,
+    /// The number of samples that were taken: of very many, not all are kept.
+    pub sample_count: usize,
+    /// The sample with the most resident memory.
+    pub peak: Option<TreeSample>,
+    /// The peak of resident memory of the largest process of a command, as the kernel tells it
+    /// after the end: exact. None if it is not above what this program itself takes, from which
+    /// the command was started; nor for a process that was not started here.
+    pub largest_process_bytes: Option<u64>,
     /// The time at which the map was read, in microseconds since the start.
     pub map_time_us: u64,
+    /// Resident memory in that sample.
+    pub map_resident_bytes: u64,
     /// The map at the highest memory for which one was read.
     pub map: MemoryMap,
-    /// Processes that were seen: process id, program, peak of resident memory.
+    /// Processes that were seen: process id, program, and the peak of resident memory as the kernel
+    /// had counted it at the last sample.
     pub processes: Vec<(u32, String, u64)>,
-    /// The phases, in order of time.
+    /// The phases, in order of time; the first is before any message.
     pub phases: Vec<MemoryPhase>,
 }
 
@@ -89,15 +126,32 @@ struct TreeSampler {
     start: Instant,
     timeline: MemoryTimeline,
     next_costly: Instant,
-    sums: MemoryBytes,
-    /// Resident memory at the last map.
-    map_bytes: u64,
+    /// The time that all maps took, and the last one.
+    map_times: (Duration, Duration),
     processor_time: Duration,
     processor_share: f64,
     last_sample: Instant,
+    /// The time that the last sample took, without costly counters.
+    sample_time: Duration,
     /// Every so many samples are kept.
     stride: usize,
-    count: usize,
+}
+
+/// Costly counters of the processes of a sample.
+#[derive(Default)]
+struct CostlyMemory {
+    sums: MemoryBytes,
+    map: MemoryMap,
+    /// Whether a process refuses to tell them.
+    is_partial: bool,
+}
+
+/// What a sample reads beside the cheap counters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CostlyRead {
+    Nothing,
+    Sums,
+    Map,
 }
 
 /// Runs a command, and samples it and its children until it ends.
@@ -111,29 +165,49 @@ pub fn watch_command(
     if phases.is_some() {
         command.stderr(Stdio::piped());
     }
+    // The kernel counts the memory of the process that starts a command to that of the command.
+    let floor = peak_of(UsageWho::RUSAGE_SELF).max(peak_of(UsageWho::RUSAGE_CHILDREN));
+    let start = Instant::now();
     let mut child = command.spawn()?;
     let messages = phases
         .zip(child.stderr.take())
         .map(|((pattern, output), messages)| MessagePhases::start(messages, pattern, output));
-    let mut sampler = TreeSampler::new(child.id());
-    loop {
-        if let Some(status) = child.try_wait()? {
-            if let Some(messages) = &messages {
-                messages.finish_within(LAST_MESSAGES_LIMIT);
-                messages.next_names().for_each(|name| sampler.begin_phase(&name));
-            }
-            return Ok((sampler.timeline, status));
-        }
+    let mut sampler = TreeSampler::new(child.id(), start);
+    // Another thread waits, so that the end has its time.
+    let (sender, ends) = channel();
+    std::thread::spawn(move || drop(sender.send((child.wait(), Instant::now()))));
+    if messages.is_some() {
+        sampler.begin_phase(FIRST_PHASE.as_bytes());
+    }
+    let (status, end) = loop {
         sampler.sample();
-        match &messages {
+        let interval = sampler.interval();
+        let end = match &messages {
             Some(messages) => {
-                if let Some(name) = messages.wait_for_name(SAMPLE_INTERVAL) {
+                if let Some(name) = messages.wait_for_name(interval) {
                     sampler.begin_phase(&name);
                 }
+                ends.try_recv().map_err(|error| error == TryRecvError::Disconnected)
             }
-            None => std::thread::sleep(SAMPLE_INTERVAL),
+            None => {
+                ends.recv_timeout(interval).map_err(|error| error == RecvTimeoutError::Disconnected)
+            }
+        };
+        match end {
+            Ok((status, end)) => break (status?, end),
+            Err(true) => return Err(io::Error::other("the command cannot be waited for")),
+            Err(false) => {}
         }
+    };
+    let most = peak_of(UsageWho::RUSAGE_CHILDREN);
+    if let Some(messages) = &messages {
+        messages.finish_within(LAST_MESSAGES_LIMIT);
+        messages.next_names().for_each(|name| sampler.begin_phase(&name));
     }
+    let mut timeline = sampler.timeline;
+    timeline.duration_us = micros(end.saturating_duration_since(start));
+    timeline.largest_process_bytes = (most > floor).then_some(most);
+    Ok((timeline, status))
 }
 
 /// Samples a process and its children until it ends, or `is_stopped` says so.
@@ -141,59 +215,109 @@ pub fn watch_command(
 /// # Errors
 /// There is no such process.
 pub fn watch_process(pid: u32, is_stopped: &dyn Fn() -> bool) -> io::Result<MemoryTimeline> {
-    let mut sampler = TreeSampler::new(pid);
+    let mut sampler = TreeSampler::new(pid, Instant::now());
     if !sampler.sample() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no such process"));
     }
     while !is_stopped() && sampler.sample() {
-        std::thread::sleep(SAMPLE_INTERVAL);
+        std::thread::sleep(sampler.interval());
     }
+    sampler.timeline.duration_us = micros(sampler.start.elapsed());
     Ok(sampler.timeline)
 }
 
+/// Returns the peak of resident memory of this process, or of the largest one that was waited for,
+/// in bytes.
+fn peak_of(who: UsageWho) -> u64 {
+    getrusage(who).ok().and_then(|usage| u64::try_from(usage.max_rss()).ok()).unwrap_or(0) * 1024
+}
+
+/// Returns the processor time of this thread: a read takes no more of it where other programs hold
+/// it up.
+fn processor_time_here() -> Duration {
+    let time = |time: TimeVal| {
+        let micros = time.tv_sec() * 1_000_000 + time.tv_usec();
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    };
+    getrusage(UsageWho::RUSAGE_THREAD)
+        .map(|usage| time(usage.user_time()) + time(usage.system_time()))
+        .unwrap_or_default()
+}
+
 impl TreeSampler {
-    fn new(root: u32) -> TreeSampler {
-        let now = Instant::now();
+    fn new(root: u32, start: Instant) -> TreeSampler {
         TreeSampler {
             root,
-            start: now,
+            start,
             timeline: MemoryTimeline::default(),
-            next_costly: now,
-            sums: MemoryBytes::default(),
-            map_bytes: 0,
+            next_costly: start,
+            map_times: Default::default(),
             processor_time: Duration::ZERO,
             processor_share: 0.0,
-            last_sample: now,
+            last_sample: start,
+            sample_time: Duration::ZERO,
             stride: 1,
-            count: 0,
         }
+    }
+
+    /// Returns the time until the next sample.
+    fn interval(&self) -> Duration {
+        (self.start.elapsed() / INTERVAL_DIVISOR)
+            .max(self.sample_time * SAMPLE_DIVISOR)
+            .clamp(SAMPLE_INTERVALS.0, SAMPLE_INTERVALS.1)
     }
 
     /// Takes a sample; returns whether the root is still there.
     fn sample(&mut self) -> bool {
+        self.sample_with(false).is_some()
+    }
+
+    /// Takes a sample, with a map if one is needed; returns the map, which is empty if none was
+    /// read, or `None` if the processes have ended.
+    fn sample_with(&mut self, needs_map: bool) -> Option<MemoryMap> {
+        let begin = processor_time_here();
         let tree = process_tree(self.root);
         let mut sample = TreeSample { time_us: micros(self.start.elapsed()), ..Default::default() };
         let mut processor_time = Duration::ZERO;
-        for pid in &tree {
-            let Some(counters) = CheapCounters::read(*pid) else { continue };
-            sample.processes += 1;
-            sample.resident_bytes += counters.resident;
-            sample.anonymous_bytes += counters.anonymous;
-            sample.mapped_bytes += counters.mapped;
+        let mut processes = Vec::new();
+        for pid in tree {
+            let Some(counters) = CheapCounters::read(pid) else { continue };
             processor_time += counters.processor_time;
-            self.note_process(*pid, counters.resident);
+            // Those that have ended, and are not yet reaped, have no memory.
+            if counters.resident > 0 {
+                self.note_process(pid, &counters);
+                sample.resident_bytes += counters.resident;
+                processes.push((pid, counters));
+            }
         }
-        // Those that have ended, and are not yet reaped, have no memory.
+        self.sample_time = processor_time_here().saturating_sub(begin);
+        let read = match needs_map {
+            true => CostlyRead::Map,
+            false => self.due_read(sample.resident_bytes),
+        };
+        let costly = self.read_costly(&mut processes, read);
+        for (_, counters) in &processes {
+            sample.processes += 1;
+            sample.anonymous_bytes += counters.anonymous.min(counters.resident);
+            sample.mapped_bytes += counters.mapped;
+        }
+        sample.resident_bytes = processes.iter().map(|(_, counters)| counters.resident).sum();
         if sample.resident_bytes == 0 {
-            return false;
+            return None;
         }
-        if Instant::now() >= self.next_costly {
-            self.read_costly(&tree, &sample);
+        if read != CostlyRead::Nothing && !costly.is_partial {
+            sample.proportional_bytes = Some(costly.sums.proportional);
+            sample.private_bytes = Some(costly.sums.private);
         }
-        sample.proportional_bytes = self.sums.proportional;
-        sample.private_bytes = self.sums.private;
+        if sample.resident_bytes > self.timeline.map_resident_bytes
+            && costly.map.total().resident() > 0
+        {
+            self.timeline.map = costly.map.clone();
+            self.timeline.map_time_us = sample.time_us;
+            self.timeline.map_resident_bytes = sample.resident_bytes;
+        }
         // Over less time, the ticks of the clock would be more than the use.
-        if self.last_sample.elapsed() >= MIN_SHARE_INTERVAL || self.count == 0 {
+        if self.last_sample.elapsed() >= MIN_SHARE_INTERVAL {
             let used = processor_time.saturating_sub(self.processor_time).as_secs_f64();
             self.processor_share = used / self.last_sample.elapsed().as_secs_f64().max(1e-3);
             self.processor_time = processor_time;
@@ -201,18 +325,22 @@ impl TreeSampler {
         }
         sample.processor_share = self.processor_share;
         self.keep(sample);
-        true
+        Some(costly.map)
     }
 
     /// Keeps a sample, or one of several if there are many.
     fn keep(&mut self, sample: TreeSample) {
-        if self.count.is_multiple_of(self.stride) {
-            self.timeline.samples.push(sample);
+        let timeline = &mut self.timeline;
+        if timeline.peak.is_none_or(|peak| sample.resident_bytes > peak.resident_bytes) {
+            timeline.peak = Some(sample);
         }
-        self.count += 1;
-        if self.timeline.samples.len() >= MAX_SAMPLES {
+        if timeline.sample_count.is_multiple_of(self.stride) {
+            timeline.samples.push(sample);
+        }
+        timeline.sample_count += 1;
+        if timeline.samples.len() >= MAX_SAMPLES {
             let mut number = 0;
-            self.timeline.samples.retain(|_| {
+            timeline.samples.retain(|_| {
                 number += 1;
                 number % 2 == 1
             });
@@ -220,58 +348,85 @@ impl TreeSampler {
         }
     }
 
-    /// Reads proportional and private memory, and the map if the memory has grown.
-    fn read_costly(&mut self, tree: &[u32], sample: &TreeSample) {
-        let begin = Instant::now();
-        let mut sums = MemoryBytes::default();
-        for bytes in tree.iter().filter_map(|pid| read_memory_sums(*pid).ok()) {
-            sums.add(&bytes);
+    /// Returns what a sample with this resident memory shall read.
+    fn due_read(&self, resident: u64) -> CostlyRead {
+        let (all, last) = self.map_times;
+        let is_affordable = all + last <= self.start.elapsed() / MAP_DIVISOR + MAP_ALLOWANCE;
+        if is_affordable && resident as f64 > self.timeline.map_resident_bytes as f64 * MAP_GROWTH {
+            CostlyRead::Map
+        } else if Instant::now() >= self.next_costly {
+            CostlyRead::Sums
+        } else {
+            CostlyRead::Nothing
         }
-        self.sums = sums;
-        if sample.resident_bytes as f64 > self.map_bytes as f64 * MAP_GROWTH {
-            let map = read_tree_map(tree);
-            if map.total().resident() > 0 {
-                self.timeline.map = map;
-                self.timeline.map_time_us = sample.time_us;
-                self.map_bytes = sample.resident_bytes;
+    }
+
+    /// Reads proportional and private memory, or the map, which has both. Resident memory is then
+    /// that of the same moment; processes that have ended since are left out.
+    fn read_costly(
+        &mut self,
+        processes: &mut Vec<(u32, CheapCounters)>,
+        read: CostlyRead,
+    ) -> CostlyMemory {
+        let mut costly = CostlyMemory::default();
+        if read == CostlyRead::Nothing {
+            return costly;
+        }
+        let begin = processor_time_here();
+        processes.retain_mut(|(pid, counters)| {
+            let (bytes, map) = match read {
+                CostlyRead::Map => match MemoryMap::read(*pid) {
+                    Ok(map) => (Ok(map.total()), map),
+                    Err(error) => (Err(error), MemoryMap::default()),
+                },
+                _ => (read_memory_sums(*pid), MemoryMap::default()),
+            };
+            match bytes {
+                Ok(bytes) => {
+                    costly.sums.add(&bytes);
+                    costly.map.add(map);
+                    counters.resident = bytes.resident();
+                }
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    costly.is_partial = true;
+                }
+                Err(_) => counters.resident = 0,
             }
+            counters.resident > 0
+        });
+        let time = processor_time_here().saturating_sub(begin);
+        match read {
+            CostlyRead::Map => self.map_times = (self.map_times.0 + time, time),
+            _ => self.next_costly = Instant::now() + time * COSTLY_DIVISOR,
         }
-        self.next_costly = Instant::now() + begin.elapsed() * COSTLY_DIVISOR;
+        costly
     }
 
     /// Notes that a phase begins now.
     fn begin_phase(&mut self, name: &[u8]) {
-        let map = match self.timeline.phases.len() < MAX_PHASE_MAPS {
-            true => read_tree_map(&process_tree(self.root)),
-            false => MemoryMap::default(),
+        let time_us = match self.timeline.phases.is_empty() {
+            true => 0,
+            false => micros(self.start.elapsed()),
         };
-        if map.total().resident() > 0 {
-            self.sums = map.total();
-        }
+        let needs_map = self.timeline.phases.len() < MAX_PHASE_MAPS;
+        let map = if needs_map { self.sample_with(true) } else { None };
         let name = String::from_utf8_lossy(name).into_owned();
-        let time_us = micros(self.start.elapsed());
-        self.timeline.phases.push(MemoryPhase { name, time_us, map });
+        self.timeline.phases.push(MemoryPhase { name, time_us, map: map.unwrap_or_default() });
     }
 
-    fn note_process(&mut self, pid: u32, resident: u64) {
+    fn note_process(&mut self, pid: u32, counters: &CheapCounters) {
         // A process that has begun another program has a row for each.
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        let name = name.trim_end();
         let known = self.timeline.processes.iter_mut().rev().find(|process| process.0 == pid);
         match known {
-            Some(process) if process.1 == name || name.is_empty() => {
-                process.2 = process.2.max(resident);
+            Some(process) if process.1 == counters.name || counters.name.is_empty() => {
+                process.2 = process.2.max(counters.peak);
             }
-            _ => self.timeline.processes.push((pid, name.into(), resident)),
+            Some(process) if process.2 < MIN_PROGRAM_BYTES => {
+                *process = (pid, counters.name.clone(), counters.peak);
+            }
+            _ => self.timeline.processes.push((pid, counters.name.clone(), counters.peak)),
         }
     }
-}
-
-/// Reads the memory of processes by mapping. Those that have ended have none.
-fn read_tree_map(tree: &[u32]) -> MemoryMap {
-    let mut map = MemoryMap::default();
-    tree.iter().filter_map(|pid| MemoryMap::read(*pid).ok()).for_each(|one| map.add(one));
-    map
 }
 
 fn micros(time: Duration) -> u64 {
@@ -280,24 +435,36 @@ fn micros(time: Duration) -> u64 {
 
 /// The counters of a process that cost little.
 struct CheapCounters {
+    /// The program.
+    name: String,
     mapped: u64,
     resident: u64,
     anonymous: u64,
+    /// The peak of resident memory since the program began, as the kernel counts it.
+    peak: u64,
     processor_time: Duration,
 }
 
 impl CheapCounters {
     fn read(pid: u32) -> Option<CheapCounters> {
-        let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-        let mut pages = statm.split_ascii_whitespace().map_while(|word| word.parse::<u64>().ok());
-        let (mapped, resident, shared) = (pages.next()?, pages.next()?, pages.next()?);
-        let page = rustix::param::page_size() as u64;
+        let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
         let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        CheapCounters::parse(&String::from_utf8_lossy(&status), &stat)
+    }
+
+    /// Parses `status` and `stat`. A process that has ended has no memory.
+    fn parse(status: &str, stat: &str) -> Option<CheapCounters> {
+        let bytes = |name: &str| proc_number(status, name).unwrap_or(0).saturating_mul(1024);
+        let name = status.strip_prefix("Name:\t").and_then(|rest| rest.lines().next());
+        let resident = bytes("\nVmRSS:");
         Some(CheapCounters {
-            mapped: mapped * page,
-            resident: resident * page,
-            anonymous: resident.saturating_sub(shared) * page,
-            processor_time: processor_time(&String::from_utf8_lossy(&stat))?,
+            name: name.unwrap_or_default().to_string(),
+            mapped: bytes("\nVmSize:"),
+            resident,
+            anonymous: bytes("\nRssAnon:"),
+            peak: bytes("\nVmHWM:").max(resident),
+            processor_time: processor_time(stat)?,
         })
     }
 }
@@ -354,7 +521,7 @@ mod tests {
         assert!(status.success());
         let most = timeline.samples.iter().map(|sample| sample.processes).max();
         assert!(most >= Some(2), "{most:?}");
-        assert!(timeline.samples.iter().any(|sample| sample.proportional_bytes > 0));
+        assert!(timeline.samples.iter().any(|sample| sample.proportional_bytes > Some(0)));
         assert!(timeline.map.mappings.keys().any(|name| name.contains("/libc")));
     }
 }

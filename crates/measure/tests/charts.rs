@@ -2,8 +2,8 @@
 
 use larder_measure::chart::{
     BarChart, Chart as _, ChartAxis, ChartBar, ChartMark, ColourRole, MeasureUnit, Polyline,
-    PolylineChart, StackedAreaChart, StepChart, StepLine, format_date, format_time_of_day,
-    render_figure,
+    PolylineChart, StackedAreaChart, StepChart, StepDotChart, StepLine, format_date,
+    format_time_of_day, render_figure,
 };
 
 #[test]
@@ -313,4 +313,30 @@ fn stacked_areas_keep_the_highest_sum() {
     assert!(figure.contains(" in phase - 8 MB: low: 1 MB, high: 7 MB</title>"), "{figure}");
     assert!(figure.contains(" - 1 MB: low: 1 MB</title>"), "{figure}");
     assert!(figure.len() < 120_000, "{}", figure.len());
+}
+
+/// Values that are known at some points only are dots, and hover texts have them only there.
+#[test]
+fn dots_hold_at_their_points_only() {
+    let line = |name: &str, colour, points: &[(f64, f64)]| StepLine {
+        name: name.into(),
+        colour,
+        is_filled: false,
+        points: points.to_vec(),
+        lows: Vec::new(),
+        end: None,
+    };
+    let steps = StepChart {
+        x_axis: ChartAxis::linear("time", MeasureUnit::Count),
+        x_range: (0.0, 100.0),
+        y_axis: ChartAxis::linear("bytes", MeasureUnit::Count),
+        min_y_max: 1.0,
+        lines: vec![line("all", ColourRole::First, &[(0.0, 5.0)])],
+        marks: Vec::new(),
+    };
+    let dots = vec![line("some", ColourRole::Second, &[(1.0, 2.0), (1.1, 3.0), (90.0, 4.0)])];
+    let drawn = StepDotChart { steps, dots }.draw(600.0).unwrap();
+    assert_eq!(drawn.matches("r=\"2\"").count(), 2, "{drawn}");
+    assert_eq!(drawn.matches("some: ").count(), 2, "{drawn}");
+    assert!(drawn.matches("all: ").count() > 20, "{drawn}");
 }

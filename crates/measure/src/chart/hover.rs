@@ -10,28 +10,31 @@ use std::fmt::{self, Write as _};
 /// The width of a strip.
 const STRIP_PIXELS: f64 = 8.0;
 
-/// Draws the strips. The value of a line in a strip is its highest one there, or the one before.
+/// Draws the strips. The value of a line in a strip is its highest one there, or the one before;
+/// dots have a value only where one is in the strip.
 pub(super) fn draw_hover_strips(
     out: &mut String,
-    lines: &[&StepLine],
+    (lines, dots_only): (&[&StepLine], &[StepLine]),
     marks: &[ChartMark],
     axes: (&ScaledAxis<'_>, &ScaledAxis<'_>),
     plot: &PlotArea,
 ) -> fmt::Result {
     let (x, y) = axes;
-    let mut next = vec![0; lines.len()];
-    let mut held: Vec<Option<f64>> = vec![None; lines.len()];
+    let all = || lines.iter().copied().chain(dots_only);
+    let mut next = vec![0; all().count()];
+    let mut held: Vec<Option<f64>> = vec![None; next.len()];
     let strips = ((plot.right - plot.left) / STRIP_PIXELS).ceil() as usize;
     for number in 0..strips {
         let left = plot.left + number as f64 * STRIP_PIXELS;
         let width = STRIP_PIXELS.min(plot.right - left);
         let middle = left + width / 2.0;
         let (mut texts, mut dots) = (Vec::new(), String::new());
-        for ((line, next), held) in lines.iter().zip(&mut next).zip(&mut held) {
+        for (number, ((line, next), held)) in all().zip(&mut next).zip(&mut held).enumerate() {
             if line.end.is_some_and(|end| x.position(end) <= left) {
                 continue;
             }
-            let mut most = *held;
+            let holds = number < lines.len();
+            let mut most = held.filter(|_| holds);
             while let Some((at, value)) = line.points.get(*next)
                 && x.position(*at) < left + width
             {

@@ -1,4 +1,5 @@
-//! Step charts: values that hold until the next point, and cumulative distributions.
+//! Step charts: values that hold until the next point, and cumulative distributions; beside them
+//! dots, which hold at their points only.
 
 use crate::chart::axis::{ChartAxis, round_up_to_mark};
 use crate::chart::hover::draw_hover_strips;
@@ -9,6 +10,8 @@ use std::fmt::{self, Write as _};
 
 const HEIGHT_PIXELS: f64 = 240.0;
 const LEFT_PIXELS: f64 = 72.0;
+/// The least distance between two dots of a colour.
+const DOT_GAP_PIXELS: f64 = 3.0;
 
 /// A chart of step lines. A line whose values are all 0 is left out beside others.
 pub struct StepChart<'a> {
@@ -28,6 +31,46 @@ pub struct StepChart<'a> {
 
 impl Chart for StepChart<'_> {
     fn draw(&self, width: f64) -> Result<String, fmt::Error> {
+        self.draw_with_dots(&[], width)
+    }
+
+    fn is_dashed(&self) -> bool {
+        true
+    }
+
+    fn legend(&self) -> Vec<(ColourRole, String)> {
+        // The title of the chart names a line that is alone.
+        let lines = if self.lines.len() > 1 { self.visible_lines() } else { Vec::new() };
+        lines.into_iter().map(|line| (line.colour, line.name.clone())).collect()
+    }
+}
+
+/// A chart of step lines, and of values that are known at some points only.
+pub struct StepDotChart<'a> {
+    /// The chart of the lines.
+    pub steps: StepChart<'a>,
+    /// The values that are drawn as dots.
+    pub dots: Vec<StepLine>,
+}
+
+impl Chart for StepDotChart<'_> {
+    fn draw(&self, width: f64) -> Result<String, fmt::Error> {
+        self.steps.draw_with_dots(&self.dots, width)
+    }
+
+    fn is_dashed(&self) -> bool {
+        // Dots have no dashes, and the colours tell them apart.
+        self.dots.is_empty()
+    }
+
+    fn legend(&self) -> Vec<(ColourRole, String)> {
+        let dots = self.dots.iter().map(|dots| (dots.colour, dots.name.clone()));
+        self.steps.legend().into_iter().chain(dots).collect()
+    }
+}
+
+impl StepChart<'_> {
+    fn draw_with_dots(&self, dots: &[StepLine], width: f64) -> Result<String, fmt::Error> {
         let lines = self.visible_lines();
         let plot = PlotArea::new(width, HEIGHT_PIXELS, LEFT_PIXELS);
         let x = self.x_axis.scale_to(self.x_range.0, self.x_range.1, plot.left, plot.right);
@@ -36,7 +79,8 @@ impl Chart for StepChart<'_> {
             top: plot.top + layout.height(),
             ..PlotArea::new(width, HEIGHT_PIXELS + layout.height(), LEFT_PIXELS)
         };
-        let values = lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
+        let all = lines.iter().copied().chain(dots);
+        let values = all.flat_map(|line| line.points.iter().map(|point| point.1));
         let most = round_up_to_mark(values.fold(self.min_y_max, f64::max), self.y_axis.unit, 5.0);
         let y = self.y_axis.scale_to(0.0, most, plot.bottom, plot.top);
         let mut out = plot.svg_start_tag();
@@ -64,26 +108,41 @@ impl Chart for StepChart<'_> {
             let dashes = dash_pattern(number);
             writeln!(out, "<path class=\"line\" stroke-dasharray=\"{dashes}\" d=\"{path}\"/></g>")?;
         }
-        draw_hover_strips(&mut out, &lines, &self.marks, (&x, &y), &plot)?;
+        for dots in dots {
+            let places =
+                dots.points.iter().map(|(at, value)| (x.position(*at), y.position(*value)));
+            draw_dots(&mut out, dots, places)?;
+        }
+        draw_hover_strips(&mut out, (&lines, dots), &self.marks, (&x, &y), &plot)?;
         out.push_str("</svg>");
         Ok(out)
     }
 
-    fn is_dashed(&self) -> bool {
-        true
-    }
-
-    fn legend(&self) -> Vec<(ColourRole, String)> {
-        // The title of the chart names a line that is alone.
-        let lines = if self.lines.len() > 1 { self.visible_lines() } else { Vec::new() };
-        lines.into_iter().map(|line| (line.colour, line.name.clone())).collect()
-    }
-}
-
-impl StepChart<'_> {
     fn visible_lines(&self) -> Vec<&StepLine> {
         let is_visible = |line: &&StepLine| line.points.iter().any(|point| point.1 > 0.0);
         let lines: Vec<&StepLine> = self.lines.iter().filter(is_visible).collect();
         if lines.is_empty() { self.lines.iter().take(1).collect() } else { lines }
     }
+}
+
+/// Draws dots; of those that would overlap, the highest.
+fn draw_dots(
+    out: &mut String,
+    dots: &StepLine,
+    places: impl Iterator<Item = (f64, f64)>,
+) -> fmt::Result {
+    let mut apart: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in places {
+        match apart.last_mut() {
+            Some(last) if x - last.0 < DOT_GAP_PIXELS => last.1 = last.1.min(y),
+            _ => apart.push((x, y)),
+        }
+    }
+    let class = dots.colour.css_class();
+    writeln!(out, "<g class=\"{class}\"><title>{}</title>", XmlEscaped(&dots.name))?;
+    for (x, y) in apart {
+        writeln!(out, "<circle class=\"fill\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2\"/>")?;
+    }
+    out.push_str("</g>\n");
+    Ok(())
 }

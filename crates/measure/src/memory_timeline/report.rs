@@ -1,7 +1,9 @@
 //! The report of the memory of a tree of processes.
 
 use super::{MemoryTimeline, TreeSample};
-use crate::chart::{ChartAxis, ChartMark, ColourRole, MeasureUnit, StepChart, StepLine};
+use crate::chart::{
+    ChartAxis, ChartMark, ColourRole, MeasureUnit, StepChart, StepDotChart, StepLine,
+};
 use crate::measure_report::{MeasureReport, ReportSection, ReportTable, SectionChart};
 use crate::memory_map::{MemoryBytes, MemoryMap};
 
@@ -14,9 +16,10 @@ const MAX_PROCESS_ROWS: usize = 50;
 
 const ABOUT_MEMORY: &str = "Resident memory counts shared pages in each process, proportional \
                             memory divides them among their processes, and private memory leaves \
-                            them out.";
-const NO_PHASES: &str = " There are no phases: --phases REGEX begins them at messages of a command. \
-                         Marks that a program sets itself are only seen by larder measure record.";
+                            them out. The figures are sums over all processes. Samples are 1 ms \
+                            apart at first and 50 ms later. Proportional and private memory are \
+                            costly: they are read at some samples only, so that they take a \
+                            hundredth of the time, and their peaks are those of these samples.";
 
 /// Builds the report of a command or process of this name.
 #[must_use]
@@ -25,7 +28,11 @@ pub fn memory_report(name: &str, timeline: &MemoryTimeline) -> MeasureReport {
         title: format!("Memory: {name}"),
         audience: "For developers: how much memory the program and its children take, when, and \
                    for what.",
-        findings: [describe_peak(timeline)].into_iter().chain(describe_phase(timeline)).collect(),
+        findings: describe_largest_process(timeline)
+            .into_iter()
+            .chain([describe_peak(timeline)])
+            .chain(describe_phase(timeline))
+            .collect(),
         sections: [time_section(timeline)]
             .into_iter()
             .chain(phase_section(timeline))
@@ -42,54 +49,65 @@ fn time(value: u64) -> String {
     MeasureUnit::Time.format(value as f64)
 }
 
+/// Tells the peak that the kernel counts.
+fn describe_largest_process(timeline: &MemoryTimeline) -> Option<String> {
+    let most = bytes(timeline.largest_process_bytes?);
+    Some(format!(
+        "Exactly {most} were resident in the largest process at its peak, as the kernel counts it."
+    ))
+}
+
+/// Tells the largest of the samples.
 fn describe_peak(timeline: &MemoryTimeline) -> String {
-    let Some(peak) = timeline.samples.iter().max_by_key(|sample| sample.resident_bytes) else {
+    let Some(peak) = &timeline.peak else {
         return "The command ended before its memory could be read.".into();
     };
     format!(
-        "At most {} were resident, {} of it anonymous, after {} of {} in {}.",
+        "The largest of {}, 1 to 50 ms apart, has {} resident, {} of it anonymous, after {} of {} \
+         in {}. A peak between samples is not in these figures.",
+        count_of(timeline.sample_count, "sample", "samples"),
         bytes(peak.resident_bytes),
         bytes(peak.anonymous_bytes),
         time(peak.time_us),
-        time(timeline.samples.last().map_or(0, |sample| sample.time_us)),
-        if peak.processes == 1 {
-            "1 process".into()
-        } else {
-            format!("{} processes", peak.processes)
-        }
+        time(timeline.duration_us),
+        count_of(peak.processes, "process", "processes"),
     )
+}
+
+fn count_of(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Names the phase of the peak, if there are phases.
 fn describe_phase(timeline: &MemoryTimeline) -> Option<String> {
-    let peak = timeline.samples.iter().max_by_key(|sample| sample.resident_bytes)?;
+    let peak = timeline.peak?;
     let phase = timeline.phases.iter().rev().find(|phase| phase.time_us <= peak.time_us)?;
-    Some(format!("The peak is in \"{}\".", phase.name))
+    (timeline.phases.len() > 1).then(|| format!("The largest sample is in \"{}\".", phase.name))
 }
 
 fn time_section(timeline: &MemoryTimeline) -> ReportSection {
-    let line = |name: &str, colour, value: fn(&TreeSample) -> f64| StepLine {
+    let line = |name: &str, colour, value: fn(&TreeSample) -> Option<f64>| StepLine {
         name: name.into(),
         colour,
         is_filled: false,
         points: timeline
             .samples
             .iter()
-            .map(|sample| (sample.time_us as f64, value(sample)))
+            .filter_map(|sample| Some((sample.time_us as f64, value(sample)?)))
             .collect(),
         lows: Vec::new(),
         end: None,
     };
-    let end = timeline.samples.last().map_or(1, |sample| sample.time_us.max(1)) as f64;
+    let end = timeline.duration_us.max(1) as f64;
     let marks = || {
         let phases = timeline.phases.iter();
         phases
             .map(|phase| ChartMark { at: phase.time_us as f64, name: phase.name.clone() })
             .collect()
     };
-    let chart = |title: &str, y_axis, lines| -> SectionChart {
+    let chart = |title: &str, y_axis, lines, dots| -> SectionChart {
         let x_axis = ChartAxis::linear("time", MeasureUnit::Time);
-        let chart = StepChart {
+        let steps = StepChart {
             x_axis,
             x_range: (0.0, end),
             y_axis,
@@ -97,39 +115,50 @@ fn time_section(timeline: &MemoryTimeline) -> ReportSection {
             lines,
             marks: marks(),
         };
-        (title.into(), String::new(), Box::new(chart))
+        (title.into(), String::new(), Box::new(StepDotChart { steps, dots }))
     };
     let memory = vec![
-        line("resident (RSS)", ColourRole::First, |sample| sample.resident_bytes as f64),
-        line("proportional (PSS)", ColourRole::Second, |sample| sample.proportional_bytes as f64),
-        line("private (USS)", ColourRole::Third, |sample| sample.private_bytes as f64),
-        line("anonymous", ColourRole::Error, |sample| sample.anonymous_bytes as f64),
+        line("resident (RSS)", ColourRole::First, |sample| Some(sample.resident_bytes as f64)),
+        line("anonymous", ColourRole::Error, |sample| Some(sample.anonymous_bytes as f64)),
     ];
-    let busy = vec![line("processors", ColourRole::First, |sample| sample.processor_share)];
-    let most = |value: fn(&TreeSample) -> u64| {
-        bytes(timeline.samples.iter().map(value).max().unwrap_or_default())
+    let costly = vec![
+        line("proportional (PSS)", ColourRole::Second, |sample| {
+            sample.proportional_bytes.map(|value| value as f64)
+        }),
+        line("private (USS)", ColourRole::Third, |sample| {
+            sample.private_bytes.map(|value| value as f64)
+        }),
+    ];
+    let busy = vec![line("processors", ColourRole::First, |sample| Some(sample.processor_share))];
+    let row = |name: &str, value: fn(&TreeSample) -> Option<u64>| {
+        let values = || timeline.samples.iter().filter_map(value);
+        let most = values().max().map_or("not read".into(), bytes);
+        vec![name.to_string(), most, values().count().to_string()]
     };
-    let row = |name: &str, value: String| vec![name.to_string(), value];
+    let shares = timeline.samples.iter().map(|sample| sample.processor_share);
+    let most_busy = MeasureUnit::Count.format(shares.fold(0.0, f64::max));
     ReportSection {
         heading: "Over time".into(),
-        text: format!("{ABOUT_MEMORY}{}", if timeline.phases.is_empty() { NO_PHASES } else { "" }),
+        text: ABOUT_MEMORY.into(),
         charts: vec![
-            chart("Memory", ChartAxis::linear("memory", MeasureUnit::Bytes), memory),
-            chart("Processors in use", ChartAxis::linear("processors", MeasureUnit::Count), busy),
+            chart("Memory", ChartAxis::linear("memory", MeasureUnit::Bytes), memory, costly),
+            chart(
+                "Processors in use",
+                ChartAxis::linear("processors", MeasureUnit::Count),
+                busy,
+                Vec::new(),
+            ),
         ],
         tables: vec![ReportTable {
-            title: "Peaks".into(),
-            head: vec![String::new(), "peak".into()],
+            title: "Peaks among the samples".into(),
+            head: ["", "peak", "samples"].map(String::from).to_vec(),
             rows: vec![
-                row("resident (RSS)", most(|sample| sample.resident_bytes)),
-                row("proportional (PSS)", most(|sample| sample.proportional_bytes)),
-                row("private (USS)", most(|sample| sample.private_bytes)),
-                row("anonymous", most(|sample| sample.anonymous_bytes)),
-                row("mapped (VMS)", most(|sample| sample.mapped_bytes)),
-                row("processors in use", {
-                    let shares = timeline.samples.iter().map(|sample| sample.processor_share);
-                    MeasureUnit::Count.format(shares.fold(0.0, f64::max))
-                }),
+                row("resident (RSS)", |sample| Some(sample.resident_bytes)),
+                row("proportional (PSS)", |sample| sample.proportional_bytes),
+                row("private (USS)", |sample| sample.private_bytes),
+                row("anonymous", |sample| Some(sample.anonymous_bytes)),
+                row("mapped (VMS)", |sample| Some(sample.mapped_bytes)),
+                vec!["processors in use".into(), most_busy, timeline.samples.len().to_string()],
             ],
         }],
     }
@@ -161,7 +190,8 @@ fn phase_section(timeline: &MemoryTimeline) -> Option<ReportSection> {
         head: head.map(String::from).to_vec(),
         rows: rows.collect(),
     };
-    let mapped = timeline.phases.iter().filter(|phase| phase.map.total().mapped > 0);
+    // Where a command starts, nothing but its loader is mapped.
+    let mapped = timeline.phases.iter().skip(1).filter(|phase| phase.map.total().mapped > 0);
     let maps = mapped.map(|phase| {
         let title =
             format!("Mappings after {}, where \"{}\" begins", time(phase.time_us), phase.name);
@@ -169,20 +199,36 @@ fn phase_section(timeline: &MemoryTimeline) -> Option<ReportSection> {
     });
     Some(ReportSection {
         heading: "Phases".into(),
-        text: "Phases begin where a message of the command matches.".into(),
+        text: match timeline.phases.len() {
+            1 => "Phases begin where a message of the command matches. No message matched.".into(),
+            _ => "Phases begin where a message of the command matches; \"start\" is before the \
+                  first. A phase without a peak ended before a sample was taken in it."
+                .into(),
+        },
         charts: Vec::new(),
         tables: [phases].into_iter().chain(maps).collect(),
     })
 }
 
 fn map_section(timeline: &MemoryTimeline) -> ReportSection {
+    let peak = timeline.peak.unwrap_or_default();
+    let text = if timeline.map_resident_bytes == 0 {
+        "The command ended before a map could be read.".into()
+    } else {
+        format!(
+            "Memory by file, heap and stack, after {} with {} resident; the largest sample is after \
+             {} and has {}. A map is read again when the memory has grown by 5 %, as long as maps \
+             take at most a tenth of the time. Clean pages can be read again from their files; dirty \
+             ones have to be kept.",
+            time(timeline.map_time_us),
+            bytes(timeline.map_resident_bytes),
+            time(peak.time_us),
+            bytes(peak.resident_bytes),
+        )
+    };
     ReportSection {
         heading: "Mappings".into(),
-        text: format!(
-            "Memory by file, heap and stack, after {}, near the peak. Clean pages can be read again \
-             from their files; dirty ones have to be kept.",
-            time(timeline.map_time_us)
-        ),
+        text,
         charts: Vec::new(),
         tables: vec![map_table("Mappings", &timeline.map, MAX_MAPPING_ROWS)],
     }
@@ -226,7 +272,10 @@ fn process_section(timeline: &MemoryTimeline) -> ReportSection {
         .map(|(pid, name, resident)| vec![name.clone(), pid.to_string(), bytes(*resident)]);
     ReportSection {
         heading: "Processes".into(),
-        text: "Processes that lived when a sample was taken, the largest first.".into(),
+        text: "Processes that lived when a sample was taken, the largest first. The kernel counts \
+               the peak of each since its program began; growth between the last sample of a \
+               process and its end is not in it."
+            .into(),
         charts: Vec::new(),
         tables: vec![ReportTable {
             title: "Processes".into(),

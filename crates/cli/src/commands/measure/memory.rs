@@ -19,9 +19,10 @@ use std::sync::atomic::Ordering;
 /// Sample the memory of a command and of the processes that it starts
 ///
 /// Prints resident, proportional, private and anonymous memory, the processors in use, and the
-/// memory by file, heap and stack near the peak and where each phase begins. The command's standard
-/// output is discarded unless --show is given. --pid watches a process that runs, until it ends or
-/// Control-C. The exit code is the exit code of the command.
+/// memory by file, heap and stack near the peak and where each phase begins. The peak of the
+/// largest process is exact; sums over processes are those of samples, 1 to 50 ms apart. The
+/// command's standard output is discarded unless --show is given. --pid watches a process that
+/// runs, until it ends or Control-C. The exit code is the exit code of the command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryArgs {
     /// Watch this process and its children

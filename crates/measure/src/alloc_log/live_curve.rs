@@ -1,7 +1,7 @@
 //! The curve of live memory over the calls of a process, reduced to a number of points that can be
-//! drawn. Each point keeps the minimum and the maximum of its calls, so no peak is lost. A point ends
-//! after so many calls, and at a note of the time after so long, so that calls that are rare are not
-//! moved to the time of the next ones.
+//! drawn. Each point keeps the minimum and the maximum of its calls, so no peak is lost. A point
+//! ends after so many calls, and at a note of the time after so long, so that calls that are rare
+//! are not moved to the time of the next ones.
 
 use super::live_table::MAX_PHASE;
 

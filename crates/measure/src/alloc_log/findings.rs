@@ -113,7 +113,7 @@ fn count(value: u64) -> String {
 }
 
 /// Returns a number with the name of what is counted.
-fn count_of(value: u64, thing: &str) -> String {
+pub(super) fn count_of(value: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(value), if value == 1 { "" } else { "s" })
 }
 

@@ -3,6 +3,7 @@
 use super::alloc_subject::AllocSubject;
 use super::analysis::PhaseStatistics;
 use super::call_statistics::LifetimeShares;
+use super::findings::count_of;
 use super::phase_charts::{phase_charts, phase_tables};
 use crate::chart::MeasureUnit;
 use crate::measure_report::{ReportSection, ReportTable};
@@ -34,7 +35,7 @@ const SIZES: [PhaseColumn; 4] = [
     }),
     ("most frequent size", |phase| {
         let sizes = phase.statistics.frequent_sizes(1);
-        sizes.first().map_or("-".into(), |(size, _)| format!("{size} bytes"))
+        sizes.first().map_or("-".into(), |(size, _)| count_of(*size, "byte"))
     }),
 ];
 

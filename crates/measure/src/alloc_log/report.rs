@@ -8,7 +8,7 @@ use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS, call_functions, functi
 use super::analysis::AllocAnalysis;
 use super::call_statistics::{NARROW_BUCKET_BYTES, WIDE_BUCKET_BYTES};
 use super::findings::{
-    describe_changes, describe_findings, describe_gaps, describe_process, shorten_command,
+    count_of, describe_changes, describe_findings, describe_gaps, describe_process, shorten_command,
 };
 use super::live_charts::{memory_charts, number_tables};
 use super::phase_report::phases_section;
@@ -223,7 +223,7 @@ fn sizes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
     if let [subject] = subjects {
         let requests = subject.analysis.total.requests();
         for (size, count) in subject.analysis.total.frequent_sizes(MAX_SIZE_ROWS) {
-            let name = format!("of {size} bytes");
+            let name = format!("of {}", count_of(size, "byte"));
             rows.push(QuantityRow {
                 name,
                 unit: MeasureUnit::Share,
@@ -368,7 +368,7 @@ fn end_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
         for (size, objects) in subject.analysis.live_at_end.iter().take(MAX_SIZE_ROWS) {
             let objects_text = MeasureUnit::Count.format(*objects as f64);
             rows.push(QuantityRow {
-                name: format!("{objects_text} of {size} bytes"),
+                name: format!("{objects_text} of {}", count_of(*size, "byte")),
                 unit: MeasureUnit::Bytes,
                 values: vec![Some((size * objects) as f64)],
             });

@@ -143,7 +143,9 @@ impl HtmlPage {
     }
 }
 
-/// The styles of the page around its charts.
+/// The styles of the page around its charts. A table that is wider than the screen scrolls, and has
+/// a shadow at each side where columns are out of sight: the shadows stay where they are, and what
+/// covers them moves with the table.
 const PAGE_CSS: &str = "\
 body{font:16px/1.45 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:54rem;background:var(--ground);color:var(--text)}
 h1{font-size:1.6rem;margin:.5rem 0;overflow-wrap:anywhere}
@@ -157,12 +159,15 @@ dl{display:grid;grid-template-columns:repeat(var(--columns),1fr);gap:.6rem;margi
 dl div{background:var(--box);border-radius:6px;padding:.5rem .8rem}
 dt{color:var(--faint);font-size:.8rem}
 dd{margin:0;font-size:1.25rem;font-weight:600}
-.scroll{overflow-x:auto;margin:1rem 0}
+.scroll{overflow-x:auto;margin:1rem 0;background:linear-gradient(to right,var(--ground) 40%,transparent) left/2.5rem 100% no-repeat local,\
+linear-gradient(to left,var(--ground) 40%,transparent) right/2.5rem 100% no-repeat local,\
+linear-gradient(to right,var(--faint),transparent) left/.7rem 100% no-repeat scroll,\
+linear-gradient(to left,var(--faint),transparent) right/.7rem 100% no-repeat scroll}
 table{border-collapse:collapse;font-size:.86rem;width:100%}
 caption{text-align:left;font-weight:600;padding:.3rem 0}
 th,td{text-align:left;vertical-align:top;padding:.25rem .9rem .25rem 0;border-bottom:1px solid var(--line)}
 th{color:var(--faint);font-weight:400}
-td:first-child:not([class]){min-width:9rem}
+td:first-child:not([class]){min-width:9rem;overflow-wrap:anywhere}
 th{vertical-align:bottom}th.n{white-space:normal}
 .w{white-space:nowrap}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
@@ -183,3 +188,24 @@ svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
 .long td[data-name]:not(.code)::before{content:attr(data-name)\" \";color:var(--faint);font-weight:400}}
 @media not screen{body{max-width:none}h2,figure,tr{break-inside:avoid}}
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Columns out of sight on a narrow screen are announced, and long paths leave room for them.
+    #[test]
+    fn a_wide_table_shows_that_it_scrolls() {
+        let mut page = HtmlPage::new("a");
+        let row = [TableCell::Text("/a/long/path/of/a/file".into()), TableCell::Number("1".into())];
+        page.add_table("t", &["file", "bytes"], &[row.to_vec()]);
+        let page = page.into_html();
+        assert!(page.contains("<div class=\"scroll\"><table><caption>t"));
+        let style = page.lines().find(|line| line.starts_with(".scroll{")).unwrap();
+        assert_eq!(style.matches(" local").count(), 2, "{style}");
+        assert_eq!(style.matches(" scroll").count(), 2, "{style}");
+        assert!(
+            page.contains("td:first-child:not([class]){min-width:9rem;overflow-wrap:anywhere}")
+        );
+    }
+}

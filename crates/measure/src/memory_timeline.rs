@@ -14,6 +14,7 @@
 mod report;
 
 pub use self::report::memory_report;
+pub(crate) use crate::process_cost::process_tree;
 
 use crate::memory_map::{MemoryBytes, MemoryMap, read_memory_sums};
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
@@ -476,30 +477,6 @@ fn processor_time(stat: &str) -> Option<Duration> {
     let ticks = rest.split_ascii_whitespace().skip(11).take(4).map(str::parse::<u32>);
     let ticks = ticks.sum::<Result<u32, _>>().ok()?;
     Some(TICK * ticks)
-}
-
-/// Returns a process and all below it.
-pub(crate) fn process_tree(root: u32) -> Vec<u32> {
-    let mut tree = vec![root];
-    let mut next = 0;
-    while let Some(pid) = tree.get(next) {
-        let children = children_of(*pid);
-        tree.extend(children);
-        next += 1;
-    }
-    tree
-}
-
-/// Returns the children of a process, of all its threads.
-fn children_of(pid: u32) -> Vec<u32> {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let texts = threads
-        .flatten()
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    let numbers = |text: String| -> Vec<u32> {
-        text.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect()
-    };
-    texts.flat_map(numbers).collect()
 }
 
 #[cfg(test)]

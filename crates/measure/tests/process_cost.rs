@@ -50,6 +50,17 @@ fn memory_and_written_bytes_are_measured() {
     }
 }
 
+/// The memory is that of the largest process, which may be one that the command starts.
+#[test]
+fn the_memory_of_the_largest_process_is_measured() {
+    let run = shell("dd if=/dev/zero of=/dev/null bs=24M count=40 status=none; exit 0");
+    assert!((24 << 20..32 << 20).contains(&run.peak_anonymous_bytes), "{run:?}");
+    // Two of them are no larger one.
+    let copy = "dd if=/dev/zero of=/dev/null bs=24M count=40 status=none";
+    let run = shell(&format!("{copy} & {copy}; wait; exit 0"));
+    assert!((24 << 20..32 << 20).contains(&run.peak_anonymous_bytes), "{run:?}");
+}
+
 #[test]
 fn a_missing_command_is_an_error() {
     let error = run_command(&mut Command::new("/nonexistent/larder")).unwrap_err();

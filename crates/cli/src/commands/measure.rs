@@ -58,9 +58,11 @@ enum MeasureCommand {
 
 /// Run a command and print its time, CPU time, peak anonymous memory and bytes written
 ///
-/// Prints minimum, median and maximum of several runs. The command's standard output is discarded
-/// unless --show is given. The exit code is the exit code of the command. If a run fails, no
-/// further run is started.
+/// Prints minimum, median and maximum of several runs. CPU time and bytes written include the
+/// processes that the command starts and waits for. Anonymous memory is that of the largest
+/// process, the command or one below it, among samples; `larder measure memory` has sums over all
+/// processes. The command's standard output is discarded unless --show is given. The exit code is
+/// the exit code of the command. If a run fails, no further run is started.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
     /// The number of runs
@@ -260,7 +262,9 @@ const COST_COLUMNS: [CostColumn; 6] = [
     ("user", "user_us", |run| Some(to_microseconds(run.user))),
     ("system", "system_us", |run| Some(to_microseconds(run.system))),
     ("processor", "cpu_us", |run| Some(to_microseconds(run.user + run.system))),
-    ("anonymous memory", "anonymous_bytes", |run| Some(run.peak_anonymous_bytes)),
+    ("anonymous memory of the largest process", "anonymous_bytes", |run| {
+        Some(run.peak_anonymous_bytes)
+    }),
     ("written", "written_bytes", |run| run.written_bytes),
 ];
 

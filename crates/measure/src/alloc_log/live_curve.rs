@@ -235,8 +235,9 @@ impl LiveCurve {
         });
     }
 
-    /// Ends the curve, with the live bytes then and the bounds of all bytes that were requested. Returns its points, and of
-    /// each the live bytes at its maximum by the phase that asked for them.
+    /// Ends the curve, with the live bytes then and the bounds of all bytes that were requested.
+    /// Returns its points, and of each the live bytes at its maximum by the phase that asked for
+    /// them.
     pub(super) fn finish(
         mut self,
         calls: u64,

@@ -86,8 +86,8 @@ impl AllocLog {
         Ok(log)
     }
 
-    /// Returns the process with the highest peak of live memory; what a fork inherits is that of its
-    /// parent.
+    /// Returns the process with the highest peak of live memory; what a fork inherits is that of
+    /// its parent.
     #[must_use]
     pub fn largest_process(&self) -> Option<usize> {
         let peak = |number: &usize| {

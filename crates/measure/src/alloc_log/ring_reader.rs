@@ -215,8 +215,8 @@ impl RingReader {
         is_found
     }
 
-    /// Decodes the event of the head word at a position; several operands are left in `operands`. Returns the
-    /// event and the number of its words.
+    /// Decodes the event of the head word at a position; several operands are left in `operands`.
+    /// Returns the event and the number of its words.
     #[inline]
     fn decode_event(&mut self, position: u64, head: u64) -> Option<(RingEvent<'static>, u64)> {
         let operation = *ALL_OPERATIONS.get(head_operation(head))?;

@@ -172,8 +172,8 @@ impl UnrecordedFinder {
         }
     }
 
-    /// Returns the processes that were not recorded. Children that are named themselves do not count
-    /// among those that their parents lost.
+    /// Returns the processes that were not recorded. Children that are named themselves do not
+    /// count among those that their parents lost.
     pub(super) fn finish(&mut self) -> Vec<UnrecordedProcess> {
         let found: Vec<UnrecordedChild> = std::mem::take(&mut self.found).into_values().collect();
         let parents = std::mem::take(&mut self.parents).into_iter();

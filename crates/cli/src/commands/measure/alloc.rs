@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// Analyse a log of allocator calls: live memory, sizes, lifetimes, phases
 ///
 /// With a second log, compares them: FILE is before a change, OTHER after it. --html writes a
-/// self-contained page with charts. Of several processes, the one with the highest peak is analysed.
+/// self-contained page with charts. Of several processes, the one with the highest peak is
+/// analysed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllocArgs {
     /// The log that `larder measure record` has written

@@ -435,21 +435,30 @@ fn damaged_metadata_is_made_again() {
     let in_clone = |args: &[&str]| ok(&home, &[&["-C", "clone"], args].concat());
     let branches = || in_clone(&["for-each-ref", "refs/heads", "refs/remotes"]);
     let before = branches();
-    // A commit of the history in place of that of the metadata.
-    in_clone(&["update-ref", "refs/larder/hg/metadata", "HEAD"]);
-    let advice = "larder hg clear forgets the metadata, and git fetch then converts all again";
-    let (code, text) = git(&home, &["-C", "clone", "fetch", "-q"]);
-    assert!(code != 0 && text.contains(advice), "{text}");
-    let run = home.run(&["hg", "--repository", "clone", "git2hg", "HEAD"]);
-    assert!(run.code == 4 && run.stderr().contains(advice), "{}", run.stderr());
-    let (code, text) = git(&home, &["-C", "clone", "cinnabar", "git2hg", "HEAD"]);
-    assert!(code == 1 && text.contains(advice), "{text}");
-    assert_eq!(home.run(&["hg", "--repository", "clone", "clear"]).code, 0);
-    in_clone(&["fetch", "-q"]);
-    assert_eq!(branches(), before);
-    let run = home.run(&["hg", "--repository", "clone", "git2hg", "HEAD"]);
-    assert_eq!(run.stdout().trim(), node(&home, "tip"));
-    assert_eq!(home.run(&["hg", "--repository", "clone", "fsck", "--full"]).code, 0);
+    // A commit of the history in place of that of the metadata, and one that is lost.
+    for damage in [in_clone(&["rev-parse", "HEAD"]), "1".repeat(40)] {
+        home.write("clone/.git/refs/larder/hg/metadata", format!("{damage}\n"));
+        let advice = "larder hg clear forgets the metadata, and git fetch then converts all again";
+        let (code, text) = git(&home, &["-C", "clone", "fetch", "-q"]);
+        assert!(code != 0 && text.contains(advice), "{text}");
+        for command in ["git2hg", "hg2git"] {
+            let run = home.run(&["hg", "--repository", "clone", command, &"2".repeat(40)]);
+            assert!(run.code == 4 && run.stderr().contains(advice), "{}", run.stderr());
+        }
+        let (code, text) = git(&home, &["-C", "clone", "cinnabar", "git2hg", "HEAD"]);
+        assert!(code == 1 && text.contains(advice), "{text}");
+        for command in ["fsck", "rollback", "tags"] {
+            let run = home.run(&["hg", "--repository", "clone", command]);
+            let message = "the Mercurial metadata is damaged";
+            assert!(run.code == 4 && run.stderr().contains(message), "{}", run.stderr());
+        }
+        assert_eq!(home.run(&["hg", "--repository", "clone", "clear"]).code, 0);
+        in_clone(&["fetch", "-q"]);
+        assert_eq!(branches(), before);
+        let run = home.run(&["hg", "--repository", "clone", "git2hg", "HEAD"]);
+        assert_eq!(run.stdout().trim(), node(&home, "tip"));
+        assert_eq!(home.run(&["hg", "--repository", "clone", "fsck", "--full"]).code, 0);
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ mod tables;
 use crate::conversion::Progress;
 use crate::file_conversion::EMPTY_FILE;
 use crate::git::repository::{GitDirectory, GitDirectoryError};
-use crate::metadata::{METADATA_REF, Metadata, MetadataError};
+use crate::metadata::{Metadata, MetadataError, current_state};
 use crate::object_id::GitId;
 use std::fmt::Display;
 use std::path::Path;
@@ -99,7 +99,7 @@ pub fn check_conversion(
 ) -> Result<ConversionCheck, MetadataError> {
     let mut repository = GitDirectory::new(directory);
     // A fetch may move the ref meanwhile: the result is about this state.
-    let state = repository.resolve(METADATA_REF)?;
+    let state = current_state(&mut repository)?;
     let mut report = ConversionCheck { state, ..ConversionCheck::default() };
     let opened = Metadata::open_state(&mut repository, state);
     let Some(mut metadata) = report.absorb(opened)? else { return Ok(report) };

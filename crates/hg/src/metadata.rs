@@ -39,7 +39,7 @@ pub(crate) use segment_writer::{
 pub use state::{
     BROKEN_REF, CHECKED_REF, StateChoice, mark_state, metadata_states, rollback, set_metadata_state,
 };
-pub(crate) use state::{WRITTEN_BRANCHES_FOLDER, WRITTEN_TAGS_FOLDER};
+pub(crate) use state::{WRITTEN_BRANCHES_FOLDER, WRITTEN_TAGS_FOLDER, current_state};
 
 use crate::git::deflate::Deflater;
 use crate::git::object::ObjectKind;
@@ -104,7 +104,7 @@ pub struct WholeRevision {
 impl Metadata {
     /// Reads the metadata of a repository; a repository without any has empty ones.
     pub fn open(repository: &mut GitDirectory) -> Result<Metadata, MetadataError> {
-        let commit = repository.resolve(METADATA_REF)?;
+        let commit = current_state(repository)?;
         Metadata::open_state(repository, commit)
     }
 

@@ -10,9 +10,9 @@ use crate::hg_settings::HgSettings;
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_hg::{
     BundlePeer, CINNABAR_REF, CheckDepth, CinnabarImport, ConversionCheck, ConversionSummary,
-    FetchError, GitDirectory, GitId, METADATA_REF, Metadata, MetadataError, Oddity, OddityReport,
-    StateChoice, TagUpdate, check_conversion, convert_all, convert_bundle, import_cinnabar,
-    open_peer, rollback, set_metadata_state, strip_login, update_tags,
+    FetchError, GitDirectory, GitId, Metadata, MetadataError, Oddity, OddityReport, StateChoice,
+    TagUpdate, check_conversion, convert_all, convert_bundle, import_cinnabar, open_peer, rollback,
+    set_metadata_state, strip_login, update_tags,
 };
 use serde_json::json;
 use std::error::Error;
@@ -363,7 +363,11 @@ fn can_be_destination(folder: &Path) -> bool {
         let mut repository = GitDirectory::new(folder);
         is_repository
             && (repository.has_branches().is_ok_and(|has| !has)
-                || repository.resolve(METADATA_REF).is_ok_and(|commit| commit.is_some()))
+                || match Metadata::open(&mut repository) {
+                    Ok(metadata) => metadata.commit().is_some(),
+                    // The conversion says so.
+                    Err(error) => matches!(error, MetadataError::Damaged(_)),
+                })
     };
     is_empty || is_converted()
 }

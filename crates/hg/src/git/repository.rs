@@ -252,6 +252,11 @@ impl GitDirectory {
             return Ok(self.read_object(name)?.map(|object| object.id));
         }
         // Some names, such as `HEAD@{1000}`, would end that process.
+        self.read_ref(name)
+    }
+
+    /// Returns the id that a ref has, whether or not the object is there; `None` without the ref.
+    pub(crate) fn read_ref(&self, name: &str) -> Result<Option<GitId>, GitDirectoryError> {
         match self.run("rev-parse", ["--verify", "--quiet", name], b"") {
             Ok(output) => Ok(GitId::from_hex(output.trim_ascii())),
             Err(GitDirectoryError::Failed { .. }) => Ok(None),

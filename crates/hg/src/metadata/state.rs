@@ -30,10 +30,24 @@ enum StateMark {
     Broken,
 }
 
+/// Returns the current state; `None` if nothing was converted. A ref to a commit that is lost is
+/// damage: without it, all would seem to be new, and git would not write the ref.
+pub(crate) fn current_state(repository: &mut GitDirectory) -> Result<Option<GitId>, MetadataError> {
+    if let Some(commit) = repository.resolve(METADATA_REF)? {
+        return Ok(Some(commit));
+    }
+    let Some(commit) = repository.read_ref(METADATA_REF)? else { return Ok(None) };
+    // Another process may have written both meanwhile.
+    match repository.read_object(&commit.to_string())? {
+        Some(_) => Ok(Some(commit)),
+        None => Err(MetadataError::Damaged(commit)),
+    }
+}
+
 /// Returns the states, the current one first; none if nothing was converted.
 pub fn metadata_states(repository: &mut GitDirectory) -> Result<Vec<GitId>, MetadataError> {
     let mut states = Vec::new();
-    let mut next = repository.resolve(METADATA_REF)?;
+    let mut next = current_state(repository)?;
     while let Some(state) = next {
         states.push(state);
         let content = repository.read_content(&state)?;
@@ -46,7 +60,7 @@ pub fn metadata_states(repository: &mut GitDirectory) -> Result<Vec<GitId>, Meta
 /// branches stay: those of changesets that are unknown now are converted again by the next fetch,
 /// to the same ids.
 pub fn rollback(repository: &mut GitDirectory) -> Result<bool, MetadataError> {
-    let Some(state) = repository.resolve(METADATA_REF)? else { return Ok(false) };
+    let Some(state) = current_state(repository)? else { return Ok(false) };
     let before = commit_parents(&repository.read_content(&state)?).nth(STATE_BEFORE);
     set_metadata_state(repository, before, StateChoice::Earlier)?;
     Ok(true)

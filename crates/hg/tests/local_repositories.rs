@@ -425,6 +425,33 @@ fn an_empty_repository_has_no_heads() {
     assert!(received.sorted_groups().is_empty());
 }
 
+/// Without it, all branches would seem to be gone.
+#[test]
+fn a_store_without_its_changelog_is_damaged() {
+    if !has_mercurial("a_store_without_its_changelog_is_damaged") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = make_format(folder.path(), &[]);
+    let store = repository.path.join(".hg/store");
+    let index = store.join("00changelog.i");
+    let check = |state: &str| {
+        let error = LocalPeer::open(&repository.path).map(|_| ()).expect_err(state).to_string();
+        assert!(error.ends_with("00changelog.i: it is empty or missing"), "{state}: {error}");
+        assert!(LocalPeer::open_store(&store).is_err(), "{state}");
+    };
+    std::fs::write(&index, b"").unwrap();
+    check("empty");
+    std::fs::remove_file(&index).unwrap();
+    check("missing");
+    std::fs::remove_file(store.join("00manifest.i")).unwrap();
+    check("file logs alone");
+    for name in ["data", "dh"] {
+        let _absent = std::fs::remove_dir_all(store.join(name));
+    }
+    assert_eq!(open(&repository.path).refs().unwrap().heads, []);
+}
+
 /// Unpacks the files of a store that `hg` sends, and compares the changes read from them.
 fn compare_stream(repository: &Mercurial, folder: &Path) {
     let file = folder.join("stream.hg").into_os_string().into_string().unwrap();

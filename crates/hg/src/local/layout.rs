@@ -112,6 +112,30 @@ impl StoreLayout {
         self.store.join(OsStr::from_bytes(&self.encoding.encode(name)))
     }
 
+    /// Returns whether the store has revisions of manifests or files. Those of a transaction do not
+    /// count: the changelog is written last.
+    pub(crate) fn has_revisions(&self) -> bool {
+        if self.store.join("journal").exists() {
+            return false;
+        }
+        let has_bytes = |path: &Path| path.metadata().is_ok_and(|file| file.len() > 0);
+        if has_bytes(&self.store.join("00manifest.i")) {
+            return true;
+        }
+        let mut folders = vec![self.store.join("data"), self.store.join("dh")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    folders.push(path);
+                } else if path.extension() == Some(OsStr::new("i")) && has_bytes(&path) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
     /// Returns the paths of index and data of the filelog of a path; `None` for a path that would
     /// leave the store.
     pub(crate) fn filelog(&self, path: &[u8]) -> Option<(PathBuf, PathBuf)> {

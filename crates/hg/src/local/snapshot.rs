@@ -35,6 +35,10 @@ impl Snapshot {
     /// Reads the state of the repository.
     pub(crate) fn read(layout: StoreLayout) -> Result<Snapshot, LocalError> {
         let changelog = read_changelog(&layout)?;
+        if changelog.is_empty() && layout.has_revisions() {
+            let what = "it is empty or missing".to_owned();
+            return Err(LocalError::Damaged { path: layout.store.join("00changelog.i"), what });
+        }
         let phases_path = layout.store.join("phaseroots");
         let phases_text = read_optional(&phases_path)?;
         let phases = read_phases(&phases_path, phases_text.as_deref(), &changelog)?;

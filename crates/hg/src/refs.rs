@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The folder of all refs of this crate: its metadata, and notes of imports and conversions.
 pub const PRIVATE_PREFIX: &str = "refs/larder/hg/";
 
+/// The refs that git does not take, or takes for another one, although their names are valid.
+const RESERVED_REFS: [&[u8]; 2] = [b"refs/heads/HEAD", b"refs/tags/HEAD"];
+
 /// Which refs a repository has, as in the setting `cinnabar.refs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefStyle {
@@ -121,6 +124,9 @@ struct NameParts {
 impl NameParts {
     fn join(&self, name: &[u8]) -> Vec<u8> {
         let full = [self.folder, name, &self.suffix].concat();
+        if RESERVED_REFS.contains(&full.as_slice()) {
+            return [self.folder, b"%48EAD"].concat();
+        }
         match full.strip_suffix(b".") {
             Some(start) => [start, b"%2E"].concat(),
             None => full,
@@ -360,6 +366,24 @@ mod tests {
             let encoded = encode_name(name.as_bytes());
             assert_eq!(String::from_utf8_lossy(&encoded), expected, "{name}");
         }
+    }
+
+    /// git takes no branch HEAD, and says of a tag of that name that it is ambiguous.
+    #[test]
+    fn a_name_is_not_that_of_head() {
+        let branches = vec![(b"HEAD".to_vec(), vec![node(1)])];
+        let bookmarks = vec![(b"HEAD".to_vec(), node(2))];
+        let peer = PeerRefs { branches, heads: Vec::new(), bookmarks };
+        let listed = |style: &str| {
+            names(&remote_refs(&peer, RefStyle::parse(style).expect("a style"), |_| false))
+        };
+        assert_eq!(listed("tips"), ["refs/heads/%48EAD"]);
+        assert_eq!(listed("bookmarks"), ["refs/heads/%48EAD"]);
+        assert_eq!(listed("tips,heads"), ["refs/heads/HEAD/tip"]);
+        let both = ["refs/heads/bookmarks/HEAD", "refs/heads/branches/HEAD"];
+        assert_eq!(listed("bookmarks,tips"), both);
+        let tags = tag_refs(&[(b"HEAD".to_vec(), node(1))].into_iter().collect());
+        assert_eq!(tags.into_keys().collect::<Vec<_>>(), [b"refs/tags/%48EAD"]);
     }
 
     #[test]

@@ -3,10 +3,13 @@
 //! Nothing of it is an error. Kinds are found where a conversion meets them anyway; a report keeps
 //! the number of each kind and the first examples.
 
+mod dot_git;
+
 use crate::changeset::Changeset;
 use crate::commit::{has_bounded_time, whole_number};
 use crate::object_id::Node;
 use crate::path_text::path_text;
+use dot_git::is_refused_name;
 use std::collections::BTreeMap;
 
 /// How many examples of a kind are kept.
@@ -42,7 +45,7 @@ pub enum Oddity {
     EmptyPathName,
     /// A path of a manifest that is not in its tree.
     LostPath,
-    /// A path that git does not check out, such as `.git/config` or `../x`.
+    /// A path that git does not check out, such as `.git/config`, `git~1` or `../x`.
     RefusedPath,
     /// A path that differs from another one only in upper and lower case, at any time.
     CaseClash,
@@ -269,11 +272,6 @@ fn is_whole_zone(zone: &[u8]) -> bool {
     whole_number(zone).is_some_and(|seconds| seconds % 60 == 0)
 }
 
-/// Whether git refuses to check out a file below this name, on some system (git's `verify_path`).
-fn is_refused_name(name: &[u8]) -> bool {
-    name == b"." || name == b".." || name.eq_ignore_ascii_case(b".git")
-}
-
 /// Hashes a path without regard to upper and lower case (FNV-1a); two paths with one hash differ by
 /// chance once in many billions.
 fn hash_folded(path: &[u8]) -> u64 {
@@ -312,11 +310,21 @@ mod tests {
 
     #[test]
     fn paths_are_looked_at() {
-        let paths: [&[u8]; 9] =
-            [b"a", b"d/B", b"d//c", b".Git/x", b"A", b"x/../y", b"d/b", b"e", b".gitignore"];
+        let paths: [&[u8]; 10] = [
+            b"a",
+            b"d/B",
+            b"d//c",
+            b".Git/x",
+            b"A",
+            b"x/../y",
+            b"d/b",
+            b"e",
+            b".gitignore",
+            b"dir/git~1/x",
+        ];
         let mut report = OddityReport::default();
         report.add_paths(paths.into_iter());
-        let expected = [("empty-path-name", 1), ("refused-path", 2), ("case-clash", 4)];
+        let expected = [("empty-path-name", 1), ("refused-path", 3), ("case-clash", 4)];
         assert_eq!(counts(&report), expected);
         let clashes = report.kinds().last().unwrap().1;
         assert_eq!(clashes.examples, ["a", "d/B", "A", "d/b"]);

@@ -481,3 +481,51 @@ fn an_unfinished_convert_is_completed() {
     home.write("folder/file", "");
     assert_eq!(home.run(&["hg", "convert", "project", "folder"]).code, 2);
 }
+
+/// What a kill in the middle of `git init` leaves is no reason to refuse.
+#[test]
+fn an_unfinished_init_is_completed() {
+    if !has_mercurial("an_unfinished_init_is_completed") {
+        return;
+    }
+    let home = home_with_mercurial();
+    for missing in ["HEAD", "config", "objects", "refs"] {
+        let folder = format!("{missing}.git");
+        ok(&home, &["init", "-q", "--bare", &folder]);
+        let path = home.work(&folder).join(missing);
+        let removed = match path.is_dir() {
+            true => std::fs::remove_dir_all(path),
+            false => std::fs::remove_file(path),
+        };
+        removed.unwrap();
+        let run = home.run(&["hg", "convert", "project", &folder]);
+        assert_eq!(run.code, 0, "{missing}: {}", run.stderr());
+        assert_sound(&home, &folder);
+    }
+    // A repository that lost a part is not taken for one.
+    ok(&home, &["clone", "-q", "--bare", "HEAD.git", "lost.git"]);
+    std::fs::remove_file(home.work("lost.git").join("HEAD")).unwrap();
+    assert_eq!(home.run(&["hg", "convert", "project", "lost.git"]).code, 2);
+}
+
+/// None removes what another one makes.
+#[test]
+fn conversions_at_once_to_a_new_folder_end_well() {
+    if !has_mercurial("conversions_at_once_to_a_new_folder_end_well") {
+        return;
+    }
+    let home = home_with_mercurial();
+    for round in 0..5 {
+        let folder = format!("new{round}.git");
+        let start = || {
+            let mut command = home.command(&["hg", "convert", "project", &folder]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        for child in [start(), start(), start()] {
+            let output = child.wait_with_output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{text}");
+        }
+        assert_eq!(ok(&home, &["-C", &folder, "rev-list", "--count", "HEAD"]), "2");
+    }
+}

@@ -19,6 +19,7 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Look up changesets of Mercurial in git, import bundles, convert repositories
 ///
@@ -318,12 +319,13 @@ fn convert_repository(
     source: &OsString,
     destination: &Path,
 ) -> Result<CommandStatus, CommandFailure> {
-    if destination.exists() && !can_be_destination(destination) {
+    if destination.exists() && !becomes_destination(destination) {
         let message = format!("{} exists", sanitize_line(&destination.display().to_string()));
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("name a folder that does not exist yet, or that was converted before"));
     }
-    let git_dir = destination.join("HEAD").is_file().then_some(destination);
+    let is_whole = ["HEAD", "objects", "refs"].iter().all(|name| destination.join(name).exists());
+    let git_dir = is_whole.then_some(destination);
     let settings = read_settings(git_dir)?;
     let servers = |url: &str| server_settings(url, settings.of_git(), git_dir);
     let style = settings.ref_style().map_err(usage_failure)?;
@@ -331,14 +333,7 @@ fn convert_repository(
     let options = options.map_err(usage_failure)?;
     let peer = open_peer(source, servers);
     let mut peer = peer.map_err(|error| hg_failure(&FetchError::Peer(error)))?;
-    let is_new = !destination.exists();
-    let repository = GitDirectory::create(destination).map_err(|error| {
-        if is_new {
-            // Nothing is in it yet but a part of what git writes at first.
-            let _removed = std::fs::remove_dir_all(destination);
-        }
-        store_failure(&error)
-    })?;
+    let repository = create_destination(destination)?;
     let mut progress = progress(context);
     let converted = convert_all(repository.directory(), &mut *peer, style, options, &mut progress);
     progress.finish();
@@ -352,6 +347,71 @@ fn convert_repository(
         }
     });
     print_converted(context, converted?)
+}
+
+/// How often, and how long after, git is told again to create a repository: another conversion to
+/// the folder may do so at the same time.
+const CREATIONS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Returns whether a folder can be a destination, now or when git has created the repository: in
+/// between, it has temporary files there.
+fn becomes_destination(folder: &Path) -> bool {
+    (0..CREATIONS).any(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        can_be_destination(folder)
+    })
+}
+
+/// Creates a repository, or completes what a conversion that ended early left of one.
+fn create_destination(folder: &Path) -> Result<GitDirectory, CommandFailure> {
+    let is_new = !folder.exists();
+    let mut created = GitDirectory::create(folder);
+    for _ in 1..CREATIONS {
+        if created.is_ok() || !folder.exists() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        created = GitDirectory::create(folder);
+    }
+    created.map_err(|error| {
+        if is_new {
+            // If it is empty: what another conversion, or git, wrote there stays.
+            let _removed = std::fs::remove_dir(folder);
+        }
+        store_failure(&error)
+    })
+}
+
+/// Returns whether a folder has nothing but what `git init` writes, or a part of that.
+fn is_new_repository(folder: &Path) -> bool {
+    const FILES: [&str; 5] = ["HEAD", "HEAD.lock", "config", "config.lock", "description"];
+    // Of hooks and info, the templates are files; the others have folders only.
+    const FOLDERS: [&str; 5] = ["branches", "hooks", "info", "objects", "refs"];
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    entries.into_iter().all(|entry| {
+        let Ok(entry) = entry else { return false };
+        let name = entry.file_name();
+        let is_known = |names: [&str; 5]| names.iter().any(|known| name == *known);
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() => is_known(FILES),
+            Ok(kind) if kind.is_dir() && is_known(FOLDERS) => {
+                name == "hooks" || name == "info" || has_folders_only(&entry.path())
+            }
+            _ => false,
+        }
+    })
+}
+
+fn has_folders_only(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    entries.into_iter().all(|entry| {
+        entry.is_ok_and(|entry| {
+            entry.file_type().is_ok_and(|kind| kind.is_dir()) && has_folders_only(&entry.path())
+        })
+    })
 }
 
 /// Returns whether a folder is empty, or a git repository without a working tree that a conversion
@@ -369,7 +429,7 @@ fn can_be_destination(folder: &Path) -> bool {
                     Err(error) => matches!(error, MetadataError::Damaged(_)),
                 })
     };
-    is_empty || is_converted()
+    is_empty || is_new_repository(folder) || is_converted()
 }
 
 /// Takes over the metadata of git-cinnabar.

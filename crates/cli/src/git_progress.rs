@@ -257,11 +257,11 @@ fn notice_text(
                  git config fetch.prune true\n"
             )
         }
-        FetchNotice::TagsChanged { .. } if has_cinnabar => {
+        FetchNotice::TagsChanged { has_replaced: false, .. } if has_cinnabar => {
             "\nRun the following command to update tags:\n  git cinnabar fetch --tags\n".to_owned()
         }
-        FetchNotice::TagsChanged { is_quiet: true } => return None,
-        FetchNotice::TagsChanged { is_quiet: false } => {
+        FetchNotice::TagsChanged { is_quiet: true, .. } if !has_cinnabar => return None,
+        FetchNotice::TagsChanged { .. } => {
             "note: tags of Mercurial are new or changed; to set them in git: larder hg tags\n"
                 .to_owned()
         }

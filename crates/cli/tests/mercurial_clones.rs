@@ -138,6 +138,30 @@ fn the_first_clone_tells_of_tags() {
     assert_eq!(git(&home, &["-C", "clone", "tag"]), (0, "v1".to_string()));
 }
 
+/// `git fetch` does not move a tag that is there, and does not delete one.
+#[test]
+fn tags_that_moved_need_another_command() {
+    if !has_mercurial("tags_that_moved_need_another_command") {
+        return;
+    }
+    let home = home_with_mercurial();
+    let tag = |args: &[&str]| {
+        hg(&home, &[&["tag", "-u", "anna", "-d", "1000000200 0"], args].concat());
+    };
+    let fetch = || git(&home, &["-C", "clone", "fetch"]).1;
+    let (of_cinnabar, own) = ("git cinnabar fetch --tags", "larder hg tags");
+    tag(&["-r", "0", "v1"]);
+    git(&home, &["clone", "-q", &url(&home, "project"), "clone"]);
+    tag(&["-r", "0", "v2"]);
+    let text = fetch();
+    assert!(text.contains(of_cinnabar) && !text.contains(own), "{text}");
+    for change in [&["-f", "-r", "1", "v1"][..], &["--remove", "v2"]] {
+        tag(change);
+        let text = fetch();
+        assert!(text.contains(own) && !text.contains(of_cinnabar), "{text}");
+    }
+}
+
 /// git has nothing that leads to the commits.
 #[test]
 fn heads_of_a_bundle_are_named() {

@@ -19,7 +19,7 @@ use crate::object_id::Node;
 use crate::oddity::OddityReport;
 use crate::peer::{Peer, PeerRefs};
 use crate::refs::{PRIVATE_PREFIX, RefStyle, RemoteRefs, remote_refs};
-use crate::repository_tags::{have_tags_changed, head_nodes, repository_tag_refs};
+use crate::repository_tags::{TagChange, find_tag_change, head_nodes, repository_tag_refs};
 use crate::revision::ChangeError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -395,8 +395,9 @@ impl Dialogue<'_> {
         else {
             return Ok(());
         };
-        if have_tags_changed(&mut repository, &mut metadata, &before)? {
-            self.progress.report(&FetchNotice::TagsChanged { is_quiet: self.is_quiet });
+        if let Some(change) = find_tag_change(&mut repository, &mut metadata, &before)? {
+            let (is_quiet, has_replaced) = (self.is_quiet, change == TagChange::Replaced);
+            self.progress.report(&FetchNotice::TagsChanged { is_quiet, has_replaced });
         }
         if !self.is_quiet
             && let Some(name) = self.closed_tip(&mut repository, &mut metadata)?

@@ -161,22 +161,35 @@ pub(crate) fn head_nodes(metadata: &Metadata) -> Vec<Node> {
     metadata.heads().iter().map(|head| head.node).collect()
 }
 
-/// Returns whether the tags are others than when the changesets `before` were those without
-/// children.
-pub(crate) fn have_tags_changed(
+/// How tags differ from those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TagChange {
+    /// There are new ones.
+    Added,
+    /// Some of those before have moved or are gone.
+    Replaced,
+}
+
+/// Returns how the tags differ from those when the changesets `before` were those without children;
+/// `None` if they are the same.
+pub(crate) fn find_tag_change(
     repository: &mut GitDirectory,
     metadata: &mut Metadata,
     before: &[Node],
-) -> Result<bool, FetchError> {
+) -> Result<Option<TagChange>, FetchError> {
     let now = head_nodes(metadata);
     // Of many heads, few change in a fetch.
     let removed = tag_files(repository, metadata, before, &now)?;
     let added = tag_files(repository, metadata, &now, before)?;
     if removed == added {
-        return Ok(false);
+        return Ok(None);
     }
     let old = tags_of_heads(repository, metadata, before)?.0;
-    Ok(old != tags_of_heads(repository, metadata, &now)?.0)
+    let new = tags_of_heads(repository, metadata, &now)?.0;
+    if old.iter().any(|tag| !new.contains(tag)) {
+        return Ok(Some(TagChange::Replaced));
+    }
+    Ok((old != new).then_some(TagChange::Added))
 }
 
 /// Returns the ids of the tag files of the changesets that are not among others.

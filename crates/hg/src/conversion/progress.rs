@@ -67,6 +67,9 @@ pub enum FetchNotice {
     TagsChanged {
         /// Whether git was told to print errors only. git-cinnabar speaks of tags nevertheless.
         is_quiet: bool,
+        /// Whether tags that were there before have moved or are gone. git does not change these
+        /// when it fetches tags.
+        has_replaced: bool,
     },
     /// Files are elsewhere, and git has pointers in their place.
     Pointers {

@@ -529,3 +529,31 @@ fn conversions_at_once_to_a_new_folder_end_well() {
         assert_eq!(ok(&home, &["-C", &folder, "rev-list", "--count", "HEAD"]), "2");
     }
 }
+
+/// Tags that were made before are known after it, too.
+#[test]
+fn tags_are_known_after_all_is_forgotten() {
+    if !has_mercurial("tags_are_known_after_all_is_forgotten") {
+        return;
+    }
+    let home = home_with_mercurial();
+    let hg_tag = |args: &[&str]| {
+        hg(&home, &[&["-R", "project", "tag", "-u", "a", "-d", "1000000200 0"], args].concat());
+    };
+    let tags = || home.run(&["hg", "--repository", "clone", "tags", "--format", "json"]);
+    for name in ["stays", "moves", "goes"] {
+        hg_tag(&["-r", "0", name]);
+    }
+    ok(&home, &["clone", "-q", &url(&home, "project"), "clone"]);
+    assert_eq!(tags().code, 0);
+    assert_eq!(home.run(&["hg", "--repository", "clone", "clear"]).code, 0);
+    let run = tags();
+    assert_eq!((run.code, run.stdout().trim()), (1, r#"{"tags":0,"deleted":0,"kept":[]}"#));
+    assert_eq!(ok(&home, &["-C", "clone", "tag"]), "goes\nmoves\nstays");
+    hg_tag(&["-f", "-r", "1", "moves"]);
+    hg_tag(&["--remove", "goes"]);
+    ok(&home, &["-C", "clone", "fetch", "-q"]);
+    let run = tags();
+    assert_eq!((run.code, run.stdout().trim()), (0, r#"{"tags":2,"deleted":1,"kept":[]}"#));
+    assert_eq!(ok(&home, &["-C", "clone", "tag"]), "moves\nstays");
+}

@@ -61,7 +61,8 @@ pub struct TagUpdate {
 }
 
 /// Points tags of the git repository at the commits that Mercurial's tags name, and deletes those
-/// that were made so and are gone in Mercurial. Other tags of git stay as they are.
+/// that were made so and are gone in Mercurial. Other tags of git stay as they are, and so do those
+/// of commits that the metadata does not know: all may have been forgotten since they were made.
 pub fn update_tags(directory: &Path) -> Result<TagUpdate, FetchError> {
     let mut repository = GitDirectory::new(directory);
     let mut metadata = Metadata::open(&mut repository)?;
@@ -77,7 +78,15 @@ pub fn update_tags(directory: &Path) -> Result<TagUpdate, FetchError> {
     let wanted = refs.iter().filter_map(|(name, commit)| Some((strip_folder(name)?, *commit)));
     let wanted: TagMap = wanted.collect();
     let present = read_tags(&repository, TAG_FOLDER)?;
-    let written = read_tags(&repository, WRITTEN_TAGS_FOLDER)?;
+    let mut written = read_tags(&repository, WRITTEN_TAGS_FOLDER)?;
+    let mut forgotten = BTreeSet::new();
+    for (name, commit) in &written {
+        let is_wanted = wanted.contains_key(name);
+        if !is_wanted && metadata.changeset_of(&mut repository, commit)?.is_none() {
+            forgotten.insert(name.clone());
+        }
+    }
+    written.retain(|name, _| !forgotten.contains(name));
     let (deletions, changes) = plan_changes(&wanted, &present, &written, &mut update);
     // Before the others: git does not take a ref in place of a folder of refs in one transaction.
     repository.change_refs(&deletions)?;

@@ -75,7 +75,8 @@ pub enum StateChoice {
     Any,
 }
 
-/// Makes a state the current one; `None` forgets all metadata, and removes all of its refs.
+/// Makes a state the current one; `None` forgets all metadata, and removes all of its refs but the
+/// notes of tags, so that those that were made from Mercurial's are known later.
 pub fn set_metadata_state(
     repository: &mut GitDirectory,
     state: Option<GitId>,
@@ -92,7 +93,7 @@ pub fn set_metadata_state(
         Some(_) => {
             &[METADATA_REF, CHECKED_REF, BROKEN_REF, WRITTEN_TAGS_FOLDER, WRITTEN_BRANCHES_FOLDER]
         }
-        None => &[],
+        None => &[WRITTEN_TAGS_FOLDER],
     };
     let is_kept = |name: &[u8]| {
         let is_below = |kept: &str| kept.ends_with('/') && name.starts_with(kept.as_bytes());

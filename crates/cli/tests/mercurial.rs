@@ -523,6 +523,17 @@ fn a_conversion_is_checked() {
     let fast_verdict = "OK, without the texts of manifests and files";
     assert_eq!((fast.code, fast.stdout()), (0, format!("{fast_verdict}: {counts}")));
     assert_eq!((full.code, full.stdout()), (0, format!("OK: {counts}")));
+    // A changeset in place of one that is hidden now brings the manifest again.
+    let mut command = home.program("hg");
+    command
+        .env("HGPLAIN", "1")
+        .env("HGRCPATH", "")
+        .args(["--config", "experimental.evolution=all"]);
+    command.args(["-R", "project", "commit", "--amend", "-m", "other", "-d", "1000000200 0"]);
+    assert!(command.status().unwrap().success());
+    git(&home, &["-C", "clone", "fetch", "-q"]);
+    let counts = "3 changesets, 2 manifests, 2 file revisions checked\n";
+    assert_eq!(fsck(&["--full"]).stdout(), format!("OK: {counts}"));
     // The metadata without the history.
     let metadata = "refs/larder/hg/metadata";
     let tree = format!("{metadata}^{{tree}}");
@@ -532,7 +543,7 @@ fn a_conversion_is_checked() {
     git(&home, &["-C", "clone", "update-ref", metadata, &commit]);
     let damaged = fsck(&[]);
     assert_eq!(damaged.code, 4);
-    assert!(damaged.stdout().starts_with("damaged: 2 changesets"), "{}", damaged.stdout());
+    assert!(damaged.stdout().starts_with("damaged: 3 changesets"), "{}", damaged.stdout());
     let expected = "error: history: the commit that keeps it is missing\n";
     assert!(damaged.stderr().contains(expected), "{}", damaged.stderr());
 }

@@ -119,7 +119,7 @@ pub(crate) fn check_metadata(
     }
     let tables = LoadedTables::read(repository, metadata, &mut report)?;
     report.changesets = tables.changesets.len();
-    report.manifests = tables.manifests.len();
+    report.manifests = tables.manifest_numbers.len();
     report.file_revisions = tables.files.iter().filter(|(node, _)| *node != EMPTY_FILE).count();
     report.without_parents = tables.count_without_parents();
     // Texts cannot be made of tables with gaps, and each of them would be a fault.

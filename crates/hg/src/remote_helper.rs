@@ -67,11 +67,14 @@ pub enum HelperError {
     },
     /// git asked for a part of the objects.
     #[error(
-        "partial clones of Mercurial repositories are not supported; leave out --filter, and take \
-         away what git fetch noted of it: git config --unset remote.NAME.promisor; \
-         git config --unset remote.NAME.partialclonefilter"
+        "partial clones of Mercurial repositories are not supported; leave out --filter; after a \
+         git fetch, take away what it noted of it: git config --unset remote.{remote}.promisor; \
+         git config --unset remote.{remote}.partialclonefilter"
     )]
-    Partial,
+    Partial {
+        /// The name of the remote.
+        remote: String,
+    },
     /// There is no git repository to import into.
     #[error("there is no git repository to import into")]
     NoRepository,
@@ -273,11 +276,19 @@ impl Dialogue<'_> {
                 self.progress.set_shown(false);
             }
             (b"verbosity" | b"dry-run" | b"check-connectivity", _) => {}
-            (b"depth", _) => return Err(HelperError::Shallow { option: "depth" }),
+            (b"depth", _) => {
+                // git tells only after the number which of them it is.
+                return Err(HelperError::Shallow { option: "depth or --deepen" });
+            }
             (b"deepen-relative", _) => return Err(HelperError::Shallow { option: "deepen" }),
             (b"deepen-since", _) => return Err(HelperError::Shallow { option: "shallow-since" }),
             (b"deepen-not", _) => return Err(HelperError::Shallow { option: "shallow-exclude" }),
-            (b"filter", _) => return Err(HelperError::Partial),
+            (b"filter", _) => {
+                let name = self.settings.remote.to_str();
+                // A URL may have a password, and has no settings.
+                let name = name.filter(|name| !name.contains(':')).unwrap_or("NAME");
+                return Err(HelperError::Partial { remote: name.to_owned() });
+            }
             _ => return Ok(b"unsupported\n"),
         }
         Ok(b"ok\n")
@@ -560,6 +571,16 @@ mod tests {
             output.ends_with("error refs/heads/b pushing to Mercurial is not supported yet\n\n")
         );
         assert!(matches!(talk("fetch x\n").1, Err(HelperError::UnknownCommand(_))));
-        assert!(matches!(talk("option depth 1\n").1, Err(HelperError::Shallow { .. })));
+    }
+
+    /// git sends the number of `--deepen` as a depth, and only then that it is one.
+    #[test]
+    fn parts_of_a_history_are_refused_by_the_names_of_options() {
+        let message = |input| talk(input).1.expect_err(input).to_string();
+        assert!(message("option depth 1\n").ends_with("leave out --depth or --deepen"));
+        assert!(message("option deepen-since 1\n").ends_with("leave out --shallow-since"));
+        let partial = message("option filter blob:none\n");
+        assert!(partial.contains(" leave out --filter; "), "{partial}");
+        assert!(partial.contains("git config --unset remote.origin.promisor"), "{partial}");
     }
 }

@@ -157,7 +157,8 @@ for repository in "${repositories[@]}"; do
 	hg -R "$work/served" pull -q "$keep/$name"
 	# The memory of the helpers alone, which read what git writes to them, in copies.
 	printf 'capabilities\nlist\n\n' >"$work/nothing"
-	{ printf 'capabilities\nlist\n' && PATH=$work/larder:$PATH git ls-remote -q "hg::$url" | sed 's/.*\t/import /' && echo; } >"$work/import"
+	unknown=$(GIT_DIR=$work/larder.git/.git "$work/larder/git-remote-hg" origin "$url" <"$work/nothing" | sed -n 's/^? /import /p')
+	printf 'capabilities\nlist\n%s\n\n' "$unknown" >"$work/import"
 	cp -r "$work/larder.git" "$work/larder.copy"
 	cp -r "$work/cinnabar.git" "$work/cinnabar.copy"
 	read -r our_alone _ our_memory < <(helper larder import)

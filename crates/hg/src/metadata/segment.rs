@@ -27,7 +27,7 @@ use super::own_objects::read_tree;
 use super::record::{
     FILE_ROWS, INDEX_ROW_BYTES, PAIR_BYTES, RecordReader, RowParent, StoredManifest, split_pair,
 };
-use super::table::{Table, hex};
+use super::table::{KEPT_CHANGESET_PIECES, KEPT_PIECES, Table, hex};
 use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::manifest::ChangedFile;
 use crate::object_id::{GitId, Node};
@@ -112,7 +112,11 @@ impl MetadataSegment {
         let entries = read_tree(repository, id)?;
         let table = |name: &[u8], is_compressed| {
             let found = entries.iter().find(|(other, _)| other == name);
-            found.map(|(_, tree)| Table::new(*tree, is_compressed))
+            let kept = match name {
+                b"changesets" | b"nodes" => KEPT_CHANGESET_PIECES,
+                _ => KEPT_PIECES,
+            };
+            found.map(|(_, tree)| Table::new(*tree, is_compressed, kept))
         };
         Ok(MetadataSegment {
             id,

@@ -8,8 +8,11 @@ use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::object_id::{GitId, hex_digits};
 use std::sync::Arc;
 
-/// The number of pieces that are kept.
-const KEPT_PIECES: usize = 8;
+/// The number of pieces of a table that are kept.
+pub(super) const KEPT_PIECES: usize = 8;
+/// The number of pieces that are kept of a table of changesets: a list of refs looks up thousands of
+/// them in no order of theirs. A piece has 40 KB.
+pub(super) const KEPT_CHANGESET_PIECES: usize = 96;
 /// The most bytes of a piece after decompression.
 pub(super) const MAX_PIECE_BYTES: usize = 256 << 20;
 
@@ -21,14 +24,16 @@ pub(super) type NamedPiece = (Vec<u8>, Arc<Vec<u8>>);
 pub(super) struct Table {
     tree: GitId,
     is_compressed: bool,
+    kept: usize,
     pieces: Option<Vec<(Vec<u8>, GitId)>>,
     recent: Vec<(GitId, Arc<Vec<u8>>)>,
 }
 
 impl Table {
-    /// Takes the table in a tree. `is_compressed`: each piece is a frame of zstd.
-    pub(super) fn new(tree: GitId, is_compressed: bool) -> Table {
-        Table { tree, is_compressed, pieces: None, recent: Vec::new() }
+    /// Takes the table in a tree. `is_compressed`: each piece is a frame of zstd. `kept`: so many
+    /// pieces are kept.
+    pub(super) fn new(tree: GitId, is_compressed: bool, kept: usize) -> Table {
+        Table { tree, is_compressed, kept, pieces: None, recent: Vec::new() }
     }
 
     fn pieces(
@@ -102,7 +107,7 @@ impl Table {
             content
         };
         let piece = Arc::new(piece);
-        if self.recent.len() == KEPT_PIECES {
+        if self.recent.len() >= self.kept {
             self.recent.remove(0);
         }
         self.recent.push((id, piece.clone()));

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// The number of pieces of a table that are kept.
 pub(super) const KEPT_PIECES: usize = 8;
-/// The number of pieces that are kept of a table of changesets: a list of refs looks up thousands of
-/// them in no order of theirs. A piece has 40 KB.
+/// The number of pieces that are kept of a table of changesets: a list of refs looks up thousands
+/// of them in no order of theirs. A piece has 40 KB.
 pub(super) const KEPT_CHANGESET_PIECES: usize = 96;
 /// The most bytes of a piece after decompression.
 pub(super) const MAX_PIECE_BYTES: usize = 256 << 20;

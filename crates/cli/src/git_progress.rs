@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(rate.average(2000, begin + Duration::from_secs(4)), 500);
     }
 
-    /// What arrived in a phase says nothing about the rate of the next one.
+    /// Bytes of a phase do not count for the rate of the next one.
     #[test]
     fn each_phase_has_its_own_rate() {
         let begin = Instant::now();

@@ -117,7 +117,7 @@ fn check_cinnabar(repository: &mut GitDirectory, metadata: &Metadata) -> Result<
     Ok(())
 }
 
-/// The same for an import into a repository.
+/// Refuses to import into a repository that git-cinnabar has converted.
 fn check_import(repository: &GitDirectory) -> Result<(), FetchError> {
     let mut reader = repository.share();
     let metadata = Metadata::open(&mut reader)?;

@@ -147,7 +147,7 @@ struct CostlyMemory {
     is_partial: bool,
 }
 
-/// What a sample reads beside the cheap counters.
+/// The part of a sample that costs more than the counters of the processes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CostlyRead {
     Nothing,

@@ -15,7 +15,7 @@ const SNAPSHOT_LIFETIME: Duration = Duration::from_secs(10);
 /// Snapshots that are kept.
 const MAX_SNAPSHOTS: usize = 64;
 /// Bytes that snapshots may hold when there is a new one, apart from what the parent still has.
-/// What the parent changes after that is held once for all of them.
+/// Later changes of the parent are held once for all snapshots.
 const MAX_SNAPSHOT_BYTES: usize = 32_000_000;
 
 /// The objects that the child of a fork inherits.

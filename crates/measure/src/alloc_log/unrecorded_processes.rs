@@ -21,7 +21,7 @@ pub enum UnrecordedReason {
     OtherRoot,
     /// It is static, or ran without `LD_PRELOAD`.
     NotLoaded,
-    /// So many children of this process did not send their rings after their forks.
+    /// The number of its children that did not send their rings after their forks.
     LostChildren(u32),
 }
 

@@ -3,17 +3,21 @@
 use crate::bundle_peer::BundlePeer;
 use crate::local::LocalPeer;
 use crate::peer::Peer;
+use crate::percent;
 use crate::revision::ChangeError;
 use crate::wire::{
     HttpSettings, PipeServer, ServerOutput, SshCommand, SshLocation, connect_http, connect_pipe,
 };
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// The schemes of URLs that are read, with `://`.
-const URL_SCHEMES: [&[u8]; 4] = [b"http://", b"https://", b"ssh://", b"file://"];
+/// The schemes of URLs of servers, with `://`.
+const SERVER_SCHEMES: [&[u8]; 3] = [b"http://", b"https://", b"ssh://"];
+/// The scheme of paths, which name no machine or this one (RFC 8089, section 2).
+const FILE_SCHEME: &[u8] = b"file://";
+const THIS_MACHINE: &[u8] = b"localhost";
 /// The prefix of the second form, `hg://host[:[port.]scheme]/path`.
 const SHORT_SCHEME: &[u8] = b"hg://";
 
@@ -50,30 +54,54 @@ pub(crate) enum Location {
 /// Reads a URL as git gives it to a remote helper: without `hg::`, or with `hg://`.
 pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
     let url = url.as_bytes();
-    let url = url.strip_prefix(b"hg::").unwrap_or(url);
-    check_login(url)?;
+    let url = fold_scheme(url.strip_prefix(b"hg::").unwrap_or(url));
+    check_login(&url)?;
     if let Some(rest) = url.strip_prefix(SHORT_SCHEME) {
         return Ok(Location::Url(check_fragment(long_url(rest)?)?));
     }
-    if let Some(path) = url.strip_prefix(b"file://") {
-        return Ok(Location::Path(PathBuf::from(OsStr::from_bytes(path))));
+    if let Some(rest) = url.strip_prefix(FILE_SCHEME) {
+        return file_path(rest).map(Location::Path);
     }
-    if URL_SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
-        return Ok(Location::Url(check_fragment(url.to_vec())?));
+    if SERVER_SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
+        return Ok(Location::Url(check_fragment(url)?));
     }
-    match memchr::memmem::find(url, b"://") {
+    match memchr::memmem::find(&url, b"://") {
         Some(end) => {
             let scheme = String::from_utf8_lossy(url.get(..end).unwrap_or_default()).into_owned();
             Err(ChangeError::new_unsupported(format!("the URL scheme {scheme}")))
         }
-        None => Ok(Location::Path(PathBuf::from(OsStr::from_bytes(url)))),
+        None => Ok(Location::Path(PathBuf::from(OsStr::from_bytes(&url)))),
     }
+}
+
+/// Writes the scheme of a URL in small letters (RFC 3986, section 3.1).
+fn fold_scheme(url: &[u8]) -> Vec<u8> {
+    let mut url = url.to_vec();
+    if let Some(end) = memchr::memmem::find(&url, b"://")
+        && url.iter().take(end).all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+    {
+        url[..end].make_ascii_lowercase();
+    }
+    url
+}
+
+/// Returns the path of a URL with the scheme file, after its two slashes.
+fn file_path(rest: &[u8]) -> Result<PathBuf, ChangeError> {
+    let host_end = memchr::memchr(b'/', rest).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(host_end);
+    if !host.is_empty() && !host.eq_ignore_ascii_case(THIS_MACHINE) {
+        let host = String::from_utf8_lossy(host);
+        return Err(ChangeError::new_unsupported(format!(
+            "the host {host} in a URL with file://; that of a path on this machine begins with \
+             file:///"
+        )));
+    }
+    Ok(PathBuf::from(OsString::from_vec(percent::decode(path))))
 }
 
 /// Refuses a password with a sign that should be encoded, and does not show it.
 fn check_login(url: &[u8]) -> Result<(), ChangeError> {
-    let is_with_login = |scheme: &&[u8]| *scheme != b"file://";
-    let mut schemes = URL_SCHEMES.into_iter().filter(is_with_login).chain([SHORT_SCHEME]);
+    let mut schemes = SERVER_SCHEMES.into_iter().chain([SHORT_SCHEME]);
     let Some(rest) = schemes.find_map(|scheme| url.strip_prefix(scheme)) else { return Ok(()) };
     let host_end = memchr::memchr(b'/', rest).unwrap_or(rest.len());
     match memchr::memchr2(LOGIN_ENDS[0], LOGIN_ENDS[1], &rest[..host_end]) {
@@ -91,13 +119,16 @@ fn check_login(url: &[u8]) -> Result<(), ChangeError> {
 /// the repository would come, which is not what was asked for.
 fn check_fragment(url: Vec<u8>) -> Result<Vec<u8>, ChangeError> {
     let Some(mark) = memchr::memchr(b'#', &url) else { return Ok(url) };
-    let (url, name) = (&url[..mark], &url[mark + 1..]);
+    Err(fragment_error(&url[..mark], &url[mark + 1..]))
+}
+
+fn fragment_error(url: &[u8], name: &[u8]) -> ChangeError {
     let url = strip_login(&String::from_utf8_lossy(url));
     let name = String::from_utf8_lossy(name);
-    Err(ChangeError::new_unsupported(format!(
+    ChangeError::new_unsupported(format!(
         "a URL with #{name} for a part of the repository; for a branch: git clone --single-branch \
          -b branches/{name}/tip hg::{url}; for a bookmark: -b bookmarks/{name}"
-    )))
+    ))
 }
 
 /// Returns the path that a URL names if it does not begin at the root of the file system.
@@ -187,6 +218,13 @@ fn open_path(path: &Path) -> Result<Box<dyn Peer>, ChangeError> {
     match std::fs::metadata(path) {
         Ok(_) => Ok(Box::new(BundlePeer::from_path(path.to_path_buf()))),
         Err(error) => {
+            let whole = path.as_os_str().as_bytes();
+            // A path may have the sign, so that it names a part only where there is no such file.
+            if let Some(mark) = memchr::memrchr(b'#', whole)
+                && Path::new(OsStr::from_bytes(&whole[..mark])).exists()
+            {
+                return Err(fragment_error(&whole[..mark], &whole[mark + 1..]));
+            }
             let message = format!("{}: {error}", path.display());
             Err(ChangeError::Read(io::Error::new(error.kind(), message)))
         }
@@ -246,6 +284,21 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_local_repositories_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let open = |name: &str| {
+            let result = open_peer(path(name).as_os_str(), |_| unreachable!("no server"));
+            result.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        std::fs::write(path("repo.hg"), "").unwrap();
+        assert!(open("repo.hg#stable").contains("-b branches/stable/tip hg::/"));
+        assert!(open("other.hg#stable").contains("No such file"));
+        std::fs::write(path("repo.hg#stable"), "").unwrap();
+        assert_eq!(open("repo.hg#stable"), "");
+    }
+
+    #[test]
     fn all_forms_are_read() {
         for (text, expected) in [
             ("https://host/repo", "https://host/repo"),
@@ -259,6 +312,15 @@ mod tests {
             ("hg://me:secret@host:http/repo", "http://me:secret@host/repo"),
             ("/srv/repo", "path /srv/repo"),
             ("file:///srv/repo", "path /srv/repo"),
+            ("FILE://LocalHost/srv/a%20b", "path /srv/a b"),
+            (
+                "file://srv/repo",
+                "not supported: the host srv in a URL with file://; that of a path on this machine \
+                 begins with file:///",
+            ),
+            ("hg::HTTP://Host/Repo", "http://Host/Repo"),
+            ("HG://Host:ssh/Repo", "ssh://Host/Repo"),
+            ("a b/C://d", "not supported: the URL scheme a b/C"),
             ("../repo.hg", "path ../repo.hg"),
             ("/srv/repo#1", "path /srv/repo#1"),
             ("ftp://host/repo", "not supported: the URL scheme ftp"),

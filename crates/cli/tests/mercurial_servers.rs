@@ -55,6 +55,10 @@ fn settings_of_git_hold_for_servers() {
         assert!(request.contains(header), "{request}");
     }
     assert!(!request.contains("x-other"), "{request}");
+    // The proxy of the environment is asked, and named: nothing listens there.
+    let run = convert(&home, &url, "");
+    let expected = format!("{url} (through the proxy 127.0.0.1:1): Connection refused");
+    assert!(run.stderr().contains(&expected), "{}", run.stderr());
     // The redirect is followed, and no warning says that it could not be.
     let run = convert(&home, &url, "[http]\nproxy =\n");
     assert!(run.stderr().contains("Connection refused"), "{}", run.stderr());

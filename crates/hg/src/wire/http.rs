@@ -23,7 +23,7 @@ use crate::received_bytes::ReceivedBytes;
 use crate::revision::ChangeError;
 use std::io::{self, BufReader, Read as _};
 use ureq::http::Response;
-use ureq::{Agent, Body, ResponseExt as _};
+use ureq::{Agent, Body, Proxy, ResponseExt as _};
 
 /// The buffer between the connection and a decoder.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -46,16 +46,19 @@ fn strip_command(url: &str) -> &str {
     url.split_once("?cmd=").map_or(url, |(base, _)| base)
 }
 
-/// Names the URL in an error of the client.
-fn name_error(url: &str, error: ureq::Error) -> ChangeError {
+/// Names the URL, and the proxy if there is one, in an error of the client.
+fn name_error(url: &str, proxy: Option<&Proxy>, error: ureq::Error) -> ChangeError {
     let url = strip_command(url);
-    let text = match (&error, tls_reason(&error)) {
-        (_, Some(reason)) => format!("{url}: {reason}"),
-        (ureq::Error::Io(error), _) => format!("{url}: {error}"),
-        (ureq::Error::Timeout(_), _) => format!("{url}: the server did not answer in time"),
-        (error, _) => format!("{url}: {error}"),
+    let way = proxy
+        .map(|proxy| format!(" (through the proxy {}:{})", proxy.host(), proxy.port()))
+        .unwrap_or_default();
+    let reason = match (&error, tls_reason(&error)) {
+        (_, Some(reason)) => reason.to_string(),
+        (ureq::Error::Io(error), _) => error.to_string(),
+        (ureq::Error::Timeout(_), _) => "the server did not answer in time".to_owned(),
+        (error, _) => error.to_string(),
     };
-    ChangeError::Read(io::Error::new(error.into_io().kind(), text))
+    ChangeError::Read(io::Error::new(error.into_io().kind(), format!("{url}{way}: {reason}")))
 }
 
 /// Connects to a repository, or to a bundle that a server has as a file.
@@ -208,7 +211,8 @@ impl HttpConnection {
             let login = self.login.clone().filter(|_| is_own);
             let headers = if is_own { self.headers.as_slice() } else { &[] };
             let response = request.send(&self.agent, login.as_ref(), headers);
-            let response = response.map_err(|error| name_error(&request.url, error))?;
+            let proxy = self.agent.config().proxy();
+            let response = response.map_err(|error| name_error(&request.url, proxy, error))?;
             let status = response.status().as_u16();
             // The client does not send a login where it was led to.
             let is_led_on = request.url.parse().ok().as_ref() != Some(response.get_uri());

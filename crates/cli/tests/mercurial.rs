@@ -252,7 +252,9 @@ fn an_import_is_forgotten_and_repeated() {
     assert_eq!(hg(&["rollback"]).code, 0);
     assert_eq!(hg(&["hg2git", &newest]).code, 1);
     assert_eq!(hg(&["rollback"]).code, 1);
-    assert_eq!(hg(&["unbundle", "project.hg"]).code, 0);
+    // A URL of a bundle is one, too.
+    let url = format!("hg::FILE://localhost{}", home.work("project.hg").display());
+    assert_eq!(hg(&["unbundle", &url]).code, 0);
     assert_eq!(hg(&["hg2git", &newest]).stdout(), commit);
     let converted = home.run(&["hg", "convert", "project", "converted.git"]);
     assert_eq!(converted.code, 0);

@@ -9,9 +9,9 @@ use crate::hg_servers::server_settings;
 use crate::hg_settings::HgSettings;
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_hg::{
-    BundlePeer, CINNABAR_REF, CheckDepth, CinnabarImport, ConversionCheck, ConversionSummary,
-    FetchError, GitDirectory, GitId, Metadata, MetadataError, Oddity, OddityReport, StateChoice,
-    TagUpdate, check_conversion, convert_all, convert_bundle, import_cinnabar, open_peer, rollback,
+    CINNABAR_REF, CheckDepth, CinnabarImport, ConversionCheck, ConversionSummary, FetchError,
+    GitDirectory, GitId, Metadata, MetadataError, Oddity, OddityReport, StateChoice, TagUpdate,
+    check_conversion, convert_all, convert_bundle, import_cinnabar, open_peer, rollback,
     set_metadata_state, strip_login, update_tags,
 };
 use serde_json::json;
@@ -43,7 +43,7 @@ enum HgCommand {
     Git2hg(IdArgs),
     /// Import the changesets of a bundle of Mercurial
     Unbundle {
-        /// The bundle: a file, as `hg bundle` writes it
+        /// The bundle: a file, as `hg bundle` writes it, or its URL
         bundle: OsString,
     },
     /// Convert a whole repository to a git repository, or add what is new to it
@@ -268,10 +268,13 @@ fn import_bundle(
 ) -> Result<CommandStatus, CommandFailure> {
     let repository = discover(folder)?;
     let directory = repository.directory();
-    let options = read_settings(Some(directory))?.conversion().map_err(usage_failure)?;
+    let settings = read_settings(Some(directory))?;
+    let options = settings.conversion().map_err(usage_failure)?;
+    let servers = |url: &str| server_settings(url, settings.of_git(), Some(directory));
+    let peer = open_peer(bundle, servers);
+    let mut peer = peer.map_err(|error| hg_failure(&FetchError::Peer(error)))?;
     let mut progress = progress(context);
-    let mut peer = BundlePeer::from_path(PathBuf::from(bundle));
-    let converted = convert_bundle(directory, &mut peer, options, &mut progress);
+    let converted = convert_bundle(directory, &mut *peer, options, &mut progress);
     progress.finish();
     let converted = converted.map_err(|error| source_failure(bundle, &error))?;
     let is_new = converted.changesets > 0;

@@ -139,8 +139,6 @@ struct AnalysisVisitor {
     numbers: NumberCollector,
     lifetime_limits: (u64, u64),
     stacks: StackCounter,
-    /// The clock before the last allocation or change of a size.
-    clock: u64,
 }
 
 impl AnalysisVisitor {
@@ -166,7 +164,6 @@ impl AnalysisVisitor {
             numbers: NumberCollector::default(),
             lifetime_limits: (process.calls / 10_000, process.calls / 10),
             stacks: StackCounter::new(process.start.stack_interval, process.frames.len()),
-            clock: 0,
         }
     }
 
@@ -281,7 +278,6 @@ impl CallVisitor for AnalysisVisitor {
     fn alloc(&mut self, at: CallPlace, object: &LiveObject, _alignment_log2: u64) {
         self.current.count_call(at.function);
         self.current.count_request(object.size, object.size);
-        self.clock = at.clock;
         self.live_bytes = self.live_bytes.wrapping_add(object.size);
         self.live_objects = self.live_objects.wrapping_add(1);
         self.note_live(at.call, object.size);
@@ -293,8 +289,8 @@ impl CallVisitor for AnalysisVisitor {
         self.live_bytes = self.live_bytes.wrapping_sub(object.size);
         self.live_objects = self.live_objects.wrapping_sub(1);
         let lifetime = at.clock.saturating_sub(object.birth);
-        self.stacks.release(object.ordinal, at.clock, self.lifetime_limits.0);
         let limits = self.lifetime_limits;
+        self.stacks.release(object.ordinal, lifetime <= limits.0);
         self.statistics_of(object.phase).count_lifetime(lifetime, limits);
         self.curve.release(Some((object.phase, object.size)));
         self.note_live(at.call, 0);
@@ -304,8 +300,7 @@ impl CallVisitor for AnalysisVisitor {
     fn realloc(&mut self, at: CallPlace, object: &LiveObject, new_size: u64) {
         self.current.count_call(at.function);
         self.current.count_request(new_size, new_size.saturating_sub(object.size));
-        self.stacks.release(object.ordinal, at.clock, self.lifetime_limits.0);
-        self.clock = at.clock;
+        self.stacks.release(object.ordinal, false);
         self.live_bytes = self.live_bytes.wrapping_sub(object.size).wrapping_add(new_size);
         self.curve.release(Some((object.phase, object.size)));
         self.note_live(at.call, new_size);
@@ -330,7 +325,6 @@ impl CallVisitor for AnalysisVisitor {
         self.current.count_call(at.function);
         self.current.count_request(object.size, object.size.saturating_sub(old_size));
         self.release_inherited(old_size);
-        self.clock = at.clock;
         self.live_bytes = self.live_bytes.wrapping_add(object.size);
         self.live_objects = self.live_objects.wrapping_add(1);
         self.note_live(at.call, object.size);
@@ -362,7 +356,7 @@ impl CallVisitor for AnalysisVisitor {
     }
 
     fn stack(&mut self, object: &LiveObject, frame: u64) {
-        self.stacks.add(object, frame, self.clock + 1);
+        self.stacks.add(object, frame);
     }
 
     fn time(&mut self, call: u64, time_us: u64) {

@@ -3,7 +3,8 @@
 //! A sample is met once in so many bytes that are asked for, so an object of `size` bytes is one
 //! with probability `1 - exp(-size / interval)`. Each stands for its size divided by that
 //! probability; so the sums are right on average, for small and for large objects. A new size is a
-//! new request with its own stack: of the former one, the object is released.
+//! new request with its own stack. It continues the object, so the bytes of the former size are no
+//! longer live, but they are not short-lived; those of the last size are if the object is.
 
 use super::live_table::LiveObject;
 use rustc_hash::FxHashMap;
@@ -19,7 +20,8 @@ pub struct StackBytes {
     pub at_peak: u64,
     /// Bytes that were live at the end.
     pub at_end: u64,
-    /// Bytes that were released within 0.01 % of the calls of the process.
+    /// Bytes of objects, in their last size, that were released within 0.01 % of the calls of the
+    /// process after their allocation.
     pub short_lived: u64,
 }
 
@@ -48,7 +50,6 @@ pub struct CallStacks {
 struct LiveSample {
     frame: u32,
     bytes: u64,
-    birth: u64,
 }
 
 /// Collects the bytes of each call stack.
@@ -75,8 +76,8 @@ impl StackCounter {
         StackCounter { stacks, is_changed, ..StackCounter::default() }
     }
 
-    /// Counts a sample. The number of calls that count for ages is `clock`.
-    pub(super) fn add(&mut self, object: &LiveObject, frame: u64, clock: u64) {
+    /// Counts a sample.
+    pub(super) fn add(&mut self, object: &LiveObject, frame: u64) {
         let Some(index) = usize::try_from(frame).ok() else { return };
         let Some(entry) = self.stacks.by_frame.get_mut(index) else { return };
         let bytes = represented_bytes(object.size, self.stacks.interval);
@@ -85,23 +86,23 @@ impl StackCounter {
         entry.at_end = entry.at_end.wrapping_add(bytes);
         let frame = index as u32;
         self.note_change(frame);
-        self.live.insert(object.ordinal, LiveSample { frame, bytes, birth: clock });
+        self.live.insert(object.ordinal, LiveSample { frame, bytes });
     }
 
-    /// Notes that an object is released, or has a new size, and is short-lived up to an age.
+    /// Notes that an object gets a new size, or that it is released and whether it was short-lived.
     #[inline(always)]
-    pub(super) fn release(&mut self, ordinal: u64, clock: u64, max_short_age: u64) {
+    pub(super) fn release(&mut self, ordinal: u64, is_short_lived: bool) {
         self.end_peak();
         if !self.live.is_empty() {
-            self.release_sample(ordinal, clock, max_short_age);
+            self.release_sample(ordinal, is_short_lived);
         }
     }
 
-    fn release_sample(&mut self, ordinal: u64, clock: u64, max_short_age: u64) {
+    fn release_sample(&mut self, ordinal: u64, is_short_lived: bool) {
         let Some(sample) = self.live.remove(&ordinal) else { return };
         let entry = &mut self.stacks.by_frame[sample.frame as usize];
         entry.at_end = entry.at_end.wrapping_sub(sample.bytes);
-        if clock.saturating_sub(sample.birth) <= max_short_age {
+        if is_short_lived {
             entry.short_lived = entry.short_lived.saturating_add(sample.bytes);
         }
         self.note_change(sample.frame);
@@ -178,25 +179,25 @@ mod tests {
     fn live_bytes_are_those_at_the_peak() {
         let mut counter = StackCounter::new(1, 2);
         counter.begin_peak();
-        counter.add(&object(1, 1000), 1, 0);
+        counter.add(&object(1, 1000), 1);
         counter.begin_peak();
-        counter.add(&object(2, 500), 2, 1);
-        counter.release(2, 2, 0);
-        counter.release(1, 10, 5);
-        counter.add(&object(3, 70), 1, 11);
-        counter.release(7, 12, 5);
+        counter.add(&object(2, 500), 2);
+        counter.release(2, true);
+        counter.release(1, false);
+        counter.add(&object(3, 70), 1);
+        counter.release(7, true);
         let stacks = counter.finish().unwrap();
         let one =
             StackBytes { samples: 2, requested: 1070, at_peak: 1000, at_end: 70, short_lived: 0 };
         let two =
-            StackBytes { samples: 1, requested: 500, at_peak: 500, at_end: 0, short_lived: 0 };
+            StackBytes { samples: 1, requested: 500, at_peak: 500, at_end: 0, short_lived: 500 };
         assert_eq!(stacks.by_frame, [StackBytes::default(), one, two]);
     }
 
     #[test]
     fn frames_that_are_not_in_the_log_are_ignored() {
         let mut counter = StackCounter::new(1, 0);
-        counter.add(&object(1, 1000), 9, 0);
+        counter.add(&object(1, 1000), 9);
         assert_eq!(counter.finish().unwrap().by_frame, [StackBytes::default()]);
         assert!(StackCounter::new(0, 5).finish().is_none());
     }

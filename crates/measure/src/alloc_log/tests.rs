@@ -2,7 +2,7 @@
 
 use super::analysis::{AllocAnalysis, analyse_process};
 use super::call_decoder::{LifetimeClock, is_realloc};
-use super::log_block::{BlockKind, LogWriter, ProcessStart};
+use super::log_block::{BlockKind, LogWriter, ProcessStart, StackBlock, StackFrame};
 use super::log_file::AllocLog;
 use super::process_encoder::ProcessEncoder;
 use super::ring_layout::RingOperation;
@@ -338,4 +338,40 @@ fn forked_processes_share_what_they_inherit() {
 fn the_version_of_the_ring_stands_for_its_operations() {
     use super::ring_layout::{OPERATIONS, RING_VERSION};
     assert_eq!((RING_VERSION, OPERATIONS), (2, 29));
+}
+
+/// A realloc continues an object: what it replaces is not short-lived, in stacks as in lifetimes.
+#[test]
+fn a_realloc_ends_no_life() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut log = LogWriter::new(File::create(file.path()).unwrap()).unwrap();
+    let start = ProcessStart { stack_interval: 1, ..ProcessStart::default() };
+    log.write_json(BlockKind::PROCESS, 0, &start).unwrap();
+    let frames = vec![StackFrame { caller: 0, module: 0, address: 1 }];
+    log.write_json(BlockKind::STACKS, 0, &StackBlock { modules: Vec::new(), frames }).unwrap();
+    let mut encoder = ProcessEncoder::new();
+    let mut call = |operation, address, size, operand| {
+        encoder.encode(&RingEvent { operand, ..simple_event(operation, address, size) });
+        if size > 0 {
+            encoder.note_stack(address, 1);
+        }
+    };
+    // One object that lives long, and one that does not; both are at the same place.
+    call(RingOperation::Malloc, 4800, 1000, 0);
+    call(RingOperation::Realloc, 9600, 2000, 4800);
+    for _ in 0..10_000 {
+        call(RingOperation::Malloc, 4800, 500, 0);
+        call(RingOperation::Realloc, 4800, 700, 4800);
+        call(RingOperation::Free, 4800, 0, 0);
+    }
+    call(RingOperation::Free, 9600, 0, 0);
+    log.write_calls(0, &encoder.take_block(1).unwrap()).unwrap();
+    drop(log);
+    let log = AllocLog::open(file.path()).unwrap();
+    let analysis = analyse_process(&log, 0, LifetimeClock::AllCalls).unwrap();
+    assert_eq!(analysis.lifetimes.released, 10_001);
+    assert_eq!(analysis.lifetimes.at_most_ten_thousandth, 10_000);
+    let stacks = analysis.stacks.unwrap();
+    assert_eq!(stacks.by_frame[1].requested, 3000 + 1200 * 10_000);
+    assert_eq!(stacks.by_frame[1].short_lived, 700 * 10_000);
 }

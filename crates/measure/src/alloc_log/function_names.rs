@@ -19,9 +19,26 @@ use std::rc::Rc;
 
 /// Longer names are cut.
 const MAX_NAME_CHARS: usize = 300;
-/// The beginnings of names in the standard libraries.
-const RUST_LIBRARY_PREFIXES: [&str; 5] = ["alloc::", "core::", "std::", "hashbrown::", "__rustc"];
-const CPP_LIBRARY_PREFIXES: [&str; 3] = ["std::", "__gnu_cxx::", "operator new"];
+/// The crates of Rust's standard library, and the namespaces of C++'s.
+const RUST_LIBRARY_ROOTS: [&str; 5] = ["alloc", "core", "std", "hashbrown", "__rustc"];
+const CPP_LIBRARY_ROOTS: [&str; 4] = ["std", "__gnu_cxx", "__cxxabiv1", "operator new"];
+/// The beginnings of the names of files of the standard libraries of C, C++ and Rust.
+const LIBRARY_FILE_PREFIXES: [&str; 14] = [
+    "libc.so",
+    "libc-2.",
+    "libm.so",
+    "libm-2.",
+    "libpthread.so",
+    "libpthread-2.",
+    "ld-linux",
+    "ld-2.",
+    "libgcc_s.so",
+    "libgcc_s-",
+    "libstdc++.so",
+    "libc++.so",
+    "libc++abi.so",
+    "libstd-",
+];
 /// The name of frames from where on a stack was cut off.
 const CUT_NAME: &str = "[deeper]";
 /// The name of code that is in no known file.
@@ -36,7 +53,9 @@ pub struct FunctionNames {
     pub(super) names: Vec<String>,
     /// The file of each function, as a number of a module of the process; 0: none.
     pub(super) modules: Vec<u32>,
-    /// Whether each function is one of the standard libraries of Rust and C++.
+    /// Whether each function is one of the standard libraries of C, C++ and Rust: by its name,
+    /// because their templates and generic functions are compiled into every program, or by its
+    /// file.
     pub(super) is_library: Vec<bool>,
     /// The function of each frame; index 0 is of stacks that could not be unwound.
     pub(super) by_frame: Vec<u32>,
@@ -98,8 +117,10 @@ impl FunctionNames {
                 names.changed_files.push(module.path.clone());
                 Rc::default()
             });
+            let is_in_library = is_library_file(module.file_name());
             for (index, frame) in frames {
-                let name = symbols.function_name(frame.address, module.file_name());
+                let mut name = symbols.function_name(frame.address, module.file_name());
+                name.is_library |= is_in_library;
                 names.by_frame[index] = names.add(&mut numbers, name, number);
             }
         }
@@ -262,37 +283,94 @@ impl fmt::Write for BoundedText {
 }
 
 impl BoundedText {
-    /// Returns the text of a name, which may have been cut.
-    fn into_name(mut self, prefixes: &[&str]) -> FunctionName {
+    /// Returns the text, which may have been cut.
+    fn into_text(mut self) -> String {
         if self.chars == MAX_NAME_CHARS {
             self.text.push('…');
         }
-        let start = self.text.trim_start_matches('<');
-        let is_library = prefixes.iter().any(|prefix| start.starts_with(prefix));
-        FunctionName { text: self.text, is_library }
+        self.text
     }
 }
 
-/// Returns the name of a function as its source has it.
+/// Returns the name of a function as its source has it, without the types of its parameters and of
+/// its result.
 fn demangle(name: &str) -> FunctionName {
     let mut out = BoundedText::default();
     // A failure to write means that the name was cut.
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         let _ = write!(out, "{rust:#}");
-        return out.into_name(&RUST_LIBRARY_PREFIXES);
+        let text = out.into_text();
+        return FunctionName { is_library: is_rust_library(&text), text };
     }
     if name.starts_with("_Z")
         && let Ok(symbol) = cpp_demangle::Symbol::new(name)
     {
-        let options = cpp_demangle::DemangleOptions::new().no_params();
+        let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
         let result = symbol.structured_demangle(&mut out, &options);
         if result.is_ok() || out.chars == MAX_NAME_CHARS {
-            return out.into_name(&CPP_LIBRARY_PREFIXES);
+            let text = out.into_text();
+            let is_library = has_root(&text, &CPP_LIBRARY_ROOTS);
+            return FunctionName { is_library, text };
         }
         out = BoundedText::default();
     }
     let _ = out.write_str(name);
-    out.into_name(&[])
+    out.into_text().into()
+}
+
+/// Returns whether a file is one of the standard libraries.
+pub(super) fn is_library_file(name: &str) -> bool {
+    LIBRARY_FILE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Returns whether a path begins with one of these names.
+fn has_root(path: &str, roots: &[&str]) -> bool {
+    let rest = roots.iter().filter_map(|root| path.strip_prefix(root));
+    let mut rest = rest.filter(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
+    rest.next().is_some()
+}
+
+/// Returns whether a name is one of Rust's standard library. In `<TYPE as TRAIT>::NAME` a program
+/// may have the type or the trait; what they are generic over makes no difference.
+fn is_rust_library(name: &str) -> bool {
+    let Some(inside) = name.strip_prefix('<') else { return has_root(name, &RUST_LIBRARY_ROOTS) };
+    let (of_type, of_trait) = split_implementation(inside);
+    // A primitive type, or a parameter of the implementation, has no path.
+    let is_plain = !of_type.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        || path_root(of_type).len() == of_type.len();
+    let is_library = |path: &str| has_root(path, &RUST_LIBRARY_ROOTS);
+    (is_plain || is_library(of_type)) && of_trait.is_none_or(is_library)
+}
+
+/// Returns the part of a path before its first separator.
+fn path_root(path: &str) -> &str {
+    path.split("::").next().unwrap_or(path)
+}
+
+/// Divides what stands between the outer angle brackets of a name into the type and the trait.
+fn split_implementation(inside: &str) -> (&str, Option<&str>) {
+    let (mut depth, mut of_type) = (0_usize, None);
+    for (at, c) in inside.char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            // The arrow of a function's type closes nothing.
+            '>' if inside.get(..at).is_some_and(|before| before.ends_with('-')) => {}
+            '>' if depth == 0 => {
+                let part = inside.get(of_type.map_or(0, |end| end + 4)..at).unwrap_or_default();
+                return match of_type {
+                    Some(end) => (inside.get(..end).unwrap_or_default(), Some(part)),
+                    None => (part, None),
+                };
+            }
+            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 && of_type.is_none() => {
+                let is_end = inside.get(at..).is_some_and(|rest| rest.starts_with(" as "));
+                of_type = is_end.then_some(at);
+            }
+            _ => {}
+        }
+    }
+    (inside, None)
 }
 
 #[cfg(test)]
@@ -313,13 +391,61 @@ mod tests {
 
     #[test]
     fn functions_of_the_standard_libraries_are_known() {
-        for name in ["_ZN4core3fmt5write17h0123456789abcdefE", "_ZNSt6vectorIiSaIiEE9push_backERKi"]
-        {
+        let library = [
+            "_ZN4core3fmt5write17h0123456789abcdefE",
+            "_ZNSt6vectorIiSaIiEE9push_backERKi",
+            // Of templates, names have the type of the result as well.
+            "_ZNSt6vectorIdSaIdEE17_M_realloc_insertIJdEEEvN9__gnu_cxx17__normal_iteratorIPdS1_EEDpOT_",
+        ];
+        for name in library {
             assert!(demangle(name).is_library, "{name}");
         }
-        // A namespace of C++ that is called as a library of Rust.
-        for name in ["_ZN4core11make_bufferEv", "core::make_buffer", "allocate"] {
+        let program = [
+            // A namespace of C++ that is called as a library of Rust.
+            "_ZN4core11make_bufferEv",
+            "core::make_buffer",
+            "allocate",
+            // A template of the program, whose result is of the library.
+            "_Z8make_allIdESt6vectorIT_SaIS1_EEi",
+        ];
+        for name in program {
             assert!(!demangle(name).is_library, "{name}");
+        }
+        assert_eq!(demangle(program[3]).text, "make_all<double>");
+    }
+
+    #[test]
+    fn implementations_are_of_the_library_if_type_and_trait_are() {
+        for name in [
+            "<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
+            "<T as alloc::slice::<impl [T]>::to_vec_in::ConvertVec>::to_vec",
+            "<alloc::vec::Vec<shop::Item> as core::clone::Clone>::clone",
+            "<alloc::vec::Vec<fn(u8) -> u8>>::push",
+            "<[shop::Item]>::to_vec",
+            "<&str as core::convert::Into<alloc::string::String>>::into",
+            "alloc::slice::<impl [T]>::to_vec",
+        ] {
+            assert!(is_rust_library(name), "{name}");
+        }
+        for name in [
+            "<shop::Item as core::clone::Clone>::clone",
+            "<alloc::vec::Vec<u8> as shop::Encode>::encode",
+            "<T as shop::Encode>::encode",
+            "<shop::Store>::add",
+            "<alloc_counter::Counter as core::clone::Clone>::clone",
+            "standard::make",
+        ] {
+            assert!(!is_rust_library(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_standard_libraries_are_known() {
+        for name in ["libc.so.6", "libstdc++.so.6.0.30", "ld-linux-x86-64.so.2", "libc-2.31.so"] {
+            assert!(is_library_file(name), "{name}");
+        }
+        for name in ["libcurl.so.4", "libstdcpp", "a.out", "libcairo.so.2", ""] {
+            assert!(!is_library_file(name), "{name}");
         }
     }
 

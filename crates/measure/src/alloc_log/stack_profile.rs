@@ -2,12 +2,22 @@
 //!
 //! Frames of one function under the same callers are one node of a tree, so the addresses of calls
 //! within a function make no difference.
+//!
+//! Bytes are charged to the function of the program that needed them. Functions of the standard
+//! libraries ask for memory on behalf of their callers, so the innermost function outside of them
+//! is charged. There is none where the compiler has put a function of the program into a template
+//! or generic function of a library, as it does with closures that threads run: then the outermost
+//! function that is compiled into the program, which is the one that was given the closure. Bytes
+//! of a library alone are those of its innermost function.
 
 use super::call_stacks::{CallStacks, StackBytes};
-use super::function_names::{FunctionNames, SymbolCache};
+use super::function_names::{FunctionNames, SymbolCache, is_library_file};
 use super::log_file::LoggedProcess;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// The part of a name of Rust's library that marks where it calls the program: what called this is
+/// the start of the program, or of a thread.
+const RUST_BOUNDARY: &str = "__rust_begin_short_backtrace";
 /// A function is passed through where one of its callees has this share of its bytes.
 const PASSED_SHARE: f64 = 0.95;
 
@@ -29,7 +39,7 @@ pub struct StackProfile {
 /// The bytes of a function.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FunctionBytes {
-    /// Bytes that it asked for itself, or through a standard library.
+    /// Bytes that are charged to it.
     pub(super) direct: StackBytes,
     /// Bytes that it asked for with all that it called.
     pub(super) total: StackBytes,
@@ -47,8 +57,8 @@ pub(super) struct PathNode {
     pub(super) own: StackBytes,
     /// Bytes that it asked for with all that it called.
     pub(super) total: StackBytes,
-    /// It and all that it calls is of a standard library.
-    pub(super) is_library: bool,
+    /// No bytes are charged to it, nor to what it calls: it is part of its callers.
+    pub(super) is_hidden: bool,
 }
 
 impl FunctionBytes {
@@ -76,6 +86,7 @@ impl StackProfile {
             ..StackProfile::default()
         };
         profile.add_nodes(process, stacks);
+        profile.charge_bytes();
         profile.add_totals();
         profile.add_functions();
         profile
@@ -99,15 +110,8 @@ impl StackProfile {
                     None => self.roots.push(number),
                 }
                 let (own, total) = (StackBytes::default(), StackBytes::default());
-                let is_library = self.names.is_library[function as usize];
-                self.nodes.push(PathNode {
-                    function,
-                    parent,
-                    children: Vec::new(),
-                    own,
-                    total,
-                    is_library,
-                });
+                let (children, is_hidden) = (Vec::new(), true);
+                self.nodes.push(PathNode { function, parent, children, own, total, is_hidden });
                 number
             });
             self.nodes[node as usize].own += *own;
@@ -123,32 +127,55 @@ impl StackProfile {
         for index in (0..self.nodes.len()).rev() {
             let own = self.nodes[index].own;
             self.nodes[index].total += own;
-            let total = self.nodes[index].total;
-            let is_library = self.nodes[index].is_library;
+            let PathNode { total, is_hidden, .. } = self.nodes[index];
             if let Some(parent) = self.nodes[index].parent {
                 let parent = &mut self.nodes[parent as usize];
                 parent.total += total;
-                parent.is_library &= is_library;
+                parent.is_hidden &= is_hidden;
             }
         }
     }
 
+    /// Charges the bytes of each node to a function.
+    fn charge_bytes(&mut self) {
+        self.by_function = vec![Default::default(); self.names.names.len()];
+        for number in 0..self.nodes.len() {
+            let own = self.nodes[number].own;
+            if own.samples > 0 {
+                let charged = self.charged_node(number);
+                self.nodes[charged].is_hidden = false;
+                self.by_function[self.nodes[charged].function as usize].direct += own;
+            }
+        }
+    }
+
+    /// Returns the node that is charged with the bytes of another.
+    fn charged_node(&self, number: usize) -> usize {
+        let (mut next, mut in_program, mut is_in_runtime) = (Some(number), None, false);
+        while let Some(caller) = next {
+            let function = self.nodes[caller].function as usize;
+            if !self.names.is_library[function] {
+                return caller;
+            }
+            let file = &self.files[self.names.modules[function] as usize];
+            if !is_in_runtime && !is_library_file(file) {
+                in_program = Some(caller);
+                is_in_runtime = self.names.names[function].contains(RUST_BOUNDARY);
+            }
+            next = self.nodes[caller].parent.map(|parent| parent as usize);
+        }
+        in_program.unwrap_or(number)
+    }
+
     /// Sums up the nodes of each function; one that calls itself is counted once.
     fn add_functions(&mut self) {
-        self.by_function = vec![Default::default(); self.names.names.len()];
         let mut on_path = FxHashSet::default();
         for node in self.nodes.iter().filter(|node| node.own.samples > 0) {
             on_path.clear();
-            let (mut next, mut is_caller_found) = (Some(node), false);
+            let mut next = Some(node);
             while let Some(caller) = next {
-                let bytes = &mut self.by_function[caller.function as usize];
                 if on_path.insert(caller.function) {
-                    bytes.total += node.own;
-                }
-                // Of a stack that is all of a library, the outermost function.
-                if !is_caller_found && (!caller.is_library || caller.parent.is_none()) {
-                    is_caller_found = true;
-                    bytes.direct += node.own;
+                    self.by_function[caller.function as usize].total += node.own;
                 }
                 next = caller.parent.map(|parent| &self.nodes[parent as usize]);
             }
@@ -157,7 +184,7 @@ impl StackProfile {
             let requested = node.total.requested as f64;
             let is_passed_through = node.children.iter().any(|child| {
                 let child = &self.nodes[*child as usize];
-                !child.is_library && child.total.requested as f64 >= PASSED_SHARE * requested
+                !child.is_hidden && child.total.requested as f64 >= PASSED_SHARE * requested
             });
             if !is_passed_through {
                 self.by_function[node.function as usize].parted += node.total.requested;
@@ -206,6 +233,7 @@ mod tests {
         let mut profile =
             StackProfile { names, files, interval: 1, samples: 4, ..StackProfile::default() };
         profile.add_nodes(&process, &stacks);
+        profile.charge_bytes();
         profile.add_totals();
         profile.add_functions();
         profile
@@ -229,6 +257,52 @@ mod tests {
             .map(|bytes| (bytes.direct.at_peak, bytes.total.at_peak))
             .collect();
         assert_eq!(by_function, [(0, 0), (1, 36), (35, 35)]);
+    }
+
+    /// Returns the names of the functions that are charged in a profile of paths, each with one
+    /// sample. Names with a colon are of a library; those with an @ in its file.
+    fn charged_functions(paths: &[&[&str]]) -> Vec<String> {
+        let mut names = FunctionNames::default();
+        let (mut frames, mut by_frame) = (Vec::new(), vec![StackBytes::default()]);
+        names.by_frame.push(0);
+        for path in paths {
+            for (depth, name) in path.iter().enumerate() {
+                let caller = if depth == 0 { 0 } else { frames.len() as u32 };
+                frames.push(StackFrame { caller, module: 1, address: 7 });
+                names.by_frame.push(names.names.len() as u32);
+                names.names.push((*name).into());
+                names.modules.push(if name.contains('@') { 2 } else { 1 });
+                names.is_library.push(name.contains([':', '@']));
+                by_frame.push(StackBytes::default());
+            }
+            by_frame.last_mut().unwrap().samples = 1;
+        }
+        let files = vec![String::new(), "a.out".into(), "libc.so.6".into()];
+        let process = LoggedProcess { frames, ..LoggedProcess::default() };
+        let mut profile = StackProfile { names, files, ..StackProfile::default() };
+        profile.add_nodes(&process, &CallStacks { interval: 1, by_frame });
+        profile.charge_bytes();
+        let functions = profile.names.names.iter().zip(&profile.by_function);
+        let charged = functions.filter(|(_, bytes)| bytes.direct.samples > 0);
+        charged.map(|(name, _)| name.clone()).collect()
+    }
+
+    #[test]
+    fn bytes_are_charged_to_the_program() {
+        // A function of the library that also calls the program.
+        let collect: &[&str] = &["main", "make", "alloc::from_iter"];
+        let closure: &[&str] = &["main", "make", "alloc::from_iter", "closure"];
+        assert_eq!(charged_functions(&[collect, closure]), ["make", "closure"]);
+        assert_eq!(charged_functions(&[&["main", "strdup@"]]), ["main"]);
+        // A closure in a thread is compiled into the function of the library that calls it.
+        let cpp: &[&str] = &["clone@", "start_thread@", "std::_M_run", "std::push_back"];
+        assert_eq!(charged_functions(&[cpp]), ["std::_M_run"]);
+        let boundary = "std::sys::backtrace::__rust_begin_short_backtrace";
+        let rust: &[&str] = &["clone@", "std::thread_start", boundary, "alloc::finish_grow"];
+        assert_eq!(charged_functions(&[rust]), [boundary]);
+        let rust_main: &[&str] = &["main", "std::rt::lang_start", boundary, "alloc::finish_grow"];
+        assert_eq!(charged_functions(&[rust_main]), ["main"]);
+        assert_eq!(charged_functions(&[&["start@", "init@", "pool@"]]), ["pool@"]);
     }
 
     #[test]

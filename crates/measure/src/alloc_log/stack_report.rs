@@ -22,6 +22,11 @@ const FILE_COLOURS: [ColourRole; 5] = [
     ColourRole::Error,
 ];
 
+/// Says which function is charged.
+const CHARGE_RULE: &str = "Functions of the standard libraries of C, C++ and Rust, also those that \
+                           are compiled into the program, count as part of the function that \
+                           called them.";
+
 /// A figure of a stack.
 type BytesFn = fn(&StackBytes) -> u64;
 
@@ -71,8 +76,7 @@ impl StackProfile {
             "One request in {} on average was sampled with its call stack, {} in all; the figures \
              are estimates from these, which add up to {} of the requested memory and to {} of the \
              peak. A new size counts as a request of its own. Short-lived \
-             memory was released within 0.01 % of the calls. Functions of the standard libraries of \
-             Rust and C++ count as part of their callers.",
+             memory was released within 0.01 % of the calls. {CHARGE_RULE}",
             MeasureUnit::Bytes.format(self.interval as f64),
             MeasureUnit::Count.format(self.samples as f64),
             part(all.requested, requested),
@@ -86,11 +90,10 @@ impl StackProfile {
         }
         let functions = self.by_function.iter().enumerate();
         let direct = functions.clone().map(|(number, bytes)| (number, bytes.direct));
-        let with_callees = functions.filter(|(number, bytes)| {
-            !bytes.is_passed_through() && !self.names.is_library[*number]
-        });
+        let with_callees = functions
+            .filter(|(number, bytes)| !bytes.is_passed_through() && self.is_listed(*number));
         let with_callees = with_callees.map(|(number, bytes)| (number, bytes.total));
-        let tables = vec![
+        let mut tables = vec![
             self.function_table(
                 "Functions that ask for memory, by the peak",
                 direct.clone().collect(),
@@ -106,43 +109,46 @@ impl StackProfile {
                 with_callees.collect(),
                 |bytes| (bytes.at_peak, bytes.requested),
             ),
+            self.file_table(),
             self.path_table(),
         ];
+        tables.retain(|table| !table.rows.is_empty());
         ReportSection { heading: "Call stacks".into(), text, charts: self.charts(), tables }
+    }
+
+    /// Returns whether tables list a function: unless it is part of its callers.
+    fn is_listed(&self, function: usize) -> bool {
+        !self.names.is_library[function] || self.by_function[function].direct.samples > 0
     }
 
     /// Returns the table of the functions with the highest figures.
     fn function_table(
         &self,
         title: &str,
-        mut functions: Vec<(usize, StackBytes)>,
+        functions: Vec<(usize, StackBytes)>,
         figures: fn(&StackBytes) -> (u64, u64),
     ) -> ReportTable {
-        functions.retain(|(_, bytes)| bytes.samples > 0);
-        functions.sort_by_key(|(number, bytes)| (std::cmp::Reverse(figures(bytes)), *number));
-        let others = functions.split_off(functions.len().min(MAX_FUNCTION_ROWS));
-        let head = [
-            "function",
-            "live at the peak",
-            "requested",
-            "short-lived",
-            "live at the end",
-            "samples",
-        ];
-        let samples = |bytes: &StackBytes| MeasureUnit::Count.format(bytes.samples as f64);
-        let rows = functions.into_iter().map(|(number, bytes)| {
-            let figures = [bytes.at_peak, bytes.requested, bytes.short_lived, bytes.at_end];
-            let figures = figures.map(|figure| MeasureUnit::Bytes.format(figure as f64));
-            let name = std::iter::once(self.names.names[number].clone());
-            name.chain(figures).chain([samples(&bytes)]).collect()
-        });
-        let mut rows: Vec<Vec<String>> = rows.collect();
-        if !others.is_empty() {
-            let mut row = vec![format!("and {} more", others.len())];
-            row.resize(head.len(), String::new());
-            rows.push(row);
+        let name = |number: usize| self.names.names[number].clone();
+        bytes_table((title, "function"), functions, name, figures)
+    }
+
+    /// Returns the table of the program's files by the functions in them; none if there is but one.
+    fn file_table(&self) -> ReportTable {
+        let mut by_file = vec![StackBytes::default(); self.files.len()];
+        for (file, bytes) in self.names.modules.iter().zip(&self.by_function) {
+            by_file[*file as usize] += bytes.direct;
         }
-        ReportTable { title: title.into(), head: head.map(String::from).to_vec(), rows }
+        let mut files: Vec<(usize, StackBytes)> = by_file.into_iter().enumerate().collect();
+        files.retain(|(_, bytes)| bytes.samples > 0);
+        if files.len() < 2 {
+            files.clear();
+        }
+        let name = |file: usize| match file {
+            0 => "no file".into(),
+            _ => self.files[file].clone(),
+        };
+        let title = "Files whose functions ask for memory";
+        bytes_table((title, "file"), files, name, |bytes| (bytes.at_peak, bytes.requested))
     }
 
     /// Returns the table of the paths to the memory at the peak. A row is a function where paths
@@ -160,7 +166,7 @@ impl StackProfile {
             }
             let is_notable = |child: &u32| {
                 let child = &self.nodes[*child as usize];
-                !child.is_library && child.total.at_peak as f64 >= MIN_PATH_SHARE * all as f64
+                !child.is_hidden && child.total.at_peak as f64 >= MIN_PATH_SHARE * all as f64
             };
             let notable: Vec<u32> = node.children.iter().copied().filter(is_notable).collect();
             let is_shown = notable.len() != 1;
@@ -254,11 +260,27 @@ impl StackProfile {
         colours
     }
 
-    /// Returns the tree as JSON: functions with their files, and the nodes, each after its parent.
+    /// Returns the tree as JSON: functions with their files and the bytes that are charged to them,
+    /// and the nodes, each after its parent.
     pub(super) fn to_json(&self) -> Value {
-        let functions = self.names.names.iter().zip(&self.names.modules);
-        let functions =
-            functions.map(|(name, file)| json!({"name": name, "file": self.files[*file as usize]}));
+        let bytes_json = |bytes: &StackBytes| {
+            json!({
+                "samples": bytes.samples,
+                "requested_bytes": bytes.requested,
+                "bytes_at_peak": bytes.at_peak,
+                "end_bytes": bytes.at_end,
+                "short_lived_bytes": bytes.short_lived,
+            })
+        };
+        let functions = self.by_function.iter().enumerate().map(|(number, bytes)| {
+            json!({
+                "name": self.names.names[number],
+                "file": self.files[self.names.modules[number] as usize],
+                "is_library": self.names.is_library[number],
+                "direct": bytes_json(&bytes.direct),
+                "with_callees": bytes_json(&bytes.total),
+            })
+        });
         let nodes = self.nodes.iter().map(|node| {
             json!({
                 "function": node.function,
@@ -277,4 +299,32 @@ impl StackProfile {
             "nodes": nodes.collect::<Vec<_>>(),
         })
     }
+}
+
+/// Returns a table of the rows with the highest figures, by the numbers of what they are about.
+fn bytes_table(
+    (title, subject): (&str, &str),
+    mut rows: Vec<(usize, StackBytes)>,
+    name: impl Fn(usize) -> String,
+    figures: fn(&StackBytes) -> (u64, u64),
+) -> ReportTable {
+    rows.retain(|(_, bytes)| bytes.samples > 0);
+    rows.sort_by_key(|(number, bytes)| (std::cmp::Reverse(figures(bytes)), *number));
+    let others = rows.split_off(rows.len().min(MAX_FUNCTION_ROWS));
+    let head =
+        [subject, "live at the peak", "requested", "short-lived", "live at the end", "samples"];
+    let samples = |bytes: &StackBytes| MeasureUnit::Count.format(bytes.samples as f64);
+    let cells = rows.into_iter().map(|(number, bytes)| {
+        let figures = [bytes.at_peak, bytes.requested, bytes.short_lived, bytes.at_end];
+        let figures = figures.map(|figure| MeasureUnit::Bytes.format(figure as f64));
+        let name = std::iter::once(name(number));
+        name.chain(figures).chain([samples(&bytes)]).collect()
+    });
+    let mut rows: Vec<Vec<String>> = cells.collect();
+    if !others.is_empty() {
+        let mut row = vec![format!("and {} more", others.len())];
+        row.resize(head.len(), String::new());
+        rows.push(row);
+    }
+    ReportTable { title: title.into(), head: head.map(String::from).to_vec(), rows }
 }

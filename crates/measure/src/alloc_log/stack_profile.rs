@@ -323,4 +323,16 @@ mod tests {
         ");
         assert_eq!(section.charts.len(), 2);
     }
+
+    #[test]
+    fn memory_at_the_end_is_compared() {
+        let (before, mut after) = (profile(), profile());
+        after.by_function[2].direct.at_end = 4_000;
+        let section = StackProfile::comparison(&before, &after);
+        let rows: Vec<String> = section.tables[0].rows.iter().map(|row| row.join(" | ")).collect();
+        insta::assert_snapshot!(rows.join("\n"), @"
+        work | 35 bytes | 35 bytes | = | 0 bytes | 4 kB | +4 kB | 70 bytes | 70 bytes
+        main | 1 bytes | 1 bytes | = | 0 bytes | 0 bytes | = | 2 bytes | 2 bytes
+        ");
+    }
 }

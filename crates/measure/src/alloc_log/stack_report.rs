@@ -1,7 +1,7 @@
 //! Call stacks in a report: tables of functions and of paths, and flame graphs.
 
 use super::call_stacks::StackBytes;
-use super::stack_profile::{PathNode, StackProfile};
+use super::stack_profile::{FunctionBytes, PathNode, StackProfile};
 use crate::chart::{ColourRole, FlameFrame, FlameGraph, MeasureUnit};
 use crate::measure_report::{ReportSection, ReportTable, SectionChart};
 use serde_json::{Value, json};
@@ -33,34 +33,19 @@ type BytesFn = fn(&StackBytes) -> u64;
 impl StackProfile {
     /// Returns the section that compares two profiles by function.
     pub(super) fn comparison(before: &StackProfile, after: &StackProfile) -> ReportSection {
-        let mut functions: BTreeMap<&str, [StackBytes; 2]> = BTreeMap::new();
-        for (side, profile) in [before, after].into_iter().enumerate() {
-            for (name, bytes) in profile.names.names.iter().zip(&profile.by_function) {
-                functions.entry(name).or_default()[side] += bytes.total;
-            }
-        }
-        let mut functions: Vec<(&str, [StackBytes; 2])> = functions.into_iter().collect();
-        functions.retain(|(_, sides)| sides.iter().any(|bytes| bytes.samples > 0));
-        let difference = |[before, after]: [StackBytes; 2]| before.at_peak.abs_diff(after.at_peak);
-        functions.sort_by_key(|(name, sides)| (std::cmp::Reverse(difference(*sides)), *name));
-        functions.truncate(MAX_FUNCTION_ROWS);
-        let head = ["function", "peak before", "peak after", "requested before", "requested after"];
-        let rows = functions.into_iter().map(|(name, [before, after])| {
-            let figures = [before.at_peak, after.at_peak, before.requested, after.requested];
-            let figures = figures.map(|figure| MeasureUnit::Bytes.format(figure as f64));
-            std::iter::once(name.to_string()).chain(figures).collect()
-        });
+        let sides = [before, after];
+        let direct = |bytes: &FunctionBytes| bytes.direct;
         ReportSection {
             heading: "Call stacks".into(),
-            text: "Functions with all that they call, by the difference of their memory at the \
-                   peak. The figures are estimates from samples."
-                .into(),
+            text: format!(
+                "Functions by the larger of the changes of their memory at the peak and at the end. \
+                 The figures are estimates from samples. {CHARGE_RULE}"
+            ),
             charts: Vec::new(),
-            tables: vec![ReportTable {
-                title: "Functions, with all that they call".into(),
-                head: head.map(String::from).to_vec(),
-                rows: rows.collect(),
-            }],
+            tables: vec![
+                comparison_table("Functions that ask for memory", sides, direct),
+                comparison_table("Functions with all that they call", sides, |bytes| bytes.total),
+            ],
         }
     }
 
@@ -327,4 +312,64 @@ fn bytes_table(
         rows.push(row);
     }
     ReportTable { title: title.into(), head: head.map(String::from).to_vec(), rows }
+}
+
+/// Returns a table that compares functions of two profiles by one of their figures.
+fn comparison_table(
+    title: &str,
+    sides: [&StackProfile; 2],
+    figure: fn(&FunctionBytes) -> StackBytes,
+) -> ReportTable {
+    let mut functions: BTreeMap<&str, [StackBytes; 2]> = BTreeMap::new();
+    for (side, profile) in sides.into_iter().enumerate() {
+        for (number, bytes) in profile.by_function.iter().enumerate() {
+            if profile.is_listed(number) {
+                let name = &profile.names.names[number];
+                functions.entry(name).or_default()[side] += figure(bytes);
+            }
+        }
+    }
+    let mut functions: Vec<(&str, [StackBytes; 2])> = functions.into_iter().collect();
+    functions.retain(|(_, sides)| sides.iter().any(|bytes| bytes.samples > 0));
+    let change = |[before, after]: [StackBytes; 2]| {
+        let at_end = before.at_end.abs_diff(after.at_end);
+        (before.at_peak.abs_diff(after.at_peak).max(at_end), after.requested)
+    };
+    functions.sort_by_key(|(name, sides)| (std::cmp::Reverse(change(*sides)), *name));
+    functions.truncate(MAX_FUNCTION_ROWS);
+    let head = [
+        "function",
+        "peak before",
+        "after",
+        "change",
+        "end before",
+        "after",
+        "change",
+        "requested before",
+        "after",
+    ];
+    let row = |(name, [before, after]): (&str, [StackBytes; 2])| {
+        let bytes = |figure: u64| MeasureUnit::Bytes.format(figure as f64);
+        let change = |before: u64, after: u64| match before.abs_diff(after) {
+            0 => "=".to_string(),
+            difference if after > before => format!("+{}", bytes(difference)),
+            difference => format!("-{}", bytes(difference)),
+        };
+        vec![
+            name.to_string(),
+            bytes(before.at_peak),
+            bytes(after.at_peak),
+            change(before.at_peak, after.at_peak),
+            bytes(before.at_end),
+            bytes(after.at_end),
+            change(before.at_end, after.at_end),
+            bytes(before.requested),
+            bytes(after.requested),
+        ]
+    };
+    ReportTable {
+        title: title.into(),
+        head: head.map(String::from).to_vec(),
+        rows: functions.into_iter().map(row).collect(),
+    }
 }

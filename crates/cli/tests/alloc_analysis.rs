@@ -223,3 +223,91 @@ fn marks_and_numbers_beyond_a_limit_are_counted() {
     let sentence = "7 values of numbers after the first 100 names are left out.";
     assert!(text.contains(sentence), "{text}");
 }
+
+/// Times are in the figures beside calls, and what charts draw is in the JSON.
+#[test]
+fn figures_are_in_time_as_well_as_in_calls() {
+    let home = Home::new();
+    home.write(
+        "times.py",
+        "import os, time\n\
+         os.access('/larder/mark/keeping', 0)\n\
+         held = [bytes(1000 + i % 7) for i in range(40_000)]\n\
+         time.sleep(0.5)\n\
+         os.access('/larder/mark/growing', 0)\n\
+         more = [bytes(2000) for i in range(20_000)]\n\
+         del held\n",
+    );
+    let analysis = record(&home, "env PYTHONMALLOC=malloc python3 times.py");
+    let number = |path: &str| {
+        let value = analysis.pointer(path).and_then(Value::as_u64);
+        value.unwrap_or_else(|| panic!("{path}"))
+    };
+    let (start, end) = (number("/start/start_us"), number("/end/end_us"));
+    assert_eq!(number("/duration_us"), end - start);
+    let peak = number("/peak_us");
+    assert!(peak > start + 500_000 && peak <= end, "{start} {peak} {end}");
+    // Most objects of the program were held for the time of its sleep.
+    let held = number("/lifetimes/p90_us");
+    assert!((450_000..2_000_000).contains(&held), "{held}");
+    assert!(number("/lifetimes/median_us") <= held);
+    let phases = analysis["phases"].as_array().unwrap();
+    let durations: Vec<u64> =
+        phases.iter().map(|phase| phase["duration_us"].as_u64().unwrap()).collect();
+    assert!(phases[1]["name"] == "keeping" && durations[1] >= 490_000, "{durations:?}");
+    assert_eq!(durations.iter().sum::<u64>(), end - start);
+    let column = |path: &str| -> Vec<u64> {
+        let values = analysis.pointer(path).and_then(Value::as_array).expect(path).iter();
+        values.map(|value| value.as_u64().unwrap()).collect()
+    };
+    let most = column("/curve/max_bytes");
+    assert_eq!(most.iter().max(), Some(&number("/peak_bytes")));
+    for path in ["/curve/time_us", "/curve/calls", "/curve/max_bytes_by_phase/keeping"] {
+        assert_eq!(column(path).len(), most.len(), "{path}");
+    }
+    assert!(column("/resident/resident_bytes").iter().max() >= Some(&50_000_000));
+    let text = home.ok(&["measure", "alloc", "log", "--html", "page.html"]);
+    for part in ["  time from the start to that peak", "  median lifetime in time"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let is_head = |line: &&str| line.starts_with("  phase ") && line.contains(" time ");
+    assert_eq!(text.lines().filter(is_head).count(), 1, "{text}");
+    let page = std::fs::read_to_string(home.work("page.html")).unwrap();
+    assert!(page.contains("Released objects by lifetime in time</b>"));
+}
+
+/// The list of processes says how each ended, in text and in JSON.
+#[test]
+fn processes_are_listed_with_their_ends() {
+    let home = Home::new();
+    recorder();
+    let command = "sh -c 'git --version; exec python3 -c \"import os; os.abort()\"'";
+    let run = home.shell(&format!("larder measure record --out log -- {command}"));
+    assert_eq!(run.code, 134, "{}", run.masked_output());
+    let analysis = analyse(&home, &[]);
+    let processes = analysis["processes"].as_array().unwrap();
+    let ends: Vec<(&str, Option<i64>)> = processes
+        .iter()
+        .filter(|process| process["is_forked"] == false)
+        .map(|process| (process["ending"].as_str().unwrap(), process["signal"].as_i64()))
+        .collect();
+    // The program of a shim, as of pyenv, ends by exec, too.
+    assert_eq!(ends.first(), Some(&("exec", None)), "{ends:?}");
+    assert!(ends.contains(&("exit", None)), "{ends:?}");
+    assert_eq!(ends.last(), Some(&("signal", Some(6))), "{ends:?}");
+    let calls: u64 = processes.iter().map(|process| process["calls"].as_u64().unwrap()).sum();
+    assert!(calls > 100 && processes.iter().all(|process| process["pid"].is_u64()));
+    let text = home.ok(&["measure", "alloc", "log"]);
+    assert!(text.contains(" SIGABRT ") && text.contains("to its end by SIGABRT: "), "{text}");
+}
+
+/// A run that is too short for a sample has no row for what was not sampled.
+#[test]
+fn figures_that_were_not_sampled_are_left_out() {
+    let home = Home::new();
+    record(&home, "git --version");
+    let text = home.ok(&["measure", "alloc", "log"]);
+    let is_listed = text.contains("peak of resident memory, by samples");
+    let is_explained = text.contains("Resident memory is sampled every 50 ms");
+    assert!(is_listed != is_explained, "{text}");
+}

@@ -17,6 +17,7 @@
 //! | `log_file` | a log on the disk |
 //! | `live_table` | live objects while a log is read |
 //! | `call_decoder` | the calls of a process, from tokens to a visitor |
+//! | `call_times` | the times of calls |
 //! | `call_statistics` | counts, sizes and lifetimes |
 //! | `live_curve` | live memory over calls, as points to draw |
 //! | `alloc_subject` | an analysed process, which a report is about |
@@ -26,11 +27,14 @@
 //! | `live_charts` | charts of live and requested memory |
 //! | `phase_charts` | charts of phases |
 //! | `phase_report` | phases in a report |
+//! | `quantity_table` | tables of quantities of one subject, or of two |
+//! | `lifetime_report` | lifetimes in a report |
 //! | `report` | the report, for text and for a page |
 //! | `json_report` | the figures of a log as JSON |
 //! | `replay` | the replay of a log on another allocator |
 //! | `replay_step` | the steps of a replay; the same file as in the recorder |
 //! | `replay_report` | the report of replays |
+//! | `process_list` | the processes of a log in a report |
 //! | `recorded_process` | a process as the system shows it |
 //! | `awaited_forks` | forks whose children have not appeared |
 //! | `static_program` | programs into which nothing can be loaded |
@@ -53,10 +57,12 @@ mod awaited_forks;
 mod call_decoder;
 mod call_stacks;
 mod call_statistics;
+mod call_times;
 mod call_token;
 mod findings;
 mod function_names;
 mod json_report;
+mod lifetime_report;
 mod live_charts;
 mod live_curve;
 mod live_table;
@@ -66,8 +72,10 @@ mod number_series;
 mod phase_charts;
 mod phase_report;
 mod process_encoder;
+mod process_list;
 mod process_maps;
 mod program_code;
+mod quantity_table;
 mod recorded_process;
 mod recording;
 mod recording_log;

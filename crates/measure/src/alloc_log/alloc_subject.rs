@@ -6,6 +6,8 @@ use super::ring_layout::{ALL_OPERATIONS, LAST_CALL, RingOperation};
 use super::stack_profile::StackProfile;
 use crate::chart::ColourRole;
 
+/// The part of a command that is shown.
+const MAX_COMMAND_CHARS: usize = 60;
 /// The colours of the first and the second subject.
 pub(super) const SUBJECT_COLOURS: [ColourRole; 2] = [ColourRole::First, ColourRole::Error];
 
@@ -47,6 +49,14 @@ impl LoggedProcess {
 impl AllocSubject<'_> {
     pub(super) fn logged_process(&self) -> &LoggedProcess {
         &self.log.processes[self.process]
+    }
+}
+
+/// Returns the beginning of a command that is too long for a line.
+pub(super) fn shorten_command(command: &str) -> String {
+    match command.char_indices().nth(MAX_COMMAND_CHARS) {
+        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
+        None => command.to_string(),
     }
 }
 

@@ -4,6 +4,7 @@ use super::AllocLogError;
 use super::call_decoder::{CallPlace, CallVisitor, LifetimeClock, decode_process};
 use super::call_stacks::{CallStacks, StackCounter};
 use super::call_statistics::{CallStatistics, LifetimeShares};
+use super::call_times::CallTimes;
 use super::live_curve::{CurvePoint, LiveCurve, MAX_PHASES};
 use super::live_table::{LiveObject, LiveTable};
 use super::log_file::AllocLog;
@@ -26,6 +27,10 @@ pub struct AllocAnalysis {
     pub phases: Vec<PhaseStatistics>,
     /// The number of calls of the process.
     pub calls: u64,
+    /// The start of the process, in microseconds since the recording began.
+    pub start_us: u64,
+    /// The least time that lifetimes in microseconds are told from none.
+    pub time_step_us: u64,
     /// The peak of live bytes.
     pub peak: PeakMemory,
     /// The name of the phase of that peak.
@@ -64,6 +69,8 @@ pub struct AllocAnalysis {
 pub struct PhaseStatistics {
     /// Its name.
     pub name: String,
+    /// How long it took, in microseconds, from mark to mark; of one that came again, in all.
+    pub duration_us: u64,
     /// The calls in it, and the lifetimes of the objects that it asked for.
     pub statistics: CallStatistics,
     /// The peak of live bytes in it.
@@ -104,6 +111,14 @@ pub struct ProgramMark {
     pub name: String,
 }
 
+impl AllocAnalysis {
+    /// Returns the time from the start of the process to its peak, in microseconds.
+    #[must_use]
+    pub fn time_to_peak_us(&self) -> u64 {
+        self.peak.time_us.saturating_sub(self.start_us)
+    }
+}
+
 /// Analyses the calls of a process.
 ///
 /// # Errors
@@ -124,6 +139,7 @@ struct AnalysisVisitor {
     phase: usize,
     current: CallStatistics,
     phase_peak: u64,
+    phase_start_us: u64,
     /// The bounds of the bytes that were requested before the current phase began.
     requested_before: (u64, u64),
     calls: u64,
@@ -133,7 +149,9 @@ struct AnalysisVisitor {
     peak: PeakMemory,
     peak_objects: u64,
     curve: LiveCurve,
-    time_us: u64,
+    times: CallTimes,
+    start_us: u64,
+    end_us: u64,
     marks: Vec<ProgramMark>,
     omitted_marks: u64,
     numbers: NumberCollector,
@@ -150,6 +168,7 @@ impl AnalysisVisitor {
             phase: 0,
             current: CallStatistics::default(),
             phase_peak: bytes,
+            phase_start_us: process.start.start_us,
             requested_before: (0, 0),
             calls: process.calls,
             live_bytes: bytes,
@@ -158,7 +177,9 @@ impl AnalysisVisitor {
             peak: PeakMemory { bytes, objects, ..PeakMemory::default() },
             peak_objects: objects,
             curve: LiveCurve::new(process.calls, process.duration_us(), (bytes, objects)),
-            time_us: process.start.start_us,
+            times: CallTimes::new(process.start.start_us),
+            start_us: process.start.start_us,
+            end_us: process.start.start_us.saturating_add(process.duration_us().1),
             marks: Vec::new(),
             omitted_marks: 0,
             numbers: NumberCollector::default(),
@@ -175,7 +196,7 @@ impl AnalysisVisitor {
                 bytes: self.live_bytes,
                 objects: self.live_objects,
                 calls: call + 1,
-                time_us: self.time_us,
+                time_us: self.times.time_us(),
                 phase: self.phase,
             };
             self.stacks.begin_peak();
@@ -200,10 +221,15 @@ impl AnalysisVisitor {
         phase.statistics.add(&std::mem::take(&mut self.current));
         phase.peak_bytes = phase.peak_bytes.max(self.phase_peak);
         phase.end_bytes = self.live_bytes;
+        let time_us = self.times.time_us();
+        let duration_us = time_us.saturating_sub(self.phase_start_us);
+        phase.duration_us = phase.duration_us.saturating_add(duration_us);
+        self.phase_start_us = time_us;
         self.phase_peak = self.live_bytes;
     }
 
     fn finish(mut self, live: &LiveTable) -> AllocAnalysis {
+        self.times.note(u64::MAX, self.end_us);
         self.end_phase();
         let requested = self.requested_before;
         let mut total = CallStatistics::default();
@@ -241,6 +267,8 @@ impl AnalysisVisitor {
             total,
             phases: self.phases,
             calls: self.calls,
+            start_us: self.start_us,
+            time_step_us: self.times.step_us(),
             peak: self.peak,
             peak_phase: peak_phase.unwrap_or_default(),
             peak_objects: self.peak_objects,
@@ -263,6 +291,7 @@ impl PhaseStatistics {
     fn new(name: String) -> PhaseStatistics {
         PhaseStatistics {
             name,
+            duration_us: 0,
             statistics: CallStatistics::default(),
             peak_bytes: 0,
             end_bytes: 0,
@@ -291,7 +320,8 @@ impl CallVisitor for AnalysisVisitor {
         let lifetime = at.clock.saturating_sub(object.birth);
         let limits = self.lifetime_limits;
         self.stacks.release(object.ordinal, lifetime <= limits.0);
-        self.statistics_of(object.phase).count_lifetime(lifetime, limits);
+        let age_us = self.times.age_us(object.birth);
+        self.statistics_of(object.phase).count_lifetime(lifetime, age_us, limits);
         self.curve.release(Some((object.phase, object.size)));
         self.note_live(at.call, 0);
     }
@@ -344,7 +374,7 @@ impl CallVisitor for AnalysisVisitor {
         });
         self.curve.note_phases(self.phases.len());
         if self.marks.len() < MAX_MARKS {
-            self.marks.push(ProgramMark { calls: call, time_us: self.time_us, name });
+            self.marks.push(ProgramMark { calls: call, time_us: self.times.time_us(), name });
         } else {
             self.omitted_marks += 1;
         }
@@ -359,8 +389,8 @@ impl CallVisitor for AnalysisVisitor {
         self.stacks.add(object, frame);
     }
 
-    fn time(&mut self, call: u64, time_us: u64) {
-        self.time_us = time_us;
+    fn time(&mut self, call: u64, clock: u64, time_us: u64) {
+        self.times.note(clock, time_us);
         let live = (self.live_bytes, self.live_objects);
         self.curve.note_time(call, time_us, live, self.requested_bytes());
     }

@@ -55,8 +55,9 @@ pub(super) trait CallVisitor {
     }
     /// The program named a number before this call.
     fn number(&mut self, _call: u64, _name: &[u8], _value: u64) {}
-    /// The time at which the calls before this one had been made, in microseconds.
-    fn time(&mut self, _call: u64, _time_us: u64) {}
+    /// The time at which the calls before this one had been made, in microseconds, and the clock
+    /// then, see `CallPlace`.
+    fn time(&mut self, _call: u64, _clock: u64, _time_us: u64) {}
     /// An object, or a new size of it, is a sample: the innermost frame of its call stack.
     fn stack(&mut self, _object: &LiveObject, _frame: u64) {}
 }
@@ -139,7 +140,7 @@ impl CallDecoder {
     fn decode_block(&mut self, block: &CallBlock, visitor: &mut impl CallVisitor) -> Option<()> {
         let mut tokens = TokenBytes(&block.tokens);
         let mut time_us = block.start_us;
-        visitor.time(self.call, time_us);
+        visitor.time(self.call, self.clock, time_us);
         while !tokens.0.is_empty() {
             let token = tokens.varint()?;
             let value = token >> 2;
@@ -158,7 +159,7 @@ impl CallDecoder {
                 }
             }
         }
-        visitor.time(self.call, block.end_us);
+        visitor.time(self.call, self.clock, block.end_us);
         Some(())
     }
 
@@ -205,7 +206,7 @@ impl CallDecoder {
             }
             LONG_TIME => {
                 *time_us = time_us.saturating_add(value);
-                visitor.time(self.call, *time_us);
+                visitor.time(self.call, self.clock, *time_us);
             }
             LONG_OTHER => {
                 if value & 1 == OTHER_STACK {

@@ -31,8 +31,11 @@ pub struct CallStatistics {
     large_sizes: FxHashMap<u64, u64>,
     /// The number of requests by wide bucket.
     wide_buckets: FxHashMap<u64, u64>,
-    /// Lifetimes of the objects that were released.
+    /// Lifetimes of the objects that were released, in calls.
     pub lifetimes: LifetimeHistogram,
+    /// Their lifetimes in microseconds; 0: within the few milliseconds between two notes of the
+    /// time.
+    pub lifetimes_us: LifetimeHistogram,
     /// Shares of these.
     pub lifetime_shares: LifetimeShares,
 }
@@ -62,6 +65,7 @@ impl Default for CallStatistics {
             large_sizes: FxHashMap::default(),
             wide_buckets: FxHashMap::default(),
             lifetimes: LifetimeHistogram::default(),
+            lifetimes_us: LifetimeHistogram::default(),
             lifetime_shares: LifetimeShares::default(),
         }
     }
@@ -89,10 +93,12 @@ impl CallStatistics {
         }
     }
 
-    /// Counts an object that was released. Limits are those of the shares.
+    /// Counts an object that was released, with its lifetime in calls and in microseconds. Limits
+    /// are those of the shares.
     #[inline(always)]
-    pub(super) fn count_lifetime(&mut self, lifetime: u64, limits: (u64, u64)) {
+    pub(super) fn count_lifetime(&mut self, lifetime: u64, age_us: u64, limits: (u64, u64)) {
         self.lifetimes.count(lifetime);
+        self.lifetimes_us.count(age_us);
         let shares = &mut self.lifetime_shares;
         shares.released += 1;
         shares.at_zero += u64::from(lifetime == 0);
@@ -228,6 +234,7 @@ impl CallStatistics {
             *self.wide_buckets.entry(*bucket).or_default() += count;
         }
         self.lifetimes.add(&other.lifetimes);
+        self.lifetimes_us.add(&other.lifetimes_us);
         let (shares, others) = (&mut self.lifetime_shares, &other.lifetime_shares);
         shares.released += others.released;
         shares.at_zero += others.at_zero;
@@ -240,7 +247,7 @@ impl CallStatistics {
 const STEPS_LOG2: u32 = 6;
 const STEPS: usize = 1 << STEPS_LOG2;
 
-/// Lifetimes in calls: exact below 64, else in 64 steps to each power of two.
+/// Lifetimes, in calls or microseconds: exact below 64, else in 64 steps to each power of two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LifetimeHistogram {
     buckets: Vec<u64>,

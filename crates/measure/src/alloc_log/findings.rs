@@ -1,12 +1,11 @@
 //! The findings of an allocation log: sentences with the figures that stand out.
 
-use super::alloc_subject::AllocSubject;
+use super::alloc_subject::{AllocSubject, shorten_command};
 use super::analysis::AllocAnalysis;
 use super::log_file::LoggedProcess;
+use super::process_list::ProcessEnding;
 use crate::chart::MeasureUnit;
 
-/// The part of a command that is shown.
-const MAX_COMMAND_CHARS: usize = 60;
 /// A size stands out if it is of so large a part of the requests.
 const FREQUENT_SIZE_SHARE: f64 = 0.1;
 
@@ -42,21 +41,13 @@ pub(super) fn describe_process(subject: &AllocSubject<'_>) -> String {
     };
     let (_, duration_us) = process.duration_us();
     let duration = MeasureUnit::Time.format(duration_us as f64);
-    let end = match &process.end {
-        Some(end) if !end.is_exit && !end.is_abandoned => {
-            ", to its end by a signal, by _exit or by exec"
-        }
-        _ => "",
+    let end = match subject.log.process_ending(subject.process) {
+        ProcessEnding::Exit | ProcessEnding::Unrecorded | ProcessEnding::Unknown => String::new(),
+        ProcessEnding::Exec => ", until it began another program (exec)".into(),
+        ProcessEnding::Killed => ", to its end by _exit or a signal".into(),
+        ending @ ProcessEnding::Signal(_) => format!(", to its end by {}", ending.describe()),
     };
     format!("Recorded for {duration}{end}: {which}.")
-}
-
-/// Returns the beginning of a command that is too long for a line.
-pub(super) fn shorten_command(command: &str) -> String {
-    match command.char_indices().nth(MAX_COMMAND_CHARS) {
-        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
-        None => command.to_string(),
-    }
 }
 
 /// Describes the calls of a process that are not in its log, or do not fit.
@@ -124,12 +115,14 @@ fn share(part: u64, of: u64) -> String {
 fn describe_peak(analysis: &AllocAnalysis) -> String {
     let peak = &analysis.peak;
     format!(
-        "{} asked for {} in total. At most {} were live at once, in {}, after {} of the calls.",
+        "{} asked for {} in total. At most {} were live at once, in {}, after {} of the calls, {} \
+         from the start.",
         count_of(analysis.calls, "call"),
         bytes(analysis.total.upper_bytes),
         bytes(peak.bytes),
         count_of(peak.objects, "object"),
-        share(peak.calls, analysis.calls)
+        share(peak.calls, analysis.calls),
+        MeasureUnit::Time.format(analysis.time_to_peak_us() as f64)
     )
 }
 
@@ -159,8 +152,13 @@ fn describe_sizes(analysis: &AllocAnalysis) -> Option<String> {
 fn describe_lifetimes(analysis: &AllocAnalysis) -> Option<String> {
     let released = analysis.lifetimes.released;
     let median = analysis.total.lifetimes.quantile(0.5)?;
+    let median_us = analysis.total.lifetimes_us.quantile(0.5)?;
+    let median_time = match median_us < analysis.time_step_us {
+        true => format!("less than {}", MeasureUnit::Time.format(analysis.time_step_us as f64)),
+        false => format!("about {}", MeasureUnit::Time.format(median_us as f64)),
+    };
     Some(format!(
-        "Half of the objects that were released had lived for {}; {} were released by the very \
+        "Half of the objects that were released had lived for {} and {median_time}; {} were released by the very \
          next call, and {} lived for more than a tenth of the run.",
         match median {
             0 => "no call in between".to_string(),

@@ -1,9 +1,15 @@
 //! The figures of an allocation log as JSON, for programs.
+//!
+//! Times are in microseconds since the recording began. What a chart draws is an object with an
+//! array for each quantity, so that a point costs few bytes.
 
 use super::alloc_subject::{AllocSubject, call_functions, function_name};
 use super::analysis::{AllocAnalysis, PhaseStatistics, ProgramMark};
 use super::call_statistics::{CallStatistics, LifetimeShares};
+use super::live_curve::CurvePoint;
+use super::log_block::RssSample;
 use super::number_series::{NumberPoint, NumberSeries};
+use super::process_list::processes_json;
 use super::report::MAX_SIZE_ROWS;
 use super::ring_layout::RingOperation;
 use super::stack_profile::StackProfile;
@@ -27,10 +33,12 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
     json!({
         "log": subject.name,
         "process": subject.process,
-        "processes": subject.log.processes.len(),
+        "processes": processes_json(subject.log),
         "command": process.command_line(),
         "start": process.start,
         "end": process.end,
+        "duration_us": process.duration_us().1,
+        "time_step_us": subject.analysis.time_step_us,
         "calls": subject.analysis.calls,
         "calls_by_function": by_function(CallStatistics::calls_of),
         "failures_by_function": by_function(CallStatistics::failures_of),
@@ -39,6 +47,7 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "peak_objects": subject.analysis.peak_objects,
         "objects_at_peak": peak.objects,
         "calls_at_peak": peak.calls,
+        "peak_us": peak.time_us,
         "lower_bytes": total.lower_bytes,
         "upper_bytes": total.upper_bytes,
         "requests": total.requests(),
@@ -55,6 +64,8 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "phases": phases,
         "numbers": numbers,
         "omitted_values": subject.analysis.omitted_values,
+        "curve": curve_json(&subject.analysis),
+        "resident": resident_json(&process.samples),
         "stacks": subject.stacks.as_ref().map(StackProfile::to_json),
     })
 }
@@ -63,6 +74,7 @@ fn lifetimes_json(statistics: &CallStatistics) -> Value {
     let LifetimeShares { released, at_zero, at_most_ten_thousandth, at_most_tenth } =
         statistics.lifetime_shares;
     let quantile = |part| statistics.lifetimes.quantile(part);
+    let quantile_us = |part| statistics.lifetimes_us.quantile(part);
     json!({
         "released": released,
         "at_zero": at_zero,
@@ -71,6 +83,47 @@ fn lifetimes_json(statistics: &CallStatistics) -> Value {
         "median": quantile(0.5),
         "p90": quantile(0.9),
         "p99": quantile(0.99),
+        "median_us": quantile_us(0.5),
+        "p90_us": quantile_us(0.9),
+        "p99_us": quantile_us(0.99),
+        "distribution": statistics.lifetimes.cumulative(),
+        "distribution_us": statistics.lifetimes_us.cumulative(),
+    })
+}
+
+/// Returns the curve of live and requested memory, and the live bytes by phase at the highest value
+/// of each point.
+fn curve_json(analysis: &AllocAnalysis) -> Value {
+    let column =
+        |value: fn(&CurvePoint) -> u64| -> Vec<u64> { analysis.curve.iter().map(value).collect() };
+    let bytes_of = |number: usize| -> Vec<u64> {
+        let points = analysis.curve_by_phase.iter();
+        points.map(|bytes| bytes.get(number).copied().unwrap_or(0)).collect()
+    };
+    let phases = analysis.phases.iter().enumerate();
+    let by_phase = phases.map(|(number, phase)| (phase.name.clone(), bytes_of(number)));
+    json!({
+        "calls": column(|point| point.calls),
+        "start_us": column(|point| point.start_us),
+        "time_us": column(|point| point.time_us),
+        "min_bytes": column(|point| point.min_bytes),
+        "max_bytes": column(|point| point.max_bytes),
+        "min_objects": column(|point| point.min_objects),
+        "max_objects": column(|point| point.max_objects),
+        "end_bytes": column(|point| point.end_bytes),
+        "lower_bytes": column(|point| point.lower_bytes),
+        "upper_bytes": column(|point| point.upper_bytes),
+        "max_bytes_by_phase": by_phase.collect::<BTreeMap<_, _>>(),
+    })
+}
+
+fn resident_json(samples: &[RssSample]) -> Value {
+    let column = |value: fn(&RssSample) -> u64| -> Vec<u64> { samples.iter().map(value).collect() };
+    json!({
+        "time_us": column(|sample| sample.time_us),
+        "calls": column(|sample| sample.calls),
+        "resident_bytes": column(|sample| sample.resident_bytes),
+        "anonymous_bytes": column(|sample| sample.anonymous_bytes),
     })
 }
 
@@ -90,6 +143,7 @@ fn number_json(series: &NumberSeries) -> Value {
 fn phase_json(phase: &PhaseStatistics) -> Value {
     json!({
         "name": phase.name,
+        "duration_us": phase.duration_us,
         "calls": phase.statistics.total_calls(),
         "upper_bytes": phase.statistics.upper_bytes,
         "lower_bytes": phase.statistics.lower_bytes,

@@ -280,6 +280,9 @@ pub struct RecordingEnd {
     pub end_us: u64,
     /// The exit code of the command, or 128 and its signal.
     pub exit_code: u8,
+    /// The signal that ended the command.
+    #[serde(default)]
+    pub signal: Option<i32>,
     /// Processes below the command that were not recorded: process id and program.
     pub unrecorded: Vec<(u32, String)>,
 }

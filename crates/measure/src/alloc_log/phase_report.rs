@@ -11,7 +11,8 @@ use crate::measure_report::{ReportSection, ReportTable};
 /// A column of a table of phases: its name, and the cell of a phase.
 type PhaseColumn = (&'static str, fn(&PhaseStatistics) -> String);
 
-const OVERVIEW: [PhaseColumn; 4] = [
+const OVERVIEW: [PhaseColumn; 5] = [
+    ("time", |phase| MeasureUnit::Time.format(phase.duration_us as f64)),
     ("calls", |phase| count(phase.statistics.total_calls())),
     ("requested, at most", |phase| bytes(phase.statistics.upper_bytes)),
     ("peak", |phase| bytes(phase.peak_bytes)),

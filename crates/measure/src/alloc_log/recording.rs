@@ -25,6 +25,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -268,6 +269,8 @@ impl RecordingState {
         let inherited = forked_from.and_then(|parent| self.inherit(parent, fork_number));
         let encoder = inherited.unwrap_or_else(ProcessEncoder::new);
         let mut encoder = encoder;
+        let start_us = self.time_us();
+        encoder.note_time(start_us);
         if let Some(phase) = &self.phase {
             encoder.mark(phase);
         }
@@ -283,7 +286,7 @@ impl RecordingState {
             is_forked: fork_number != 0,
             executable,
             arguments,
-            start_us: self.time_us(),
+            start_us,
             inherited_bytes,
             inherited_objects,
             first_ordinal,
@@ -348,7 +351,7 @@ impl RecordingState {
     fn read_ring(&mut self, index: usize) -> u64 {
         let time_us = self.time_us();
         let Some(process) = self.processes.get_mut(index) else { return 0 };
-        let words = process.read_events();
+        let words = process.read_events(time_us);
         if process.is_block_due() {
             process.write_calls(&mut self.log, time_us);
         }
@@ -408,7 +411,7 @@ impl RecordingState {
         let time_us = self.time_us();
         self.unrecorded.find(command);
         for process in self.processes.iter_mut().filter(|process| !process.is_over) {
-            process.encoder.note_time(time_us);
+            process.note_time(time_us);
             let Some((resident_bytes, anonymous_bytes)) = recorded_process::memory(process.pid)
             else {
                 continue;
@@ -443,6 +446,7 @@ impl RecordingState {
         let end = RecordingEnd {
             end_us: self.time_us(),
             exit_code: crate::process_cost::exit_code(status),
+            signal: status.signal(),
             unrecorded: unrecorded.iter().map(named).collect(),
         };
         self.log.write_json(BlockKind::RECORDING_END, 0, &end);

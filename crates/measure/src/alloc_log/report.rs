@@ -8,15 +8,18 @@ use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS, call_functions, functi
 use super::analysis::AllocAnalysis;
 use super::call_statistics::{NARROW_BUCKET_BYTES, WIDE_BUCKET_BYTES};
 use super::findings::{
-    count_of, describe_changes, describe_findings, describe_gaps, describe_process, shorten_command,
+    count_of, describe_changes, describe_findings, describe_gaps, describe_process,
 };
+use super::lifetime_report::lifetimes_section;
 use super::live_charts::{memory_charts, number_tables};
 use super::phase_report::phases_section;
+use super::process_list::processes_section;
+use super::quantity_table::{QuantityRow, quantity, quantity_table};
 use super::ring_layout::RingOperation;
 use super::stack_profile::StackProfile;
 use crate::chart::{
     BarChart, ChartAxis, ChartBar, ColourRole, HistogramBucket, HistogramChart, HistogramSeries,
-    MeasureUnit, StepChart, StepLine,
+    MeasureUnit,
 };
 use crate::measure_report::{MeasureReport, ReportSection, ReportTable, SectionChart};
 
@@ -63,77 +66,25 @@ fn describe_subjects(subjects: &[AllocSubject<'_>]) -> Vec<String> {
     [describe_changes(named[0], named[1])].into_iter().chain(of_each).collect()
 }
 
-/// A row of a table that compares subjects.
-struct QuantityRow {
-    name: String,
-    unit: MeasureUnit,
-    values: Vec<Option<f64>>,
-}
-
-/// Returns a row with a value of each subject.
-fn quantity(
-    subjects: &[AllocSubject<'_>],
-    name: impl Into<String>,
-    unit: MeasureUnit,
-    value: impl Fn(&AllocSubject<'_>) -> Option<f64>,
-) -> QuantityRow {
-    QuantityRow { name: name.into(), unit, values: subjects.iter().map(value).collect() }
-}
-
-/// Builds a table of quantities, with the change if there are two subjects.
-fn quantity_table(
-    title: &str,
-    subjects: &[AllocSubject<'_>],
-    rows: Vec<QuantityRow>,
-) -> ReportTable {
-    let mut head = vec![String::new()];
-    match subjects {
-        [_] => head.push("value".into()),
-        _ => head.extend(subjects.iter().map(|subject| subject.name.clone())),
-    }
-    if subjects.len() == 2 {
-        head.push("change".into());
-    }
-    let format = |row: QuantityRow| {
-        let mut cells = vec![row.name];
-        let text = |value: &Option<f64>| value.map_or("-".into(), |value| row.unit.format(value));
-        cells.extend(row.values.iter().map(text));
-        if let [before, after] = row.values[..] {
-            cells.push(format_change(before, after));
-        }
-        cells
-    };
-    ReportTable { title: title.into(), head, rows: rows.into_iter().map(format).collect() }
-}
-
-/// Returns the change from one value to another, as a percentage.
-fn format_change(before: Option<f64>, after: Option<f64>) -> String {
-    match (before, after) {
-        (Some(before), Some(after)) if (before - after).abs() < f64::EPSILON => "=".into(),
-        (Some(before), Some(after)) if before > 0.0 => {
-            format!("{:+.1} %", (after - before) / before * 100.0)
-        }
-        _ => "-".into(),
-    }
-}
-
 fn memory_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
-    let rows = vec![
+    let mut rows = vec![
+        quantity(subjects, "duration", MeasureUnit::Time, |s| {
+            Some(s.logged_process().duration_us().1 as f64)
+        }),
         quantity(subjects, "peak of live memory", MeasureUnit::Bytes, |s| {
             Some(s.analysis.peak.bytes as f64)
+        }),
+        quantity(subjects, "time from the start to that peak", MeasureUnit::Time, |s| {
+            Some(s.analysis.time_to_peak_us() as f64)
+        }),
+        quantity(subjects, "calls up to that peak", MeasureUnit::Count, |s| {
+            Some(s.analysis.peak.calls as f64)
         }),
         quantity(subjects, "objects at that peak", MeasureUnit::Count, |s| {
             Some(s.analysis.peak.objects as f64)
         }),
         quantity(subjects, "peak of live objects", MeasureUnit::Count, |s| {
             Some(s.analysis.peak_objects as f64)
-        }),
-        quantity(subjects, "peak of resident memory", MeasureUnit::Bytes, |s| {
-            s.logged_process()
-                .samples
-                .iter()
-                .map(|sample| sample.resident_bytes as f64)
-                .reduce(f64::max)
         }),
         quantity(subjects, "requested in total, at least", MeasureUnit::Bytes, |s| {
             Some(s.analysis.total.lower_bytes as f64)
@@ -142,12 +93,28 @@ fn memory_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             Some(s.analysis.total.upper_bytes as f64)
         }),
     ];
-    let text = "Live memory is the sum of the sizes that the program has asked for and not yet \
-                released. The total is at least the sum of what sizes grew by, and at most the sum \
-                of all sizes, as if every realloc took new memory.";
+    let resident =
+        quantity(subjects, "peak of resident memory, by samples", MeasureUnit::Bytes, |s| {
+            let samples = s.logged_process().samples.iter();
+            samples.map(|sample| sample.resident_bytes as f64).reduce(f64::max)
+        });
+    let mut text =
+        "Live memory is the sum of the sizes that the program has asked for and not yet \
+                    released. The total is at least the sum of what sizes grew by, and at most the \
+                    sum of all sizes, as if every realloc took new memory."
+            .to_string();
+    if resident.values.iter().any(Option::is_none) {
+        text.push_str(
+            " Resident memory is sampled every 50 ms; a shorter run has no sample of it. `larder \
+             measure memory` has its peak.",
+        );
+    }
+    if resident.values.iter().any(Option::is_some) {
+        rows.push(resident);
+    }
     ReportSection {
         heading: "Memory".into(),
-        text: text.into(),
+        text,
         charts: memory_charts(subjects),
         tables: [quantity_table("Memory", subjects, rows)]
             .into_iter()
@@ -227,6 +194,7 @@ fn sizes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             rows.push(QuantityRow {
                 name,
                 unit: MeasureUnit::Share,
+                step: 0.0,
                 values: vec![share(count, requests)],
             });
         }
@@ -294,67 +262,6 @@ fn size_buckets(analysis: &AllocAnalysis, wide: bool) -> Vec<HistogramBucket> {
     buckets.map(|(number, count)| bucket(number, NARROW_BUCKET_BYTES, count)).collect()
 }
 
-fn lifetimes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
-    let share = |name: &str, part: fn(&AllocAnalysis) -> u64| {
-        quantity(subjects, name, MeasureUnit::Share, move |s| {
-            let released = s.analysis.lifetimes.released;
-            (released > 0).then(|| part(&s.analysis) as f64 / released as f64)
-        })
-    };
-    let quantile = |name: &str, part: f64| {
-        quantity(subjects, name, MeasureUnit::Count, move |s| {
-            s.analysis.total.lifetimes.quantile(part).map(|calls| calls as f64)
-        })
-    };
-    let rows = vec![
-        quantity(subjects, "released objects", MeasureUnit::Count, |s| {
-            Some(s.analysis.lifetimes.released as f64)
-        }),
-        share("released by the next call", |analysis| analysis.lifetimes.at_zero),
-        share("lived for at most 0.01 % of the run", |analysis| {
-            analysis.lifetimes.at_most_ten_thousandth
-        }),
-        share("lived for at most 10 % of the run", |analysis| analysis.lifetimes.at_most_tenth),
-        quantile("median lifetime in calls", 0.5),
-        quantile("90 % lived for at most", 0.9),
-        quantile("99 % lived for at most", 0.99),
-    ];
-    let lines = subjects.iter().zip(SUBJECT_COLOURS).map(|(subject, colour)| {
-        let total = subject.analysis.total.lifetimes.total().max(1) as f64;
-        let steps = subject.analysis.total.lifetimes.cumulative().into_iter();
-        let points = steps.map(|(calls, sum)| (calls as f64 + 1.0, sum as f64 / total));
-        StepLine {
-            name: subject.name.clone(),
-            colour,
-            is_filled: subjects.len() == 1,
-            points: points.collect(),
-            lows: Vec::new(),
-            end: None,
-        }
-    });
-    let calls = subjects.iter().map(|subject| subject.analysis.calls).max().unwrap_or(0);
-    let chart = StepChart {
-        x_axis: ChartAxis::log("lifetime in calls, plus 1", MeasureUnit::Count),
-        x_range: (1.0, calls.max(2) as f64),
-        y_axis: ChartAxis::linear("objects", MeasureUnit::Share),
-        min_y_max: 1.0,
-        lines: lines.collect(),
-        marks: Vec::new(),
-    };
-    ReportSection {
-        heading: "Lifetimes".into(),
-        text: "The lifetime of an object is the number of calls between its allocation and its \
-               release; a realloc continues it."
-            .into(),
-        charts: vec![(
-            "Released objects by lifetime".into(),
-            "The share of the objects that lived for so many calls, or for fewer.".into(),
-            Box::new(chart),
-        )],
-        tables: vec![quantity_table("Lifetimes", subjects, rows)],
-    }
-}
-
 fn end_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
     let mut rows = vec![
         quantity(subjects, "live memory", MeasureUnit::Bytes, |s| {
@@ -370,7 +277,8 @@ fn end_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             rows.push(QuantityRow {
                 name: format!("{objects_text} of {}", count_of(*size, "byte")),
                 unit: MeasureUnit::Bytes,
-                values: vec![Some((size * objects) as f64)],
+                step: 0.0,
+                values: vec![Some(size.saturating_mul(*objects) as f64)],
             });
         }
     }
@@ -394,36 +302,4 @@ fn stacks_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
         }
         _ => None,
     }
-}
-
-fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
-    let [subject] = subjects else { return None };
-    if subject.log.processes.len() < 2 {
-        return None;
-    }
-    let rows = subject.log.processes.iter().enumerate().map(|(number, process)| {
-        let parent = process.start.parent.map_or("-".into(), |parent| parent.to_string());
-        vec![
-            shorten_command(&process.command_line()),
-            number.to_string(),
-            parent,
-            process.start.pid.to_string(),
-            MeasureUnit::Count.format(process.calls as f64),
-            MeasureUnit::Bytes.format(process.peak_bytes as f64),
-        ]
-    });
-    let head = ["command", "number", "parent", "process id", "calls", "peak"];
-    Some(ReportSection {
-        heading: "Processes".into(),
-        text: format!(
-            "This report is of process {}. Each program that a process begins has a line of its own.",
-            subject.process
-        ),
-        charts: Vec::new(),
-        tables: vec![ReportTable {
-            title: "Processes".into(),
-            head: head.map(String::from).to_vec(),
-            rows: rows.collect(),
-        }],
-    })
 }

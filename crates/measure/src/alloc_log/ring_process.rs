@@ -1,6 +1,7 @@
 //! A process image whose ring is read: from events to blocks of its calls.
 
 use super::awaited_forks::AwaitedForks;
+use super::call_times::NOTE_INTERVAL_US;
 use super::function_names::SymbolCache;
 use super::log_block::{BlockKind, ProcessEnd};
 use super::process_encoder::ProcessEncoder;
@@ -33,6 +34,9 @@ pub(super) struct RingProcess {
     pub(super) is_over: bool,
     pub(super) forks: AwaitedForks,
     last_block: Instant,
+    /// When the ring was read last, and the last note of the time in the log.
+    last_read_us: u64,
+    last_note_us: u64,
     /// The ring is not read to its end.
     is_given_up: bool,
 }
@@ -58,15 +62,41 @@ impl RingProcess {
             is_over: false,
             forks: AwaitedForks::default(),
             last_block: Instant::now(),
+            last_read_us: 0,
+            last_note_us: 0,
             is_given_up: false,
         }
     }
 
+    /// Notes the time at which all calls so far had been made.
+    pub(super) fn note_time(&mut self, time_us: u64) {
+        self.encoder.note_time(time_us);
+        self.last_note_us = time_us;
+    }
+
+    fn note_time_if_due(&mut self, time_us: u64) {
+        if time_us.saturating_sub(self.last_note_us) >= NOTE_INTERVAL_US {
+            self.note_time(time_us);
+        }
+    }
+
     /// Reads events up to a fork, at most about a quarter of the ring; returns the number of words.
-    pub(super) fn read_events(&mut self) -> u64 {
+    pub(super) fn read_events(&mut self, time_us: u64) -> u64 {
         if self.is_given_up || self.awaits_child() {
             return 0;
         }
+        let last_read_us = std::mem::replace(&mut self.last_read_us, time_us);
+        if !self.reader.has_event() {
+            return 0;
+        }
+        // These calls were made since the ring was read last, however long before the others were.
+        self.note_time_if_due(last_read_us);
+        let words = self.take_events();
+        self.note_time_if_due(time_us);
+        words
+    }
+
+    fn take_events(&mut self) -> u64 {
         let mut fork = None;
         let (encoder, stacks) = (&mut self.encoder, &mut self.stacks);
         let forks = &mut self.forks;
@@ -123,6 +153,7 @@ impl RingProcess {
             log.write_json(BlockKind::STACKS, self.number, &frames);
         }
         if let Some(block) = self.encoder.take_block(time_us) {
+            self.last_note_us = time_us;
             log.write_calls(self.number, &block);
         }
     }

@@ -163,6 +163,11 @@ impl RingReader {
         self.word(position) & LAP_BIT == lap_bit(position, self.capacity_log2)
     }
 
+    /// Returns whether the process has begun to write an event that is not read yet.
+    pub(super) fn has_event(&self) -> bool {
+        self.word(self.position) & LAP_BIT == lap_bit(self.position, self.capacity_log2)
+    }
+
     /// Passes complete events on, at most about a quarter of the ring, and makes their space free.
     /// The receiver returns whether to go on.
     pub(super) fn read_events(

@@ -1,0 +1,158 @@
+//! The processes of a log in a report: who began whom, how each ended, and how much it took.
+
+use super::alloc_subject::{AllocSubject, shorten_command};
+use super::log_file::{AllocLog, LoggedProcess};
+use crate::chart::MeasureUnit;
+use crate::measure_report::{ReportSection, ReportTable};
+use serde_json::{Value, json};
+
+/// The end of a process image, as far as the log tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProcessEnding {
+    /// By `exit`, or the return of `main`.
+    Exit,
+    /// It went on as another program.
+    Exec,
+    /// By a signal, by its number.
+    Signal(i32),
+    /// By `_exit` or by a signal.
+    Killed,
+    /// It went on without being recorded.
+    Unrecorded,
+    /// The log ends before.
+    Unknown,
+}
+
+impl ProcessEnding {
+    /// Returns the end for people.
+    pub(super) fn describe(self) -> String {
+        match self {
+            ProcessEnding::Exit => "exit".into(),
+            ProcessEnding::Exec => "exec".into(),
+            ProcessEnding::Signal(signal) => match signal_name(signal) {
+                Some(name) => name.into(),
+                None => format!("signal {signal}"),
+            },
+            ProcessEnding::Killed => "_exit or signal".into(),
+            ProcessEnding::Unrecorded => "went on unrecorded".into(),
+            ProcessEnding::Unknown => "not in the log".into(),
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            ProcessEnding::Exit => "exit",
+            ProcessEnding::Exec => "exec",
+            ProcessEnding::Signal(_) => "signal",
+            ProcessEnding::Killed => "killed",
+            ProcessEnding::Unrecorded => "unrecorded",
+            ProcessEnding::Unknown => "unknown",
+        }
+    }
+
+    fn signal(self) -> Option<i32> {
+        if let ProcessEnding::Signal(signal) = self { Some(signal) } else { None }
+    }
+}
+
+/// Returns the name of a signal that ends programs.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    };
+    Some(name)
+}
+
+impl AllocLog {
+    /// Returns how a process of the log ended.
+    pub(super) fn process_ending(&self, number: usize) -> ProcessEnding {
+        let process = &self.processes[number];
+        let Some(end) = &process.end else { return ProcessEnding::Unknown };
+        let pid = process.start.pid;
+        let next = self.processes.iter().skip(number + 1).find(|next| next.start.pid == pid);
+        let is_command = self.processes.first().is_some_and(|first| first.start.pid == pid);
+        let signal = self.end.as_ref().and_then(|end| end.signal);
+        match signal {
+            _ if end.is_abandoned => ProcessEnding::Unrecorded,
+            _ if end.is_exit => ProcessEnding::Exit,
+            _ if next.is_some_and(|next| !next.start.is_forked) => ProcessEnding::Exec,
+            Some(signal) if is_command && next.is_none() => ProcessEnding::Signal(signal),
+            _ => ProcessEnding::Killed,
+        }
+    }
+}
+
+/// Returns the processes of a log as JSON.
+pub(super) fn processes_json(log: &AllocLog) -> Vec<Value> {
+    let json = |(number, process): (usize, &LoggedProcess)| {
+        let (start, ending) = (&process.start, log.process_ending(number));
+        json!({
+            "number": number,
+            "pid": start.pid,
+            "parent": start.parent,
+            "is_forked": start.is_forked,
+            "command": process.command_line(),
+            "executable": start.executable,
+            "start_us": start.start_us,
+            "duration_us": process.duration_us().1,
+            "ending": ending.code(),
+            "signal": ending.signal(),
+            "calls": process.calls,
+            "peak_bytes": process.peak_bytes,
+            "end_bytes": process.live_bytes,
+            "inherited_bytes": start.inherited_bytes,
+        })
+    };
+    log.processes.iter().enumerate().map(json).collect()
+}
+
+/// Returns the section with the processes, if there are several.
+pub(super) fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
+    let [subject] = subjects else { return None };
+    if subject.log.processes.len() < 2 {
+        return None;
+    }
+    let rows = subject.log.processes.iter().enumerate().map(|(number, process)| {
+        let parent = process.start.parent.map_or("-".into(), |parent| parent.to_string());
+        vec![
+            shorten_command(&process.command_line()),
+            number.to_string(),
+            parent,
+            process.start.pid.to_string(),
+            MeasureUnit::Time.format(process.duration_us().1 as f64),
+            subject.log.process_ending(number).describe(),
+            MeasureUnit::Count.format(process.calls as f64),
+            MeasureUnit::Bytes.format(process.peak_bytes as f64),
+        ]
+    });
+    let head = ["command", "number", "parent", "process id", "time", "ended by", "calls", "peak"];
+    Some(ReportSection {
+        heading: "Processes".into(),
+        text: format!(
+            "This report is of process {}. Each program that a process begins has a line of its own. \
+             The peak of a forked process includes the memory that it inherited.",
+            subject.process
+        ),
+        charts: Vec::new(),
+        tables: vec![ReportTable {
+            title: "Processes".into(),
+            head: head.map(String::from).to_vec(),
+            rows: rows.collect(),
+        }],
+    })
+}

@@ -1,67 +1,77 @@
 //! Charts: the format of numbers on axes, and the texts of a figure.
 
 use larder_measure::chart::{
-    BarChart, Chart as _, ChartAxis, ChartBar, ChartMark, ColourRole, MeasureUnit, Polyline,
-    PolylineChart, StackedAreaChart, StepChart, StepDotChart, StepLine, format_date,
+    BarChart, Chart as _, ChartAxis, ChartBar, ChartMark, ColourRole, MeasureUnit, PhaseAxes,
+    Polyline, PolylineChart, StackedAreaChart, StepChart, StepDotChart, StepLine, format_date,
     format_time_of_day, render_figure,
 };
 
+#[track_caller]
+fn assert_formats(
+    format: fn(MeasureUnit, f64) -> String,
+    expected: &[(MeasureUnit, f64, &'static str)],
+) {
+    for (unit, value, text) in expected {
+        assert_eq!(format(*unit, *value), *text);
+    }
+}
+
 #[test]
 fn numbers_are_formatted_with_their_unit() {
-    let check =
-        |unit: MeasureUnit, value: f64, expect: &str| assert_eq!(unit.format(value), expect);
-    check(MeasureUnit::Count, 0.0, "0");
-    check(MeasureUnit::Count, 1_234_567.0, "1,234,567");
-    check(MeasureUnit::Count, 2.5, "2.5");
-    check(MeasureUnit::Count, 12.5, "13");
-    check(MeasureUnit::Bytes, 0.0, "0 bytes");
-    check(MeasureUnit::Bytes, 1000.0, "1 kB");
-    check(MeasureUnit::Bytes, 123_456.0, "123 kB");
-    check(MeasureUnit::Time, 0.0, "0 µs");
-    check(MeasureUnit::Time, 999.9, "1 ms");
-    check(MeasureUnit::Time, 1234.0, "1.2 ms");
-    check(MeasureUnit::Time, 59.0 * 1e6, "59 s");
-    check(MeasureUnit::Time, 90.0 * 1e6, "1.5 min");
-    check(MeasureUnit::Time, 86_400.0 * 2e6, "2 days");
-    check(MeasureUnit::Nanoseconds, 134.0, "134 ns");
-    check(MeasureUnit::Nanoseconds, 2.54e6, "2.5 ms");
-    check(MeasureUnit::Share, 0.015, "1.5 %");
-    check(MeasureUnit::Share, 1.0, "100 %");
+    assert_formats(
+        MeasureUnit::format,
+        &[
+            (MeasureUnit::Count, 0.0, "0"),
+            (MeasureUnit::Count, 1_234_567.0, "1,234,567"),
+            (MeasureUnit::Count, 2.5, "2.5"),
+            (MeasureUnit::Count, 12.5, "13"),
+            (MeasureUnit::Bytes, 0.0, "0 bytes"),
+            (MeasureUnit::Bytes, 1000.0, "1 kB"),
+            (MeasureUnit::Bytes, 123_456.0, "123 kB"),
+            (MeasureUnit::Time, 0.0, "0 µs"),
+            (MeasureUnit::Time, 999.9, "1 ms"),
+            (MeasureUnit::Time, 1234.0, "1.2 ms"),
+            (MeasureUnit::Time, 59.0 * 1e6, "59 s"),
+            (MeasureUnit::Time, 90.0 * 1e6, "1.5 min"),
+            (MeasureUnit::Time, 86_400.0 * 2e6, "2 days"),
+            (MeasureUnit::Nanoseconds, 134.0, "134 ns"),
+            (MeasureUnit::Nanoseconds, 2.54e6, "2.5 ms"),
+            (MeasureUnit::Share, 0.015, "1.5 %"),
+            (MeasureUnit::Share, 1.0, "100 %"),
+        ],
+    );
 }
 
 #[test]
 fn compared_numbers_have_three_digits() {
-    let check = |unit: MeasureUnit, value: f64, expect: &str| {
-        assert_eq!(unit.format_precisely(value), expect);
-    };
-    check(MeasureUnit::Count, 0.0, "0");
-    check(MeasureUnit::Count, 1_234_567.4, "1,234,567");
-    check(MeasureUnit::Count, 0.3294, "0.329");
-    check(MeasureUnit::Count, 9.996, "10.0");
-    check(MeasureUnit::Nanoseconds, 1.3e9, "1.30 s");
-    check(MeasureUnit::Bytes, 52e6, "52 MB");
-    check(MeasureUnit::Bytes, 12.34e3, "12.3 kB");
-    check(MeasureUnit::Share, 0.1234, "12.3 %");
+    assert_formats(
+        MeasureUnit::format_precisely,
+        &[
+            (MeasureUnit::Count, 0.0, "0"),
+            (MeasureUnit::Count, 1_234_567.4, "1,234,567"),
+            (MeasureUnit::Count, 0.3294, "0.329"),
+            (MeasureUnit::Count, 9.996, "10.0"),
+            (MeasureUnit::Nanoseconds, 1.3e9, "1.30 s"),
+            (MeasureUnit::Bytes, 52e6, "52 MB"),
+            (MeasureUnit::Bytes, 12.34e3, "12.3 kB"),
+            (MeasureUnit::Share, 0.1234, "12.3 %"),
+        ],
+    );
 }
 
 /// Zero is the same in all units, and the key of a line has its dashes.
 #[test]
 fn an_axis_begins_at_zero_without_a_unit() {
-    let line = |name: &str, colour| StepLine {
-        name: name.into(),
-        colour,
-        is_filled: false,
-        points: vec![(0.0, 2e6), (2.5e6, 5e6)],
-        lows: Vec::new(),
-        end: None,
-    };
+    let points = vec![(0.0, 2e6), (2.5e6, 5e6)];
     let chart = StepChart {
-        x_axis: ChartAxis::linear("time", MeasureUnit::Time),
-        x_range: (0.0, 3e6),
-        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        axes: PhaseAxes {
+            x_axis: ChartAxis::linear("time", MeasureUnit::Time),
+            x_range: (0.0, 3e6),
+            y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+            marks: Vec::new(),
+        },
         min_y_max: 1.0,
-        lines: vec![line("one", ColourRole::First), line("two", ColourRole::Error)],
-        marks: Vec::new(),
+        lines: vec![step_line("one", points.clone()), step_line("two", points)],
     };
     let html = render_figure("Title", "", &chart);
     assert!(html.contains(">0<") && !html.contains(">0 µs<") && !html.contains(">0 bytes<"));
@@ -146,12 +156,14 @@ fn a_polyline_chart_compares_series() {
 
 fn step_chart(lines: Vec<StepLine>, marks: Vec<ChartMark>) -> StepChart<'static> {
     StepChart {
-        x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
-        x_range: (0.0, 1e6),
-        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        axes: PhaseAxes {
+            x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
+            x_range: (0.0, 1e6),
+            y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+            marks,
+        },
         min_y_max: 1.0,
         lines,
-        marks,
     }
 }
 
@@ -296,15 +308,17 @@ fn stacked_areas_keep_the_highest_sum() {
     };
     let series = ["low", "high", "none"].map(String::from);
     let chart = StackedAreaChart {
-        x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
-        x_range: (0.0, 100_000.0),
-        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        axes: PhaseAxes {
+            x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
+            x_range: (0.0, 100_000.0),
+            y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+            marks: vec![ChartMark { at: 50_000.0, name: "phase".into() }],
+        },
         series: [ColourRole::First, ColourRole::Second, ColourRole::Third]
             .into_iter()
             .zip(series)
             .collect(),
         points: (0..100_000).map(point).collect(),
-        marks: vec![ChartMark { at: 50_000.0, name: "phase".into() }],
     };
     let figure = render_figure("Memory", "", &chart);
     assert!(figure.contains(">8 MB</text>"), "{figure}");
@@ -313,28 +327,24 @@ fn stacked_areas_keep_the_highest_sum() {
     assert!(figure.contains(" in phase - 8 MB: low: 1 MB, high: 7 MB</title>"), "{figure}");
     assert!(figure.contains(" - 1 MB: low: 1 MB</title>"), "{figure}");
     assert!(figure.len() < 120_000, "{}", figure.len());
+    // Strips of 8 pixels, from end to end in both widths.
+    assert_eq!(figure.matches("class=\"touch\"").count(), 97 + 35, "{figure}");
 }
 
 /// Values that are known at some points only are dots, and hover texts have them only there.
 #[test]
 fn dots_hold_at_their_points_only() {
-    let line = |name: &str, colour, points: &[(f64, f64)]| StepLine {
-        name: name.into(),
-        colour,
-        is_filled: false,
-        points: points.to_vec(),
-        lows: Vec::new(),
-        end: None,
-    };
     let steps = StepChart {
-        x_axis: ChartAxis::linear("time", MeasureUnit::Count),
-        x_range: (0.0, 100.0),
-        y_axis: ChartAxis::linear("bytes", MeasureUnit::Count),
+        axes: PhaseAxes {
+            x_axis: ChartAxis::linear("time", MeasureUnit::Count),
+            x_range: (0.0, 100.0),
+            y_axis: ChartAxis::linear("bytes", MeasureUnit::Count),
+            marks: Vec::new(),
+        },
         min_y_max: 1.0,
-        lines: vec![line("all", ColourRole::First, &[(0.0, 5.0)])],
-        marks: Vec::new(),
+        lines: vec![step_line("all", vec![(0.0, 5.0)])],
     };
-    let dots = vec![line("some", ColourRole::Second, &[(1.0, 2.0), (1.1, 3.0), (90.0, 4.0)])];
+    let dots = vec![step_line("some", vec![(1.0, 2.0), (1.1, 3.0), (90.0, 4.0)])];
     let drawn = StepDotChart { steps, dots }.draw(600.0).unwrap();
     assert_eq!(drawn.matches("r=\"2\"").count(), 2, "{drawn}");
     assert_eq!(drawn.matches("some: ").count(), 2, "{drawn}");

@@ -3,7 +3,7 @@
 use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS};
 use super::analysis::AllocAnalysis;
 use super::quantity_table::{QuantityRow, quantity, quantity_table};
-use crate::chart::{ChartAxis, MeasureUnit, StepChart, StepLine};
+use crate::chart::{ChartAxis, MeasureUnit, PhaseAxes, StepChart, StepLine};
 use crate::measure_report::{ReportSection, SectionChart};
 
 /// Returns the section of lifetimes.
@@ -113,11 +113,13 @@ fn distribution(
         }
     });
     StepChart {
-        x_axis,
-        x_range,
-        y_axis: ChartAxis::linear("objects", MeasureUnit::Share),
+        axes: PhaseAxes {
+            x_axis,
+            x_range,
+            y_axis: ChartAxis::linear("objects", MeasureUnit::Share),
+            marks: Vec::new(),
+        },
         min_y_max: 1.0,
         lines: lines.collect(),
-        marks: Vec::new(),
     }
 }

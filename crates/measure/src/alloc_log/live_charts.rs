@@ -6,7 +6,7 @@ use super::analysis::{AllocAnalysis, ProgramMark};
 use super::live_curve::CurvePoint;
 use super::log_block::RssSample;
 use super::number_series::{NumberPoint, NumberSeries};
-use crate::chart::{ChartAxis, ChartMark, ColourRole, MeasureUnit, StepChart, StepLine};
+use crate::chart::{ChartAxis, ChartMark, ColourRole, MeasureUnit, PhaseAxes, StepChart, StepLine};
 use crate::measure_report::{ReportTable, SectionChart};
 
 /// Named numbers that have a chart.
@@ -76,12 +76,14 @@ fn live_chart(
         }
     });
     let chart = StepChart {
-        x_axis: calls_axis(),
-        x_range: calls_range(subjects),
-        y_axis,
+        axes: PhaseAxes {
+            x_axis: calls_axis(),
+            x_range: calls_range(subjects),
+            y_axis,
+            marks: subject_marks(subjects),
+        },
         min_y_max: 1.0,
         lines: lines.collect(),
-        marks: subject_marks(subjects),
     };
     let caption = "Where there are more calls than pixels, the line is their highest value, and the \
                    dark area goes down to the lowest.";
@@ -142,18 +144,20 @@ fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
     };
     let marks = phase_marks(subject);
     let chart = StepChart {
-        x_axis: ChartAxis::linear("time", MeasureUnit::Time),
-        x_range: (0.0, since(last as f64).max(1.0)),
-        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        axes: PhaseAxes {
+            x_axis: ChartAxis::linear("time", MeasureUnit::Time),
+            x_range: (0.0, since(last as f64).max(1.0)),
+            y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+            marks: marks
+                .map(|mark| ChartMark { at: since(mark.time_us as f64), name: mark.name.clone() })
+                .collect(),
+        },
         min_y_max: 1.0,
         lines: vec![
             line("live", ColourRole::First, live),
             line("resident", ColourRole::Error, sampled(|sample| sample.resident_bytes)),
             line("of it anonymous", ColourRole::Second, sampled(|sample| sample.anonymous_bytes)),
         ],
-        marks: marks
-            .map(|mark| ChartMark { at: since(mark.time_us as f64), name: mark.name.clone() })
-            .collect(),
     };
     let caption = "Resident memory includes the files of the program and what the allocator holds \
                    but has not given out. Times are exact to a twentieth of a second.";
@@ -185,12 +189,14 @@ fn requested_chart(subjects: &[AllocSubject<'_>]) -> SectionChart {
         }
     };
     let chart = StepChart {
-        x_axis: calls_axis(),
-        x_range: calls_range(subjects),
-        y_axis: ChartAxis::linear("requested memory", MeasureUnit::Bytes),
+        axes: PhaseAxes {
+            x_axis: calls_axis(),
+            x_range: calls_range(subjects),
+            y_axis: ChartAxis::linear("requested memory", MeasureUnit::Bytes),
+            marks: subject_marks(subjects),
+        },
         min_y_max: 1.0,
         lines,
-        marks: subject_marks(subjects),
     };
     let caption = match subjects {
         [_] => {
@@ -224,12 +230,14 @@ fn number_chart(subject: &AllocSubject<'_>, series: &NumberSeries) -> SectionCha
         false => String::new(),
     };
     let chart = StepChart {
-        x_axis: calls_axis(),
-        x_range: (0.0, subject.analysis.calls.max(1) as f64),
-        y_axis: ChartAxis::linear(name, MeasureUnit::Count),
+        axes: PhaseAxes {
+            x_axis: calls_axis(),
+            x_range: (0.0, subject.analysis.calls.max(1) as f64),
+            y_axis: ChartAxis::linear(name, MeasureUnit::Count),
+            marks: call_marks(subject),
+        },
         min_y_max: 1.0,
         lines: vec![line],
-        marks: call_marks(subject),
     };
     let title = format!("The program's number \"{name}\" by calls");
     (title, caption, Box::new(chart))

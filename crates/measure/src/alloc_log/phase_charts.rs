@@ -8,7 +8,8 @@ use super::live_charts::{call_marks, calls_axis, start_calls};
 use super::live_curve::CurvePoint;
 use super::ring_layout::RingOperation;
 use crate::chart::{
-    BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, StackedAreaChart, StepChart, StepLine,
+    BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, PhaseAxes, StackedAreaChart, StepChart,
+    StepLine,
 };
 use crate::measure_report::{ReportTable, SectionChart};
 
@@ -64,12 +65,14 @@ fn live_chart(subject: &AllocSubject<'_>) -> SectionChart {
         values
     };
     let chart = StackedAreaChart {
-        x_axis: calls_axis(),
-        x_range: (0.0, analysis.calls.max(1) as f64),
-        y_axis: ChartAxis::linear("live memory", MeasureUnit::Bytes),
+        axes: PhaseAxes {
+            x_axis: calls_axis(),
+            x_range: (0.0, analysis.calls.max(1) as f64),
+            y_axis: ChartAxis::linear("live memory", MeasureUnit::Bytes),
+            marks: call_marks(subject),
+        },
         series,
         points: start_calls(&analysis.curve).zip(points.iter().map(values)).collect(),
-        marks: call_marks(subject),
     };
     let caption = "Each area is the live memory that a phase asked for; a realloc moves an object to \
                    its own phase. Where there are more calls than pixels, they are those with the \
@@ -175,12 +178,14 @@ fn distribution_chart(
     let last = lines.iter().filter_map(|line| line.points.last());
     let last = last.map(|(value, _)| *value).fold(2.0, f64::max);
     let chart = StepChart {
-        x_axis,
-        x_range: (1.0, last),
-        y_axis: ChartAxis::linear("share", MeasureUnit::Share),
+        axes: PhaseAxes {
+            x_axis,
+            x_range: (1.0, last),
+            y_axis: ChartAxis::linear("share", MeasureUnit::Share),
+            marks: Vec::new(),
+        },
         min_y_max: 1.0,
         lines,
-        marks: Vec::new(),
     };
     (title.into(), caption.into(), Box::new(chart))
 }

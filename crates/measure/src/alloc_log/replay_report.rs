@@ -1,7 +1,7 @@
 //! The report of replays: resident memory of one log on several allocators.
 
 use super::replay::ReplayResult;
-use crate::chart::{ChartAxis, ColourRole, MeasureUnit, StepChart, StepLine};
+use crate::chart::{ChartAxis, ColourRole, MeasureUnit, PhaseAxes, StepChart, StepLine};
 use crate::measure_report::{MeasureReport, ReportSection, ReportTable};
 use serde_json::{Value, json};
 
@@ -52,12 +52,14 @@ pub fn replay_report(name: &str, replays: &[NamedReplay]) -> MeasureReport {
     });
     let calls = replays.iter().flat_map(|replay| replay.result.samples.last());
     let chart = StepChart {
-        x_axis: ChartAxis::linear("calls of the allocator", MeasureUnit::Count),
-        x_range: (0.0, calls.map(|sample| sample.calls).max().unwrap_or(1) as f64),
-        y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+        axes: PhaseAxes {
+            x_axis: ChartAxis::linear("calls of the allocator", MeasureUnit::Count),
+            x_range: (0.0, calls.map(|sample| sample.calls).max().unwrap_or(1) as f64),
+            y_axis: ChartAxis::linear("memory", MeasureUnit::Bytes),
+            marks: Vec::new(),
+        },
         min_y_max: 1.0,
         lines: live.into_iter().chain(lines).collect(),
-        marks: Vec::new(),
     };
     MeasureReport {
         title: format!("Allocators: {name}"),

@@ -1,7 +1,7 @@
 //! The HTML report of a calendar workload: open views and memory on one time axis.
 
 use super::{MemorySample, WorkloadResult};
-use crate::chart::{ChartAxis, ColourRole, MeasureUnit, StepChart, StepLine};
+use crate::chart::{ChartAxis, ColourRole, MeasureUnit, PhaseAxes, StepChart, StepLine};
 use crate::html_page::{HtmlPage, TableCell};
 
 /// The rows of the table of rounds. If there are more rounds, the first and the last are shown.
@@ -101,12 +101,14 @@ fn add_sample_chart(
         end: None,
     }];
     let chart = StepChart {
-        x_axis: ChartAxis::linear("time since the start", MeasureUnit::Time),
-        x_range: (0.0, end),
-        y_axis: ChartAxis::linear(name, unit),
+        axes: PhaseAxes {
+            x_axis: ChartAxis::linear("time since the start", MeasureUnit::Time),
+            x_range: (0.0, end),
+            y_axis: ChartAxis::linear(name, unit),
+            marks: Vec::new(),
+        },
         min_y_max: 1.0,
         lines,
-        marks: Vec::new(),
     };
     page.add_chart(
         name,

@@ -1,32 +1,23 @@
 //! Step charts: values that hold until the next point, and cumulative distributions; beside them
 //! dots, which hold at their points only.
 
-use crate::chart::axis::{ChartAxis, round_up_to_mark};
-use crate::chart::hover::draw_hover_strips;
+use crate::chart::hover::draw_line_strips;
 use crate::chart::line_columns::{StepLine, line_columns, range_path, step_path};
-use crate::chart::marks::{ChartMark, MarkLayout};
-use crate::chart::{Chart, ColourRole, PlotArea, XmlEscaped, dash_pattern};
+use crate::chart::phase_axes::PhaseAxes;
+use crate::chart::{Chart, ColourRole, XmlEscaped, dash_pattern};
 use std::fmt::{self, Write as _};
 
-const HEIGHT_PIXELS: f64 = 240.0;
-const LEFT_PIXELS: f64 = 72.0;
 /// The least distance between two dots of a colour.
 const DOT_GAP_PIXELS: f64 = 3.0;
 
 /// A chart of step lines. A line whose values are all 0 is left out beside others.
 pub struct StepChart<'a> {
-    /// The x axis.
-    pub x_axis: ChartAxis<'a>,
-    /// The range of the x axis.
-    pub x_range: (f64, f64),
-    /// The y axis, from 0.
-    pub y_axis: ChartAxis<'a>,
+    /// The axes and the phases.
+    pub axes: PhaseAxes<'a>,
     /// The minimum of the upper end of the y axis.
     pub min_y_max: f64,
     /// The lines.
     pub lines: Vec<StepLine>,
-    /// The phases, in order of x.
-    pub marks: Vec<ChartMark>,
 }
 
 impl Chart for StepChart<'_> {
@@ -72,28 +63,19 @@ impl Chart for StepDotChart<'_> {
 impl StepChart<'_> {
     fn draw_with_dots(&self, dots: &[StepLine], width: f64) -> Result<String, fmt::Error> {
         let lines = self.visible_lines();
-        let plot = PlotArea::new(width, HEIGHT_PIXELS, LEFT_PIXELS);
-        let x = self.x_axis.scale_to(self.x_range.0, self.x_range.1, plot.left, plot.right);
-        let layout = MarkLayout::new(&self.marks, &x, &plot);
-        let plot = PlotArea {
-            top: plot.top + layout.height(),
-            ..PlotArea::new(width, HEIGHT_PIXELS + layout.height(), LEFT_PIXELS)
-        };
         let all = lines.iter().copied().chain(dots);
         let values = all.flat_map(|line| line.points.iter().map(|point| point.1));
-        let most = round_up_to_mark(values.fold(self.min_y_max, f64::max), self.y_axis.unit, 5.0);
-        let y = self.y_axis.scale_to(0.0, most, plot.bottom, plot.top);
-        let mut out = plot.svg_start_tag();
-        y.draw_y_axis(&mut out, &plot)?;
-        x.draw_x_axis(&mut out, &plot)?;
-        layout.draw(&mut out, &plot)?;
+        let axes = self.axes.scale(width, values.fold(self.min_y_max, f64::max));
+        let (plot, x, y) = (&axes.plot, &axes.x, &axes.y);
+        let mut out = axes.start_picture()?;
+        let end = self.axes.x_range.1;
         for (number, line) in lines.iter().enumerate() {
             let points = line.points.iter().enumerate().map(|(number, (at, value))| {
                 let low = line.lows.get(number).unwrap_or(value);
                 (x.position(*at), y.position(*value), y.position(*low))
             });
             let columns = line_columns(points);
-            let right = x.position(line.end.unwrap_or(self.x_range.1).min(self.x_range.1));
+            let right = x.position(line.end.unwrap_or(end).min(end));
             let path = step_path(&columns, plot.bottom, right)?;
             let class = line.colour.css_class();
             writeln!(out, "<g class=\"{class}\"><title>{}</title>", XmlEscaped(&line.name))?;
@@ -113,7 +95,7 @@ impl StepChart<'_> {
                 dots.points.iter().map(|(at, value)| (x.position(*at), y.position(*value)));
             draw_dots(&mut out, dots, places)?;
         }
-        draw_hover_strips(&mut out, (&lines, dots), &self.marks, (&x, &y), &plot)?;
+        draw_line_strips(&mut out, (&lines, dots), &axes)?;
         out.push_str("</svg>");
         Ok(out)
     }

@@ -2,7 +2,7 @@
 
 use super::{MemoryTimeline, TreeSample};
 use crate::chart::{
-    ChartAxis, ChartMark, ColourRole, MeasureUnit, StepChart, StepDotChart, StepLine,
+    ChartAxis, ChartMark, ColourRole, MeasureUnit, PhaseAxes, StepChart, StepDotChart, StepLine,
 };
 use crate::measure_report::{MeasureReport, ReportSection, ReportTable, SectionChart};
 use crate::memory_map::{MemoryBytes, MemoryMap};
@@ -108,12 +108,9 @@ fn time_section(timeline: &MemoryTimeline) -> ReportSection {
     let chart = |title: &str, y_axis, lines, dots| -> SectionChart {
         let x_axis = ChartAxis::linear("time", MeasureUnit::Time);
         let steps = StepChart {
-            x_axis,
-            x_range: (0.0, end),
-            y_axis,
+            axes: PhaseAxes { x_axis, x_range: (0.0, end), y_axis, marks: marks() },
             min_y_max: 1.0,
             lines,
-            marks: marks(),
         };
         (title.into(), String::new(), Box::new(StepDotChart { steps, dots }))
     };

@@ -1,8 +1,8 @@
 //! The section on the repetition of queries and the origin of answers.
 
 use crate::chart::{
-    BarChart, ChartAxis, ChartBar, ColourRole, ColumnChart, MeasureUnit, StepChart, StepLine,
-    UtcOffsetFn, format_date, format_time_of_day,
+    BarChart, ChartAxis, ChartBar, ColourRole, ColumnChart, MeasureUnit, PhaseAxes, StepChart,
+    StepLine, UtcOffsetFn, format_date, format_time_of_day,
 };
 use crate::html_page::{HtmlPage, TableCell};
 use crate::query_log::cache_residency::ResidentBytes;
@@ -101,15 +101,17 @@ fn add_timeline_charts(
         end: None,
     };
     let sizes = StepChart {
-        x_axis: time_axis(log, clock),
-        x_range: from,
-        y_axis: ChartAxis::linear("", MeasureUnit::Bytes),
+        axes: PhaseAxes {
+            x_axis: time_axis(log, clock),
+            x_range: from,
+            y_axis: ChartAxis::linear("", MeasureUnit::Bytes),
+            marks: Vec::new(),
+        },
         min_y_max: 1000.0,
         lines: vec![
             line("all cached answers", ColourRole::First, true, |held| held.cached_max),
             line("answers of open views", ColourRole::Second, false, |held| held.open_max),
         ],
-        marks: Vec::new(),
     };
     page.add_chart("Memory of answers over time", "The peak in each interval.", &sizes);
     let name =

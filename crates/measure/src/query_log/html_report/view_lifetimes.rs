@@ -1,8 +1,8 @@
 //! The section on the lifetimes of views and cached answers, with the chart of lifelines.
 
 use crate::chart::{
-    ChartAxis, ColourRole, Lifeline, LifelineBand, LifelineChart, MeasureUnit, StepChart, StepLine,
-    UtcOffsetFn,
+    ChartAxis, ColourRole, Lifeline, LifelineBand, LifelineChart, MeasureUnit, PhaseAxes,
+    StepChart, StepLine, UtcOffsetFn,
 };
 use crate::html_page::{HtmlPage, TableCell};
 use crate::query_log::cache_residency::CachedLifetimes;
@@ -171,12 +171,14 @@ fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
         end: None,
     };
     let chart = StepChart {
-        x_axis: ChartAxis::log("lifetime", MeasureUnit::Time),
-        x_range: (starts.fold(f64::MAX, f64::min), ends().fold(1.0, f64::max)),
-        y_axis: ChartAxis::linear("", MeasureUnit::Share),
+        axes: PhaseAxes {
+            x_axis: ChartAxis::log("lifetime", MeasureUnit::Time),
+            x_range: (starts.fold(f64::MAX, f64::min), ends().fold(1.0, f64::max)),
+            y_axis: ChartAxis::linear("", MeasureUnit::Share),
+            marks: Vec::new(),
+        },
         min_y_max: 1.0,
         lines: distributions.iter().map(line).collect(),
-        marks: Vec::new(),
     };
     let about = "The share of views or answers whose lifetime is at most the time on the axis.";
     page.add_chart("Distribution of lifetimes", about, &chart);

@@ -17,25 +17,33 @@ use core::sync::atomic::Ordering;
 #[inline(always)]
 pub(crate) fn sample_stack(writer: RingWriter, address: *mut c_void, size: usize) {
     let state = writer.state();
-    // Threads may lose each other's counts: the samples are then a little further apart.
-    let left = state.bytes_to_sample.load(Ordering::Relaxed).wrapping_sub(size as i64);
-    state.bytes_to_sample.store(left, Ordering::Relaxed);
-    if left < 0 {
-        take_sample(writer, address);
-    }
-}
-
-/// Takes a sample and sets the distance of the next one.
-#[cold]
-#[inline(never)]
-fn take_sample(writer: RingWriter, address: *mut c_void) {
-    let state = writer.state();
-    state
-        .bytes_to_sample
-        .store(next_distance(state.stack_interval, &state.random), Ordering::Relaxed);
     if state.stack_interval == 0 {
         return;
     }
+    let size = i64::try_from(size).unwrap_or(i64::MAX);
+    let left = state.bytes_to_sample.fetch_sub(size, Ordering::Relaxed);
+    if left < size {
+        end_distance(writer, address, (left, size));
+    }
+}
+
+/// Takes a sample, unless the distance had ended before, and sets the distance of the next one.
+#[cold]
+#[inline(never)]
+fn end_distance(writer: RingWriter, address: *mut c_void, (left, size): (i64, i64)) {
+    let state = writer.state();
+    let distance = next_distance(state.stack_interval, &state.random);
+    if left >= 0 {
+        state.bytes_to_sample.store(distance, Ordering::Relaxed);
+    } else if distance >= size {
+        // Another thread is about to set the next distance, which counts from there on. Distances
+        // have no memory, so whether this allocation is a sample is a matter of one of its own.
+        return;
+    }
+    take_sample(writer, address);
+}
+
+fn take_sample(writer: RingWriter, address: *mut c_void) {
     let (instruction, stack, frame): (u64, u64, u64);
     // SAFETY: reads three registers.
     unsafe {

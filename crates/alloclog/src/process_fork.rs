@@ -1,15 +1,14 @@
 //! The forks of this process: events about them, and the rings of their children.
 //!
-//! The event of a fork comes before it, so that the collector knows what the child inherits. Only
-//! the hook of `fork` sees that a fork has failed: a second event takes the first one back. The
-//! handlers of libc see the forks of `daemon` and `forkpty`, too; if these fail, the collector
-//! waits for a child.
+//! The event of a fork comes before it, from a handler of libc, so that the collector knows what
+//! the child inherits. The hooks of `fork`, and of `daemon` and `forkpty`, which fork within libc,
+//! see that a fork has failed: a second event takes the first one back.
 
-use crate::real_functions::{ForkFn, next_symbol};
+use crate::real_functions::{ForkFn, SixWordsFn, next_symbol};
 use crate::ring_layout::RingOperation;
 use crate::ring_writer::{open_child_ring, writer};
 use crate::syscall::thread_pointer;
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -71,24 +70,31 @@ fn last_own_fork() -> Option<&'static ForkingThread> {
         .max_by_key(|slot| slot.number.load(Ordering::Relaxed))
 }
 
-static REAL_FORK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// The next function of a name after this library, looked up when it is first called.
+struct NextFunction(AtomicPtr<c_void>, &'static CStr);
 
-/// `fork` of POSIX.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fork() -> c_int {
-    let mut real = REAL_FORK.load(Ordering::Acquire);
-    if real.is_null() {
-        // SAFETY: the name ends with a zero byte.
-        real = unsafe { next_symbol(c"fork".as_ptr()) };
-        REAL_FORK.store(real, Ordering::Release);
+static REAL_FORK: NextFunction = NextFunction(AtomicPtr::new(null_mut()), c"fork");
+static REAL_DAEMON: NextFunction = NextFunction(AtomicPtr::new(null_mut()), c"daemon");
+static REAL_FORKPTY: NextFunction = NextFunction(AtomicPtr::new(null_mut()), c"forkpty");
+
+impl NextFunction {
+    /// Returns the function; null if there is none.
+    fn address(&self) -> *mut c_void {
+        let mut address = self.0.load(Ordering::Acquire);
+        if address.is_null() {
+            // SAFETY: the name ends with a zero byte.
+            address = unsafe { next_symbol(self.1.as_ptr()) };
+            self.0.store(address, Ordering::Release);
+        }
+        address
     }
-    if real.is_null() {
-        return -1;
-    }
+}
+
+/// Calls a function that forks; if it fails, the events of its forks are taken back.
+fn call_fork(function: impl FnOnce() -> c_int) -> c_int {
     let slot = ForkingThread::take(true);
-    // SAFETY: the type is that of fork.
-    let result = unsafe { transmute::<*mut c_void, ForkFn>(real)() };
-    // The child has released all.
+    let result = function();
+    // In the child, which has released all, the number is 0.
     if let Some(slot) = slot.filter(|_| result != 0) {
         let number = slot.number.load(Ordering::Relaxed);
         slot.release();
@@ -100,6 +106,56 @@ pub(crate) unsafe extern "C" fn fork() -> c_int {
         }
     }
     result
+}
+
+/// `fork` of POSIX.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fork() -> c_int {
+    let real = REAL_FORK.address();
+    if real.is_null() {
+        return -1;
+    }
+    // SAFETY: the type is that of fork.
+    call_fork(|| unsafe { transmute::<*mut c_void, ForkFn>(real)() })
+}
+
+/// `daemon` of BSD and glibc. It returns in the child, and in the parent if it has not forked.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn daemon(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_int {
+    // SAFETY: the arguments are those of the caller.
+    unsafe { call_next_fork(&REAL_DAEMON, [a, b, c, d, e, f]) }
+}
+
+/// `forkpty` of BSD and glibc.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn forkpty(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_int {
+    // SAFETY: the arguments are those of the caller.
+    unsafe { call_next_fork(&REAL_FORKPTY, [a, b, c, d, e, f]) }
+}
+
+/// Calls a function with all words that registers pass: a library may have a function of its own
+/// by such a name, with other arguments.
+unsafe fn call_next_fork(function: &NextFunction, [a, b, c, d, e, f]: [usize; 6]) -> c_int {
+    let real = function.address();
+    if real.is_null() {
+        return -1;
+    }
+    // SAFETY: what a function does not take from registers, it does not read.
+    call_fork(|| unsafe { transmute::<*mut c_void, SixWordsFn>(real)(a, b, c, d, e, f) })
 }
 
 /// Before a fork: the event tells the collector which memory the child inherits.

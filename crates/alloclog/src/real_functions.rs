@@ -15,6 +15,8 @@ pub(crate) type FreeFn = unsafe extern "C" fn(*mut c_void);
 pub(crate) type PosixMemalignFn = unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int;
 pub(crate) type DlcloseFn = unsafe extern "C" fn(*mut c_void) -> c_int;
 pub(crate) type ForkFn = unsafe extern "C" fn() -> c_int;
+pub(crate) type SixWordsFn =
+    unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> c_int;
 pub(crate) type AccessFn = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
 pub(crate) type AccessAtFn = unsafe extern "C" fn(c_int, *const c_char, c_int, c_int) -> c_int;
 pub(crate) type NewFn = unsafe extern "C-unwind" fn(usize) -> *mut c_void;

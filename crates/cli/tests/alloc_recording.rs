@@ -314,7 +314,7 @@ fn a_program_that_a_recorded_process_begins_is_named() {
 #[test]
 fn a_fork_that_fails_loses_no_child() {
     let home = Home::new();
-    let Some(program) = compile(&home, "failing_forks.c", "gcc", &[]) else {
+    let Some(program) = compile(&home, "failing_forks.c", "gcc", &["-lutil"]) else {
         return left_out("a_fork_that_fails_loses_no_child", "no gcc");
     };
     recorder();

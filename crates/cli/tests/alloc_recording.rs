@@ -193,6 +193,10 @@ fn an_interrupt_after_the_command_closes_the_log() {
     // Until larder has seen that the command has ended.
     let command = format!("/proc/{}", pids[0]);
     assert!(comes_true(|| !Path::new(&command).exists()));
+    // The other process may begin its program later; it sleeps when it has.
+    let stat = format!("/proc/{}/stat", pids[1]);
+    let sleeps = || std::fs::read_to_string(&stat).unwrap().contains("(sleep) S ");
+    assert!(comes_true(sleeps));
     kill_process(Pid::from_child(&larder), Signal::INT).unwrap();
     let has_ended = comes_true(|| larder.try_wait().unwrap().is_some());
     kill_process(Pid::from_raw(pids[1]).unwrap(), Signal::KILL).unwrap();

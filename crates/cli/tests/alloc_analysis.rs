@@ -30,6 +30,34 @@ fn messages_begin_phases() {
     assert_eq!(marks, ["reading", "writing"]);
 }
 
+/// A message begins no phase in processes that did not write it, except in those that its writer
+/// begins.
+#[test]
+fn messages_of_other_processes_begin_no_phase() {
+    let home = Home::new();
+    recorder();
+    home.write("inner.sh", "sleep 0.4; echo 'inner: 1%' >&2; sleep 0.3; ls / >/dev/null\n");
+    home.write(
+        "work.sh",
+        "echo 'outer: 1%' >&2; sleep 0.2; sh inner.sh; sleep 0.3; echo 'last: 1%' >&2; sleep 0.2\n",
+    );
+    let run = home.shell(
+        "larder measure record --out log --phases '^(\\w+): +\\d+%' -- sh work.sh 2>messages",
+    );
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let processes = analyse(&home, &[])["processes"].as_array().unwrap().clone();
+    let phases = |command: &str| -> Vec<String> {
+        let is_meant = |process: &&Value| process["command"] == command;
+        let process = processes.iter().rfind(is_meant).expect(command);
+        let analysis = analyse(&home, &["--process", &process["number"].to_string()]);
+        let marks = analysis["marks"].as_array().unwrap().iter();
+        marks.map(|mark| mark[1].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(phases("sh work.sh"), ["outer", "last"]);
+    assert_eq!(phases("sh inner.sh"), ["outer", "inner"]);
+    assert_eq!(phases("ls /"), ["inner"]);
+}
+
 #[test]
 fn two_logs_are_compared() {
     let home = Home::new();

@@ -45,6 +45,7 @@
 //! | `function_names` | the functions of frames |
 //! | `stack_profile` | bytes by function and by call path |
 //! | `stack_report` | call stacks in a report |
+//! | `message_writer` | a process as the possible writer of a message |
 //! | `recording_log` | the log while it is written |
 //! | `ring_process` | a process image whose ring is read |
 //! | `unrecorded_processes` | processes that are not recorded |
@@ -68,6 +69,7 @@ mod live_curve;
 mod live_table;
 mod log_block;
 mod log_file;
+mod message_writer;
 mod number_series;
 mod phase_charts;
 mod phase_report;

@@ -89,16 +89,17 @@ struct RecordingState {
     calls: u64,
     samples: Vec<RssSample>,
     last_sample: Instant,
-    messages: Option<MessagePhases>,
+    /// The messages, and the inode of their pipe.
+    messages: Option<(MessagePhases, u64)>,
     /// The mean distance of samples of call stacks; 0: none are taken.
     stack_interval: u64,
     recorder: PathBuf,
+    /// The phase of a message whose writer is not known, for processes that appear in it.
+    phase: Option<Vec<u8>>,
     /// The code of the programs whose stacks are unwound.
     code: SharedCode,
     /// The symbols of these programs.
     symbols: SymbolCache,
-    /// The phase that a message began, for processes that appear in it.
-    phase: Option<Vec<u8>>,
     unrecorded: UnrecordedFinder,
 }
 
@@ -121,10 +122,10 @@ pub fn record_command(
     let log = RecordingLog::new(output).map_err(AllocLogError::Write)?;
     let mut child = start_command(command, &socket, &options)?;
     let now = Instant::now();
-    let messages = options
-        .phases
-        .zip(child.stderr.take())
-        .map(|((pattern, output), messages)| MessagePhases::start(messages, pattern, output));
+    let messages = options.phases.zip(child.stderr.take()).map(|((pattern, output), messages)| {
+        let pipe = rustix::fs::fstat(&messages).map_or(0, |found| found.st_ino);
+        (MessagePhases::start(messages, pattern, output), pipe)
+    });
     let unrecorded = UnrecordedFinder::new(&[&socket, &options.recorder]);
     let mut recording = RecordingState {
         listener,
@@ -139,9 +140,9 @@ pub fn record_command(
         messages,
         stack_interval: options.stack_interval,
         recorder: options.recorder,
+        phase: None,
         code: SharedCode::default(),
         symbols: SymbolCache::default(),
-        phase: None,
         unrecorded,
     };
     let status = recording.run(&mut child, &options.interrupt)?;
@@ -256,6 +257,8 @@ impl RecordingState {
 
     /// Adds a process image whose ring has arrived.
     fn add_process(&mut self, reader: RingReader, sent: SentRing) {
+        // The phase of its parent may just have begun.
+        self.mark_phases();
         let SentRing { pid, executable, arguments, .. } = sent;
         // The same process with a new ring: it has begun another program.
         for process in self.processes.iter_mut().filter(|process| process.pid == pid) {
@@ -271,18 +274,16 @@ impl RecordingState {
         let mut encoder = encoder;
         let start_us = self.time_us();
         encoder.note_time(start_us);
-        if let Some(phase) = &self.phase {
-            encoder.mark(phase);
-        }
         self.unrecorded.note_recorded(pid, reader.inode());
         let number = self.next_number;
         self.next_number += 1;
         let (inherited_bytes, inherited_objects, first_ordinal) = encoder.inheritance();
         let forked_from = forked_from.and_then(|parent| self.processes.get(parent));
         let forked_from = forked_from.map(|parent| parent.number);
+        let parent = forked_from.or_else(|| self.recorded_parent(pid, parent));
         let start = ProcessStart {
             pid,
-            parent: forked_from.or_else(|| self.recorded_parent(pid, parent)),
+            parent,
             is_forked: fork_number != 0,
             executable,
             arguments,
@@ -298,7 +299,13 @@ impl RecordingState {
             StackUnwinder::new(pid, reader.inode(), recorder, code)
         });
         let program = start.executable;
-        self.processes.push(RingProcess::new(number, pid, program, (reader, encoder, stacks)));
+        let begun_by = self.processes.iter().find(|process| Some(process.number) == parent);
+        let phase = begun_by.map_or(&self.phase, |process| &process.phase).clone();
+        let mut process = RingProcess::new(number, pid, program, (reader, encoder, stacks));
+        if let Some(phase) = phase {
+            process.begin_phase(start_us, &phase);
+        }
+        self.processes.push(process);
     }
 
     /// Returns the encoder of the child of a fork: what is live in the parent at that event. Reads
@@ -327,14 +334,29 @@ impl RecordingState {
         before.or_else(|| image(parent)).map(|process| process.number)
     }
 
-    /// Marks the phases that messages have begun.
+    /// Marks the phases that messages have begun, in the processes that may have written them.
     fn mark_phases(&mut self) {
-        let Some(messages) = &self.messages else { return };
+        let time_us = self.time_us();
+        let Some((messages, pipe)) = &self.messages else { return };
         for name in messages.next_names() {
-            for process in &mut self.processes {
-                process.encoder.mark(&name);
+            // One that has ended makes no calls in the phase, as the echo of a script.
+            let may_be_writer = |process: &mut RingProcess| {
+                !process.has_ended() && process.written.may_have_written(process.pid, *pipe)
+            };
+            let writers: Vec<bool> = self.processes.iter_mut().map(may_be_writer).collect();
+            // Where the writer has ended, or is not recorded, the phase is that of the command.
+            let is_known = writers.contains(&true);
+            for (process, is_writer) in self.processes.iter_mut().zip(writers) {
+                if is_writer || !is_known {
+                    process.begin_phase(time_us, &name);
+                }
             }
-            self.phase = Some(name);
+            if !is_known {
+                self.phase = Some(name);
+            }
+        }
+        for process in self.processes.iter_mut().filter(|process| !process.is_over) {
+            process.written.update(process.pid, time_us);
         }
     }
 
@@ -438,7 +460,7 @@ impl RecordingState {
 
     fn finish(mut self, status: ExitStatus) -> RecordingSummary {
         self.write_samples();
-        if let Some(messages) = &self.messages {
+        if let Some((messages, _)) = &self.messages {
             messages.finish_within(LAST_MESSAGES_LIMIT);
         }
         let unrecorded = self.unrecorded.finish();

@@ -4,6 +4,7 @@ use super::awaited_forks::AwaitedForks;
 use super::call_times::NOTE_INTERVAL_US;
 use super::function_names::SymbolCache;
 use super::log_block::{BlockKind, ProcessEnd};
+use super::message_writer::WrittenBytes;
 use super::process_encoder::ProcessEncoder;
 use super::recording_log::RecordingLog;
 use super::ring_layout::{RingOperation, ring_state};
@@ -33,6 +34,9 @@ pub(super) struct RingProcess {
     /// The process has ended, or begun another program.
     pub(super) is_over: bool,
     pub(super) forks: AwaitedForks,
+    /// The phase that a message has begun in it, or in the process that began it.
+    pub(super) phase: Option<Vec<u8>>,
+    pub(super) written: WrittenBytes,
     last_block: Instant,
     /// When the ring was read last, and the last note of the time in the log.
     last_read_us: u64,
@@ -61,6 +65,8 @@ impl RingProcess {
             exit,
             is_over: false,
             forks: AwaitedForks::default(),
+            phase: None,
+            written: WrittenBytes::default(),
             last_block: Instant::now(),
             last_read_us: 0,
             last_note_us: 0,
@@ -72,6 +78,13 @@ impl RingProcess {
     pub(super) fn note_time(&mut self, time_us: u64) {
         self.encoder.note_time(time_us);
         self.last_note_us = time_us;
+    }
+
+    /// Begins the phase of a message.
+    pub(super) fn begin_phase(&mut self, time_us: u64, name: &[u8]) {
+        self.note_time(time_us);
+        self.encoder.mark(name);
+        self.phase = Some(name.to_vec());
     }
 
     fn note_time_if_due(&mut self, time_us: u64) {

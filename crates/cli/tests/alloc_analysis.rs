@@ -339,3 +339,15 @@ fn figures_that_were_not_sampled_are_left_out() {
     let is_explained = text.contains("Resident memory is sampled every 50 ms");
     assert!(is_listed != is_explained, "{text}");
 }
+
+#[test]
+fn a_request_that_failed_is_named() {
+    let home = Home::new();
+    home.write("work.py", "try:\n    bytearray(1 << 46)\nexcept MemoryError:\n    pass\n");
+    let analysis = record(&home, "env PYTHONMALLOC=malloc python3 work.py");
+    assert!(analysis["largest_failure"].as_u64() >= Some(1 << 46), "{analysis}");
+    let text = home.ok(&["measure", "alloc", "log"]);
+    let is_named =
+        |line: &str| line.ends_with(" failed; the largest request among them was for 70 TB.");
+    assert!(text.lines().any(is_named), "{text}");
+}

@@ -50,6 +50,8 @@ pub struct AllocAnalysis {
     pub numbers: Vec<NumberSeries>,
     /// How many values had further names, which are not kept.
     pub omitted_values: u64,
+    /// The number of calls that failed, and the largest size that one of them asked for.
+    pub failures: (u64, u64),
     /// Shares of the released objects by lifetime.
     pub lifetimes: LifetimeShares,
     /// Objects that were live at the end, by size: size, objects; most bytes first.
@@ -155,6 +157,7 @@ struct AnalysisVisitor {
     marks: Vec<ProgramMark>,
     omitted_marks: u64,
     numbers: NumberCollector,
+    failures: (u64, u64),
     lifetime_limits: (u64, u64),
     stacks: StackCounter,
 }
@@ -183,6 +186,7 @@ impl AnalysisVisitor {
             marks: Vec::new(),
             omitted_marks: 0,
             numbers: NumberCollector::default(),
+            failures: (0, 0),
             lifetime_limits: (process.calls / 10_000, process.calls / 10),
             stacks: StackCounter::new(process.start.stack_interval, process.frames.len()),
         }
@@ -278,6 +282,7 @@ impl AnalysisVisitor {
             omitted_marks: self.omitted_marks,
             numbers,
             omitted_values,
+            failures: self.failures,
             live_at_end,
             end_bytes: self.live_bytes,
             end_objects: self.live_objects,
@@ -336,8 +341,10 @@ impl CallVisitor for AnalysisVisitor {
         self.note_live(at.call, new_size);
     }
 
-    fn failure(&mut self, at: CallPlace, _size: u64) {
+    fn failure(&mut self, at: CallPlace, size: u64) {
         self.current.count_failure(at.function);
+        let (count, largest) = self.failures;
+        self.failures = (count + 1, largest.max(size));
     }
 
     fn unknown_free(&mut self, at: CallPlace) {

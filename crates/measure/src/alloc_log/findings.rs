@@ -13,6 +13,7 @@ const FREQUENT_SIZE_SHARE: f64 = 0.1;
 #[must_use]
 pub(super) fn describe_findings(analysis: &AllocAnalysis) -> Vec<String> {
     let mut sentences = vec![describe_peak(analysis)];
+    sentences.extend(describe_failures(analysis));
     sentences.extend(describe_sizes(analysis));
     sentences.extend(describe_lifetimes(analysis));
     sentences.push(describe_end(analysis));
@@ -124,6 +125,17 @@ fn describe_peak(analysis: &AllocAnalysis) -> String {
         share(peak.calls, analysis.calls),
         MeasureUnit::Time.format(analysis.time_to_peak_us() as f64)
     )
+}
+
+fn describe_failures(analysis: &AllocAnalysis) -> Option<String> {
+    let (count, largest) = analysis.failures;
+    (count > 0).then(|| {
+        format!(
+            "{} failed; the largest request among them was for {}.",
+            count_of(count, "call"),
+            bytes(largest)
+        )
+    })
 }
 
 fn describe_sizes(analysis: &AllocAnalysis) -> Option<String> {

@@ -42,6 +42,7 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "calls": subject.analysis.calls,
         "calls_by_function": by_function(CallStatistics::calls_of),
         "failures_by_function": by_function(CallStatistics::failures_of),
+        "largest_failure": subject.analysis.failures.1,
         "unknown_frees": total.unknown_frees,
         "peak_bytes": peak.bytes,
         "peak_objects": subject.analysis.peak_objects,

@@ -6,6 +6,11 @@ use crate::chart::MeasureUnit;
 use crate::measure_report::{ReportSection, ReportTable};
 use serde_json::{Value, json};
 
+/// Rows of the list in a report: those of the processes with the most calls.
+const MAX_PROCESS_ROWS: usize = 40;
+/// The column of the calls.
+const CALLS_COLUMN: usize = 6;
+
 /// The end of a process image, as far as the log tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessEnding {
@@ -127,7 +132,15 @@ pub(super) fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportS
     if subject.log.processes.len() < 2 {
         return None;
     }
-    let rows = subject.log.processes.iter().enumerate().map(|(number, process)| {
+    let processes = &subject.log.processes;
+    let mut numbers: Vec<usize> = (0..processes.len()).collect();
+    numbers.sort_by_key(|number| {
+        (*number != subject.process, std::cmp::Reverse(processes[*number].calls), *number)
+    });
+    let omitted = numbers.split_off(numbers.len().min(MAX_PROCESS_ROWS));
+    numbers.sort_unstable();
+    let rows = numbers.into_iter().map(|number| {
+        let process = &processes[number];
         let parent = process.start.parent.map_or("-".into(), |parent| parent.to_string());
         vec![
             shorten_command(&process.command_line()),
@@ -140,7 +153,15 @@ pub(super) fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportS
             MeasureUnit::Bytes.format(process.peak_bytes as f64),
         ]
     });
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    let calls = omitted.iter().map(|number| processes[*number].calls).sum::<u64>();
     let head = ["command", "number", "parent", "process id", "time", "ended by", "calls", "peak"];
+    if !omitted.is_empty() {
+        let mut row = vec![String::new(); head.len()];
+        row[0] = format!("and {} with fewer calls, which JSON has", omitted.len());
+        row[CALLS_COLUMN] = MeasureUnit::Count.format(calls as f64);
+        rows.push(row);
+    }
     Some(ReportSection {
         heading: "Processes".into(),
         text: format!(
@@ -152,7 +173,7 @@ pub(super) fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportS
         tables: vec![ReportTable {
             title: "Processes".into(),
             head: head.map(String::from).to_vec(),
-            rows: rows.collect(),
+            rows,
         }],
     })
 }

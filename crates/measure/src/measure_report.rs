@@ -47,6 +47,15 @@ pub struct ReportTable {
     pub rows: Vec<Vec<String>>,
 }
 
+impl ReportTable {
+    /// Returns whether the rows are about functions, paths or commands, whose names are long: on a
+    /// narrow screen each has a line of its own.
+    fn has_code(&self) -> bool {
+        let subject = self.head.first().map(String::as_str);
+        matches!(subject, Some("function" | "path" | "command"))
+    }
+}
+
 impl MeasureReport {
     /// Returns the charts of the first section, which are those over time, as a picture for a
     /// document.
@@ -74,7 +83,9 @@ impl MeasureReport {
             }
             for table in &section.tables {
                 let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
+                let is_code = table.has_code();
                 let cell = |(column, text): (usize, &String)| match column {
+                    0 if is_code => TableCell::Code(text.clone()),
                     0 => TableCell::Text(text.clone()),
                     _ => TableCell::Number(text.clone()),
                 };

@@ -26,6 +26,7 @@ fn numbers_are_formatted_with_their_unit() {
             (MeasureUnit::Count, 2.5, "2.5"),
             (MeasureUnit::Count, 12.5, "13"),
             (MeasureUnit::Bytes, 0.0, "0 bytes"),
+            (MeasureUnit::Bytes, 1.0, "1 byte"),
             (MeasureUnit::Bytes, 1000.0, "1 kB"),
             (MeasureUnit::Bytes, 123_456.0, "123 kB"),
             (MeasureUnit::Time, 0.0, "0 µs"),

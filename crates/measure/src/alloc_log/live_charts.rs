@@ -85,8 +85,8 @@ fn live_chart(
         min_y_max: 1.0,
         lines: lines.collect(),
     };
-    let caption = "Where there are more calls than pixels, the line is their highest value, and the \
-                   dark area goes down to the lowest.";
+    let caption = "A pixel may stand for many calls: the line is at the highest value among them, \
+                   and the darker band below it goes down to the lowest.";
     (title.into(), caption.into(), Box::new(chart))
 }
 
@@ -159,8 +159,9 @@ fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
             line("of it anonymous", ColourRole::Second, sampled(|sample| sample.anonymous_bytes)),
         ],
     };
-    let caption = "Resident memory includes the files of the program and what the allocator holds \
-                   but has not given out. Times are exact to a twentieth of a second.";
+    let caption = "Resident memory also has the files of the program, and what the allocator holds \
+                   but has not given out. It is sampled every 50 ms; calls are placed in time to \
+                   about 10 ms.";
     Some(("Memory by time".into(), caption.into(), Box::new(chart)))
 }
 

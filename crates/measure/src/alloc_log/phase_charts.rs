@@ -75,7 +75,7 @@ fn live_chart(subject: &AllocSubject<'_>) -> SectionChart {
         points: start_calls(&analysis.curve).zip(points.iter().map(values)).collect(),
     };
     let caption = "Each area is the live memory that a phase asked for; a realloc moves an object to \
-                   its own phase. Where there are more calls than pixels, they are those with the \
+                   its own phase. Of the calls that a pixel stands for, the areas are those at the \
                    most live memory.";
     ("Live memory by phase".into(), caption.into(), Box::new(chart))
 }

@@ -167,7 +167,10 @@ fn calls_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
     };
     ReportSection {
         heading: "Calls".into(),
-        text: "Calls of each function of the allocator that succeeded.".into(),
+        text:
+            "Calls of each function of the allocator that succeeded. The number of all calls has \
+               those that failed as well."
+                .into(),
         charts: vec![("Calls by function".into(), String::new(), Box::new(chart))],
         tables: vec![quantity_table("Calls by function", subjects, rows)],
     }
@@ -199,7 +202,7 @@ fn sizes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             });
         }
     }
-    let histogram = |title: &str, name: &str, wide: bool| -> SectionChart {
+    let histogram = |title: &str, caption: &str, wide: bool| -> SectionChart {
         let series =
             subjects.iter().zip(SUBJECT_COLOURS).map(|(subject, colour)| HistogramSeries {
                 name: subject.name.clone(),
@@ -211,16 +214,27 @@ fn sizes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             y_axis: ChartAxis::log("requests", MeasureUnit::Count),
             series: series.collect(),
         };
-        (title.into(), name.to_string(), Box::new(chart))
+        (title.into(), caption.into(), Box::new(chart))
     };
+    let has_large = |subject: &AllocSubject<'_>| !size_buckets(&subject.analysis, true).is_empty();
+    let small = histogram(
+        "Small requests, in buckets of 16 bytes",
+        "Requests for less than 32 KiB. Both axes are logarithmic.",
+        false,
+    );
+    // The first bucket would be most of a logarithmic axis.
+    let large = subjects.iter().any(has_large).then(|| {
+        histogram(
+            "Large requests, in buckets of 32 KiB",
+            "Requests for 32 KiB and more. Both axes are logarithmic.",
+            true,
+        )
+    });
+    let charts = [small].into_iter().chain(large);
     ReportSection {
         heading: "Sizes".into(),
-        text: "A request is an allocation, or a change of a size. Both axes are logarithmic."
-            .into(),
-        charts: vec![
-            histogram("Sizes in buckets of 16 bytes, below 32 KiB", "", false),
-            histogram("Sizes in buckets of 32 KiB", "", true),
-        ],
+        text: "A request is an allocation, or a change of a size.".into(),
+        charts: charts.collect(),
         tables: [quantity_table("Sizes", subjects, rows)]
             .into_iter()
             .chain(subjects.iter().map(|subject| heavy_sizes_table(subject, subjects.len() > 1)))
@@ -255,7 +269,7 @@ fn size_buckets(analysis: &AllocAnalysis, wide: bool) -> Vec<HistogramBucket> {
         count: count as f64,
     };
     if wide {
-        let buckets = analysis.total.wide_buckets().into_iter();
+        let buckets = analysis.total.wide_buckets().into_iter().filter(|(number, _)| *number > 0);
         return buckets.map(|(number, count)| bucket(number, WIDE_BUCKET_BYTES, count)).collect();
     }
     let buckets = (0..).zip(analysis.total.narrow_buckets()).filter(|(_, count)| *count > 0);

@@ -314,7 +314,7 @@ mod tests {
         let text: Vec<String> = rows.iter().map(|row| row.join(" | ")).collect();
         insta::assert_snapshot!(text.join("\n"), @"
         work | 35 bytes | 70 bytes | 0 bytes | 0 bytes | 3
-        main | 1 bytes | 2 bytes | 0 bytes | 0 bytes | 1
+        main | 1 byte | 2 bytes | 0 bytes | 0 bytes | 1
         main | 36 bytes | 72 bytes | 0 bytes | 0 bytes | 4
         work | 35 bytes | 70 bytes | 0 bytes | 0 bytes | 3
         main | 36 bytes | 100 %
@@ -332,7 +332,7 @@ mod tests {
         let rows: Vec<String> = section.tables[0].rows.iter().map(|row| row.join(" | ")).collect();
         insta::assert_snapshot!(rows.join("\n"), @"
         work | 35 bytes | 35 bytes | = | 0 bytes | 4 kB | +4 kB | 70 bytes | 70 bytes
-        main | 1 bytes | 1 bytes | = | 0 bytes | 0 bytes | = | 2 bytes | 2 bytes
+        main | 1 byte | 1 byte | = | 0 bytes | 0 bytes | = | 2 bytes | 2 bytes
         ");
     }
 }

@@ -195,8 +195,8 @@ impl StackProfile {
             ("Short-lived memory, by call path", |bytes| bytes.short_lived),
             ("Memory at the end, by call path", |bytes| bytes.at_end),
         ];
-        let caption = "Each bar is a function, as wide as the memory that it and all below it \
-                       asked for; its caller is above it.";
+        let caption = "Each bar is a function, as wide as the memory that it and the functions below \
+                       it asked for. Its caller is above it. The colour is the file of its code.";
         let total = self.total();
         let drawn = figures.into_iter().filter(|(_, figure)| figure(&total) > 0);
         drawn

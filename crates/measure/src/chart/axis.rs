@@ -61,7 +61,10 @@ impl MeasureUnit {
         let fits = |(size, _): &&(f64, &str)| value.abs() >= size * 0.9995;
         let (size, name) =
             units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));
-        format!("{} {name}", number(value / size))
+        match number(value / size) {
+            one if one == "1" && name == "bytes" => "1 byte".into(),
+            text => format!("{text} {name}"),
+        }
     }
 
     /// Formats the mark of an axis: no unit at zero, which is the same in all units.

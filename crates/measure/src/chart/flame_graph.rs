@@ -12,6 +12,8 @@ const MIN_BAR_PIXELS: f64 = 0.5;
 const MAX_ROWS: usize = 90;
 /// The narrowest bar that has a name.
 const MIN_NAME_PIXELS: f64 = 24.0;
+/// The fewest characters of a name that is cut.
+const MIN_NAME_CHARS: usize = 4;
 
 /// A function with the path of its callers.
 #[derive(Debug, Clone)]
@@ -72,8 +74,9 @@ impl Chart for FlameGraph {
                 (bar.width - 0.5).max(MIN_BAR_PIXELS),
                 ROW_PIXELS - 1.0
             )?;
-            if bar.width >= MIN_NAME_PIXELS && text_width_pixels(&frame.name) > 0.0 {
-                let name = truncate_to_width(&frame.name, bar.width - 6.0);
+            if bar.width >= MIN_NAME_PIXELS
+                && let Some(name) = fit_name(&frame.name, bar.width - 6.0)
+            {
                 out.push_str(&svg_text(bar.left + 3.0, top + 13.0, "start", "", &name));
             }
             out.push_str("</g>\n");
@@ -93,6 +96,38 @@ impl Chart for FlameGraph {
     fn legend(&self) -> Vec<(ColourRole, String)> {
         self.legend.clone()
     }
+}
+
+/// Returns as much of the name of a function as has room: without what it is generic over, or its
+/// last part alone. `None`: the beginning that has room tells nothing.
+fn fit_name(name: &str, room: f64) -> Option<String> {
+    let plain = without_generics(name);
+    let last = plain.rsplit("::").next().unwrap_or(&plain);
+    // A function without a name is its file and its address.
+    let last = last.rfind("+0x").and_then(|at| last.get(at..)).unwrap_or(last);
+    let fitting = [name, &plain, last].into_iter().find(|text| text_width_pixels(text) <= room);
+    let text = fitting.map_or_else(|| truncate_to_width(last, room), String::from);
+    (fitting.is_some() || text.chars().count() > MIN_NAME_CHARS).then_some(text)
+}
+
+/// Returns a name without what stands in angle brackets; a name in which these do not match, as
+/// that of an operator, as it is.
+fn without_generics(name: &str) -> String {
+    let (mut depth, mut plain, mut before) = (0_usize, String::new(), ' ');
+    for c in name.chars() {
+        match c {
+            '<' => depth += 1,
+            // The arrow of a function's type closes nothing.
+            '>' if before == '-' => {}
+            '>' if depth == 0 => return name.into(),
+            '>' => depth -= 1,
+            c if depth == 0 => plain.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    let plain = plain.trim_start_matches("::");
+    if depth == 0 && !plain.is_empty() { plain.into() } else { name.into() }
 }
 
 impl FlameGraph {
@@ -172,6 +207,21 @@ mod tests {
         assert!(picture.contains("<title>small&lt;T&gt; - 25 bytes, 25 %</title>"), "{picture}");
         assert!(picture.contains("height=\"38\""), "{picture}");
         assert!(!picture.contains("not shown"), "{picture}");
+    }
+
+    #[test]
+    fn a_name_is_shortened_to_its_last_part() {
+        let fit = |name: &str, chars: f64| fit_name(name, chars * 6.6 + 1.0);
+        let name = "std::vector<Item, std::allocator<Item> >::push_back";
+        assert_eq!(fit(name, 60.0).unwrap(), name);
+        assert_eq!(fit(name, 30.0).unwrap(), "std::vector::push_back");
+        assert_eq!(fit(name, 12.0).unwrap(), "push_back");
+        assert_eq!(fit(name, 7.0).unwrap(), "push_b…");
+        assert_eq!(fit(name, 4.0), None);
+        assert_eq!(fit("<T as shop::Encode>::encode", 10.0).unwrap(), "encode");
+        assert_eq!(fit("Item::operator<", 12.0).unwrap(), "operator<");
+        assert_eq!(fit("git+0x1ba580", 10.0).unwrap(), "+0x1ba580");
+        assert_eq!(fit("<F: Fn(u8) -> u8>::call", 10.0).unwrap(), "call");
     }
 
     #[test]

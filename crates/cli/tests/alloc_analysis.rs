@@ -351,3 +351,13 @@ fn a_request_that_failed_is_named() {
         |line: &str| line.ends_with(" failed; the largest request among them was for 70 TB.");
     assert!(text.lines().any(is_named), "{text}");
 }
+#[test]
+fn a_program_without_calls_has_no_figures_of_them() {
+    let home = Home::new();
+    record(&home, "true");
+    let text = home.ok(&["measure", "alloc", "log"]);
+    let sentence =
+        "\nNo calls were recorded: the program made none, or has an allocator of its own.\n";
+    assert!(text.contains(sentence) && !text.contains("Everything was released"), "{text}");
+}
+

@@ -12,6 +12,11 @@ const FREQUENT_SIZE_SHARE: f64 = 0.1;
 /// Describes what stands out.
 #[must_use]
 pub(super) fn describe_findings(analysis: &AllocAnalysis) -> Vec<String> {
+    if analysis.calls == 0 {
+        let sentence =
+            "No calls were recorded: the program made none, or has an allocator of its own.";
+        return vec![sentence.into()];
+    }
     let mut sentences = vec![describe_peak(analysis)];
     sentences.extend(describe_failures(analysis));
     sentences.extend(describe_sizes(analysis));

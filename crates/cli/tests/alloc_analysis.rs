@@ -77,9 +77,20 @@ fn two_logs_are_compared() {
     assert!(command.starts_with("before: Recorded for "), "{command}");
     assert!(command.contains("python3") && command.ends_with("work.py."), "{command}");
     let page = std::fs::read_to_string(home.work("page.html")).unwrap();
-    for part in ["Requested memory by calls", "</svg>before</span>", "</svg>log</span>"] {
+    for part in [
+        "Requested memory by calls",
+        "</svg>before</span>",
+        "</svg>log</span>",
+        "<title>malloc - before: ",
+        "<title>malloc - log: ",
+    ] {
         assert!(page.contains(part), "the page lacks {part}");
     }
+    // Logs of the same name.
+    std::fs::create_dir(home.work("old")).unwrap();
+    std::fs::rename(home.work("before"), home.work("old/log")).unwrap();
+    let text = home.ok(&["measure", "alloc", "old/log", "log"]);
+    assert!(text.starts_with("Allocations: old/log and log\n"), "{text}");
 }
 
 #[test]
@@ -341,6 +352,16 @@ fn figures_that_were_not_sampled_are_left_out() {
 }
 
 #[test]
+fn a_program_without_calls_has_no_figures_of_them() {
+    let home = Home::new();
+    record(&home, "true");
+    let text = home.ok(&["measure", "alloc", "log"]);
+    let sentence =
+        "\nNo calls were recorded: the program made none, or has an allocator of its own.\n";
+    assert!(text.contains(sentence) && !text.contains("Everything was released"), "{text}");
+}
+
+#[test]
 fn a_request_that_failed_is_named() {
     let home = Home::new();
     home.write("work.py", "try:\n    bytearray(1 << 46)\nexcept MemoryError:\n    pass\n");
@@ -351,13 +372,3 @@ fn a_request_that_failed_is_named() {
         |line: &str| line.ends_with(" failed; the largest request among them was for 70 TB.");
     assert!(text.lines().any(is_named), "{text}");
 }
-#[test]
-fn a_program_without_calls_has_no_figures_of_them() {
-    let home = Home::new();
-    record(&home, "true");
-    let text = home.ok(&["measure", "alloc", "log"]);
-    let sentence =
-        "\nNo calls were recorded: the program made none, or has an allocator of its own.\n";
-    assert!(text.contains(sentence) && !text.contains("Everything was released"), "{text}");
-}
-

@@ -18,8 +18,7 @@ use super::quantity_table::{QuantityRow, quantity, quantity_table};
 use super::ring_layout::RingOperation;
 use super::stack_profile::StackProfile;
 use crate::chart::{
-    BarChart, ChartAxis, ChartBar, ColourRole, HistogramBucket, HistogramChart, HistogramSeries,
-    MeasureUnit,
+    BarChart, ChartAxis, ChartBar, HistogramBucket, HistogramChart, HistogramSeries, MeasureUnit,
 };
 use crate::measure_report::{MeasureReport, ReportSection, ReportTable, SectionChart};
 
@@ -148,21 +147,28 @@ fn calls_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
     rows.push(quantity(subjects, "free(NULL), not counted above", MeasureUnit::Count, |s| {
         s.logged_process().end.map(|end| end.null_frees as f64)
     }));
+    // A bar for each subject, in its colour.
     let bars = functions.iter().flat_map(|function| {
-        subjects.iter().map(|subject| {
+        subjects.iter().enumerate().map(|(number, subject)| {
             let calls = count(subject, *function);
-            let name = function_name(*function).to_string();
+            let mut values = vec![0.0; subjects.len()];
+            values[number] = calls;
             ChartBar {
-                name: if subjects.len() > 1 { format!("{name}, {}", subject.name) } else { name },
+                name: function_name(*function).into(),
                 x_start: 0.0,
-                values: vec![calls],
+                values,
                 label: MeasureUnit::Count.format(calls),
             }
         })
     });
+    let name = |subject: &AllocSubject<'_>| match subjects {
+        [_] => "calls".to_string(),
+        _ => subject.name.clone(),
+    };
+    let series = SUBJECT_COLOURS.into_iter().zip(subjects.iter().map(name));
     let chart = BarChart {
         x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
-        series: vec![(ColourRole::First, "calls".into())],
+        series: series.collect(),
         bars: bars.collect(),
     };
     ReportSection {

@@ -56,6 +56,13 @@ impl AllocArgs {
             is_damaged |= log.damage.is_some();
             subjects.push(self.analyse(path, log)?);
         }
+        // Logs of the same name in two folders are told apart by their paths.
+        if let [before, after] = &mut subjects[..]
+            && before.name == after.name
+        {
+            let path = |path: &Path| sanitize_line(&path.display().to_string());
+            (before.name, after.name) = (path(logs[0].0), path(logs[1].0));
+        }
         let report = build_report(&subjects);
         if let Some(path) = &self.html {
             context.write_output(path, FilePrivacy::Private, report.render_html().as_bytes())?;

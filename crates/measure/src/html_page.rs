@@ -184,7 +184,7 @@ svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
 @media(max-width:38rem){dl{grid-template-columns:1fr 1fr}.wide{display:none}.narrow{display:block}}
 @media(max-width:38rem){.long,.long tbody,.long caption{display:block}
 .long tr{display:flex;flex-wrap:wrap;gap:0 1rem;border-bottom:1px solid var(--line);padding:.35rem 0}
-.long tr:first-child{display:none}.long td{border:0;padding:0}.long .code{flex-basis:100%}
+.long tr:first-child,.long td:empty{display:none}.long td{border:0;padding:0}.long .code{flex-basis:100%}
 .long td[data-name]:not(.code)::before{content:attr(data-name)\" \";color:var(--faint);font-weight:400}}
 @media not screen{body{max-width:none}h2,figure,tr{break-inside:avoid}}
 ";
@@ -192,6 +192,22 @@ svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A row of a few cells, as one that counts what is left out, names no column of the others.
+    #[test]
+    fn cells_of_a_narrow_row_that_are_empty_are_not_named() {
+        let mut page = HtmlPage::new("a");
+        let row = |name: &str, bytes: &str| {
+            vec![TableCell::Code(name.into()), TableCell::Number(bytes.into())]
+        };
+        page.add_table("t", &["function", "bytes"], &[row("f", "7"), row("and 3 more", "")]);
+        let page = page.into_html();
+        assert!(
+            page.contains("<td class=\"n\" data-name=\"bytes\"></td></tr>\n</table>"),
+            "{page}"
+        );
+        assert!(page.contains(".long td:empty{display:none}"));
+    }
 
     /// Columns out of sight on a narrow screen are announced, and long paths leave room for them.
     #[test]

@@ -340,13 +340,13 @@ fn comparison_table(
     let head = [
         "function",
         "peak before",
-        "after",
-        "change",
+        "peak after",
+        "change of the peak",
         "end before",
-        "after",
-        "change",
+        "end after",
+        "change at the end",
         "requested before",
-        "after",
+        "requested after",
     ];
     let row = |(name, [before, after]): (&str, [StackBytes; 2])| {
         let bytes = |figure: u64| MeasureUnit::Bytes.format(figure as f64);

@@ -12,6 +12,8 @@ const MIN_BAR_PIXELS: f64 = 0.5;
 const MAX_ROWS: usize = 90;
 /// The narrowest bar that has a name.
 const MIN_NAME_PIXELS: f64 = 24.0;
+/// The part of a bar that its name may take by the estimate, as fonts differ and bars adjoin.
+const ROOM_SHARE: f64 = 0.9;
 /// The fewest characters of a name that is cut.
 const MIN_NAME_CHARS: usize = 4;
 
@@ -75,7 +77,7 @@ impl Chart for FlameGraph {
                 ROW_PIXELS - 1.0
             )?;
             if bar.width >= MIN_NAME_PIXELS
-                && let Some(name) = fit_name(&frame.name, bar.width - 6.0)
+                && let Some(name) = fit_name(&frame.name, (bar.width - 6.0) * ROOM_SHARE)
             {
                 out.push_str(&svg_text(bar.left + 3.0, top + 13.0, "start", "", &name));
             }

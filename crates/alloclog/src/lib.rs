@@ -18,6 +18,7 @@
 //! | `ring_connection` | a new ring, made known to the collector |
 //! | `ring_writer` | events into the ring |
 //! | `process_fork` | the forks of the process, and the rings of their children |
+//! | `process_exit` | the end of the process without its handlers |
 //! | `stack_sample` | the call stacks of some allocations |
 //! | `sample_distance` | the random distances between them |
 //! | `hooks` | the allocator of C |
@@ -34,6 +35,7 @@
 mod hooks;
 mod library_load;
 mod operator_hooks;
+mod process_exit;
 mod process_fork;
 mod program_marks;
 mod real_functions;

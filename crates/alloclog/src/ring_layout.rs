@@ -66,7 +66,7 @@ pub mod offset {
 pub mod ring_state {
     /// The process writes events.
     pub const RECORDING: u32 = 1;
-    /// The process ended by `exit`.
+    /// The process ended by `exit` or `_exit`.
     pub const EXITED: u32 = 2;
     /// The process stopped recording: the collector was gone, or did not read for 10 seconds.
     pub const ABANDONED: u32 = 3;

@@ -562,6 +562,15 @@ unsafe extern "C" fn at_load() {
 }
 
 unsafe extern "C" fn at_exit() {
+    note_exit();
+}
+
+/// Notes that the process ends by its own will, unless this is a child that shares its memory
+/// after `vfork`.
+pub(crate) fn note_exit() {
+    if RING_PROCESS.load(Ordering::Relaxed) != process_id() {
+        return;
+    }
     // SAFETY: the state is never unmapped.
     let state = unsafe { &*STATE.load(Ordering::Relaxed) };
     if !state.words.load(Ordering::Acquire).is_null() {

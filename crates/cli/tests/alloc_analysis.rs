@@ -320,7 +320,8 @@ fn figures_are_in_time_as_well_as_in_calls() {
 fn processes_are_listed_with_their_ends() {
     let home = Home::new();
     recorder();
-    let command = "sh -c 'git --version; exec python3 -c \"import os; os.abort()\"'";
+    let command = "sh -c 'python3 -c \"import os; os.fork() or os._exit(3)\"; git --version; \
+                   exec python3 -c \"import os; os.abort()\"'";
     let run = home.shell(&format!("larder measure record --out log -- {command}"));
     assert_eq!(run.code, 134, "{}", run.masked_output());
     let analysis = analyse(&home, &[]);
@@ -334,9 +335,14 @@ fn processes_are_listed_with_their_ends() {
     assert_eq!(ends.first(), Some(&("exec", None)), "{ends:?}");
     assert!(ends.contains(&("exit", None)), "{ends:?}");
     assert_eq!(ends.last(), Some(&("signal", Some(6))), "{ends:?}");
+    // A child that ends by _exit.
+    let is_python = |process: &&Value| process["command"].as_str().unwrap().contains("os.fork");
+    let child = processes.iter().filter(is_python).rfind(|process| process["is_forked"] == true);
+    assert_eq!(child.unwrap()["ending"], "exit", "{processes:?}");
     let calls: u64 = processes.iter().map(|process| process["calls"].as_u64().unwrap()).sum();
     assert!(calls > 100 && processes.iter().all(|process| process["pid"].is_u64()));
-    let text = home.ok(&["measure", "alloc", "log"]);
+    let last = (processes.len() - 1).to_string();
+    let text = home.ok(&["measure", "alloc", "log", "--process", &last]);
     assert!(text.contains(" SIGABRT ") && text.contains("to its end by SIGABRT: "), "{text}");
 }
 

@@ -244,7 +244,7 @@ impl From<StackFrame> for (u32, u32, u64) {
 pub struct ProcessEnd {
     /// Microseconds since the recording began.
     pub end_us: u64,
-    /// Whether it ended by `exit`, and not by a signal or exec.
+    /// Whether it ended by `exit` or `_exit`, and not by a signal or exec.
     pub is_exit: bool,
     /// Whether it went on without being recorded.
     pub is_abandoned: bool,

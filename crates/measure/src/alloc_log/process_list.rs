@@ -14,13 +14,13 @@ const CALLS_COLUMN: usize = 6;
 /// The end of a process image, as far as the log tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessEnding {
-    /// By `exit`, or the return of `main`.
+    /// By `exit`, `_exit`, or the return of `main`.
     Exit,
     /// It went on as another program.
     Exec,
     /// By a signal, by its number.
     Signal(i32),
-    /// By `_exit` or by a signal.
+    /// By a signal, or by a system call that passes by libc.
     Killed,
     /// It went on without being recorded.
     Unrecorded,
@@ -38,7 +38,7 @@ impl ProcessEnding {
                 Some(name) => name.into(),
                 None => format!("signal {signal}"),
             },
-            ProcessEnding::Killed => "_exit or signal".into(),
+            ProcessEnding::Killed => "a signal".into(),
             ProcessEnding::Unrecorded => "went on unrecorded".into(),
             ProcessEnding::Unknown => "not in the log".into(),
         }

@@ -432,10 +432,9 @@ impl<'a> TreeWriter<'a> {
         let Some(pack) = self.pack else { return Ok(id) };
         // Commits are written meanwhile: the lock is not held while bytes are compressed.
         let base_place = {
-            let mut pack = lock(pack);
+            let pack = lock(pack);
             if pack.find(&id).is_some() {
-                let fingerprint = pack.fingerprint_key().fingerprint(listing);
-                pack.check_content(&id, listing, fingerprint)?;
+                pack.check_content(&id, listing)?;
                 return Ok(id);
             }
             pack.find(&base.id)
@@ -457,11 +456,11 @@ impl<'a> TreeWriter<'a> {
                 let (delta, deflater) = (&self.git_delta, &mut self.deflater);
                 let object =
                     EncodedObject::encode_delta(id, ObjectKind::Tree, place, delta, deflater);
-                return Ok(lock(pack).append_content(object, listing)?);
+                return Ok(lock(pack).append_content(&object, listing)?);
             }
         }
         let object = EncodedObject::encode_whole(id, ObjectKind::Tree, listing, &mut self.deflater);
-        Ok(lock(pack).append_content(object, listing)?)
+        Ok(lock(pack).append_content(&object, listing)?)
     }
 
     fn write_whole(&mut self, listing: &[u8]) -> Result<GitId, TreeError> {
@@ -496,7 +495,7 @@ mod tests {
         for (base, changes) in cases {
             let pack = Mutex::new(PackWriter::create(folder.path()).unwrap());
             let changed = TreeWriter::without_pack(&mut repository).update(base, changes).unwrap();
-            lock(&pack).append_forged(changed.id, ObjectKind::Tree, true);
+            lock(&pack).append_forged(changed.id, ObjectKind::Tree);
             let mut writer = TreeWriter::new(&pack, &mut repository);
             if !base.listing.is_empty() {
                 writer.update(&empty, &many).unwrap();

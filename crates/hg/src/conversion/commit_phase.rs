@@ -104,7 +104,7 @@ impl CommitWriter<'_> {
             }
             let object =
                 EncodedObject::encode_whole(id, ObjectKind::Commit, &content, &mut deflater);
-            lock(self.pack).append_content(object, &content)?;
+            lock(self.pack).append_content(&object, &content)?;
             self.heads.add(changeset, &parsed);
             used.insert(id, ());
             by_node.insert(node, id);
@@ -120,7 +120,7 @@ impl CommitWriter<'_> {
     fn tree(&mut self, manifest: &Node) -> Result<Option<GitId>, ConversionError> {
         if manifest.is_null() {
             let object = EncodedObject::encode_stored(EMPTY_TREE, ObjectKind::Tree, b"");
-            lock(self.pack).append_content(object, b"")?;
+            lock(self.pack).append_content(&object, b"")?;
             return Ok(Some(EMPTY_TREE));
         }
         if let Some(tree) = self.trees.get(manifest) {
@@ -151,7 +151,7 @@ mod tests {
         let metadata = Metadata::open(&mut repository).unwrap();
         let stored = StoredState::new(repository, metadata);
         let mut pack = PackWriter::create(folder.path()).unwrap();
-        pack.append_forged(id, kind, true);
+        pack.append_forged(id, kind);
         let mut segment = MetadataWriter::new();
         segment.add_text(&mut pack, TEXT).unwrap();
         let pack = Mutex::new(pack);

@@ -28,7 +28,7 @@ pub(super) struct PackEntry {
     offset: [u8; 5],
     crc: [u8; 4],
     chain: u8,
-    /// The fingerprint of its content; 0: none.
+    /// The fingerprint of its content.
     pub(super) fingerprint: [u8; 4],
 }
 

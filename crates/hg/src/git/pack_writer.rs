@@ -41,8 +41,6 @@ pub(crate) struct EncodedObject {
     /// The length of the content or the delta before compression.
     len: usize,
     compressed: Vec<u8>,
-    /// The fingerprint of the content; 0: none.
-    fingerprint: u32,
 }
 
 impl EncodedObject {
@@ -55,19 +53,14 @@ impl EncodedObject {
     ) -> EncodedObject {
         let mut compressed = Vec::new();
         deflater.deflate(content, &mut compressed);
-        EncodedObject { id, kind, base: None, len: content.len(), compressed, fingerprint: 0 }
+        EncodedObject { id, kind, base: None, len: content.len(), compressed }
     }
 
     /// Takes an object whose bytes compression would not make smaller.
     pub(crate) fn encode_stored(id: GitId, kind: ObjectKind, content: &[u8]) -> EncodedObject {
         let mut compressed = Vec::with_capacity(content.len() + 64);
         store(content, &mut compressed);
-        EncodedObject { id, kind, base: None, len: content.len(), compressed, fingerprint: 0 }
-    }
-
-    /// Adds the fingerprint of the content.
-    fn with_fingerprint(self, fingerprint: u32) -> EncodedObject {
-        EncodedObject { fingerprint, ..self }
+        EncodedObject { id, kind, base: None, len: content.len(), compressed }
     }
 
     /// Compresses a delta against an object of the pack.
@@ -80,7 +73,7 @@ impl EncodedObject {
     ) -> EncodedObject {
         let mut compressed = Vec::new();
         deflater.deflate(delta, &mut compressed);
-        EncodedObject { id, kind, base: Some(base), len: delta.len(), compressed, fingerprint: 0 }
+        EncodedObject { id, kind, base: Some(base), len: delta.len(), compressed }
     }
 }
 
@@ -106,9 +99,8 @@ impl FingerprintKey {
         FingerprintKey(RandomState::new().build_hasher().finish())
     }
 
-    /// Returns the fingerprint of a content, which is not 0.
     pub(crate) fn fingerprint(self, content: &[u8]) -> u32 {
-        (xxh3_64_with_seed(content, self.0) as u32).max(1)
+        xxh3_64_with_seed(content, self.0) as u32
     }
 }
 
@@ -176,64 +168,47 @@ impl PackWriter {
         self.fingerprint_key
     }
 
-    /// Returns whether the pack has an object with this id and another content than this, whose
-    /// fingerprint is given. A large part of the objects of a history come several times, so they
-    /// are not read again for that.
-    pub(crate) fn conflicts_with_content(
-        &mut self,
-        id: &GitId,
-        content: &[u8],
-        fingerprint: u32,
-    ) -> io::Result<bool> {
-        let Some(entry) = self.entries.find(id) else { return Ok(false) };
-        match u32::from_be_bytes(entry.fingerprint) {
-            0 => Ok(self.read(id)?.is_some_and(|written| written != content)),
-            known => Ok(known != fingerprint),
-        }
+    /// Returns whether the pack has an object with this id and another content than that of the
+    /// fingerprint. A large part of the objects of a history come several times, so they are not
+    /// read again for that.
+    pub(crate) fn conflicts_with_content(&self, id: &GitId, fingerprint: u32) -> bool {
+        let entry = self.entries.find(id);
+        entry.is_some_and(|entry| u32::from_be_bytes(entry.fingerprint) != fingerprint)
     }
 
-    /// Appends an object with this content, whose fingerprint is given. Returns false if the pack
-    /// has another content with its id.
+    /// Appends an object whose content has this fingerprint. Returns false if the pack has another
+    /// content with its id.
     pub(crate) fn try_append(
         &mut self,
-        object: EncodedObject,
-        content: &[u8],
+        object: &EncodedObject,
         fingerprint: u32,
     ) -> io::Result<bool> {
-        let id = object.id;
-        Ok(self.append(&object.with_fingerprint(fingerprint))?
-            || !self.conflicts_with_content(&id, content, fingerprint)?)
+        Ok(self.append(object, fingerprint)?
+            || !self.conflicts_with_content(&object.id, fingerprint))
     }
 
     /// Appends an object with this content. Another content with its id is an error.
     pub(crate) fn append_content(
         &mut self,
-        object: EncodedObject,
+        object: &EncodedObject,
         content: &[u8],
     ) -> io::Result<GitId> {
-        let id = object.id;
-        let fingerprint = self.fingerprint_key.fingerprint(content);
-        match self.try_append(object, content, fingerprint)? {
-            true => Ok(id),
-            false => Err(collision_error(&id)),
+        match self.try_append(object, self.fingerprint_key.fingerprint(content))? {
+            true => Ok(object.id),
+            false => Err(collision_error(&object.id)),
         }
     }
 
-    /// Refuses an object of the pack that has an id of another content.
-    pub(crate) fn check_content(
-        &mut self,
-        id: &GitId,
-        content: &[u8],
-        fingerprint: u32,
-    ) -> io::Result<()> {
-        match self.conflicts_with_content(id, content, fingerprint)? {
+    /// Refuses a content whose id the pack has for another one.
+    pub(crate) fn check_content(&self, id: &GitId, content: &[u8]) -> io::Result<()> {
+        match self.conflicts_with_content(id, self.fingerprint_key.fingerprint(content)) {
             true => Err(collision_error(id)),
             false => Ok(()),
         }
     }
 
     /// Appends an object; returns false if the pack has one with its id, maybe of another content.
-    fn append(&mut self, object: &EncodedObject) -> io::Result<bool> {
+    fn append(&mut self, object: &EncodedObject, fingerprint: u32) -> io::Result<bool> {
         if self.find(&object.id).is_some() {
             return Ok(false);
         }
@@ -254,7 +229,7 @@ impl PackWriter {
             return Err(self.name_error(&io::Error::from(io::ErrorKind::FileTooLarge)));
         }
         let crc = crc.finalize();
-        self.entries.push(PackEntry::new(object.id, place, crc, object.fingerprint));
+        self.entries.push(PackEntry::new(object.id, place, crc, fingerprint));
         if self.pending.len() + object.compressed.len() < BUFFER_BYTES {
             self.pending.extend_from_slice(&object.compressed);
         } else {
@@ -274,10 +249,10 @@ impl PackWriter {
     ) -> io::Result<GitId> {
         let id = object_id(kind, content);
         if self.find(&id).is_some() {
-            self.check_content(&id, content, self.fingerprint_key.fingerprint(content))?;
+            self.check_content(&id, content)?;
             return Ok(id);
         }
-        self.append_content(EncodedObject::encode_whole(id, kind, content, deflater), content)
+        self.append_content(&EncodedObject::encode_whole(id, kind, content, deflater), content)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -469,12 +444,11 @@ mod tests {
 
     impl PackWriter {
         /// Appends an object with an id of another content, as a collision of SHA-1 would be.
-        pub(crate) fn append_forged(&mut self, id: GitId, kind: ObjectKind, has_fingerprint: bool) {
+        pub(crate) fn append_forged(&mut self, id: GitId, kind: ObjectKind) {
             let content = b"a forged content";
             let fingerprint = self.fingerprint_key.fingerprint(content);
             let object = EncodedObject::encode_stored(id, kind, content);
-            let fingerprint = if has_fingerprint { fingerprint } else { 0 };
-            assert!(self.append(&object.with_fingerprint(fingerprint)).unwrap());
+            assert!(self.append(&object, fingerprint).unwrap());
         }
     }
 
@@ -491,17 +465,15 @@ mod tests {
         let mut pack = PackWriter::create(folder.path()).unwrap();
         let mut deflater = Deflater::new();
         let kind = ObjectKind::Tree;
-        for has_fingerprint in [false, true] {
-            let content: &[u8] = if has_fingerprint { b"seal" } else { b"walrus" };
-            let id = object_id(kind, content);
-            pack.append_forged(id, kind, has_fingerprint);
-            let whole = pack.append_whole(kind, content, &mut deflater).map_err(|e| e.to_string());
-            let expected = format!("another content has the id {id} (a collision of SHA-1)");
-            assert_eq!(whole, Err(expected.clone()));
-            let object = EncodedObject::encode_stored(id, kind, content);
-            let appended = pack.append_content(object, content).map_err(|error| error.to_string());
-            assert_eq!(appended, Err(expected));
-        }
+        let content: &[u8] = b"seal";
+        let id = object_id(kind, content);
+        pack.append_forged(id, kind);
+        let whole = pack.append_whole(kind, content, &mut deflater).map_err(|e| e.to_string());
+        let expected = format!("another content has the id {id} (a collision of SHA-1)");
+        assert_eq!(whole, Err(expected.clone()));
+        let object = EncodedObject::encode_stored(id, kind, content);
+        let appended = pack.append_content(&object, content).map_err(|error| error.to_string());
+        assert_eq!(appended, Err(expected));
         for _ in 0..2 {
             pack.append_whole(kind, b"whale", &mut deflater).unwrap();
         }
@@ -529,7 +501,7 @@ mod tests {
             } else {
                 EncodedObject::encode_whole(id, ObjectKind::Blob, &text, &mut deflater)
             };
-            pack.append(&object).unwrap();
+            pack.append(&object, 0).unwrap();
             newest = (id, text);
         }
         assert_eq!(pack.read(&newest.0).unwrap(), Some(newest.1.clone()));

@@ -39,7 +39,7 @@ pub(super) fn append(
     content: &[u8],
 ) -> std::io::Result<GitId> {
     let id = object_id(kind, content);
-    pack.append_content(EncodedObject::encode_stored(id, kind, content), content)
+    pack.append_content(&EncodedObject::encode_stored(id, kind, content), content)
 }
 
 /// Returns the content of a tree; the entries are sorted as git sorts them.

@@ -9,7 +9,7 @@
 use crate::delta::{Hunk, apply_delta, hunks};
 use crate::git::deflate::Deflater;
 use crate::git::delta::{HgText, count_insertions, encode_hunks};
-use crate::git::object::{EMPTY_BLOB, ObjectKind, object_id};
+use crate::git::object::{EMPTY_BLOB, ObjectHeader, ObjectKind, object_id};
 use crate::git::pack_writer::{
     EncodedObject, FingerprintKey, PackWriter, is_delta_useful, max_useful_delta,
 };
@@ -17,7 +17,8 @@ use crate::mutex::lock;
 use crate::object_id::{GitId, IdMap, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::path_text::path_text;
-use crate::revision::{Revision, RevisionHeader};
+use crate::revision::{Revision, RevisionHeader, hashed_parents};
+use crate::sha1_pair::{HashInput, hash_pair};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
@@ -246,15 +247,14 @@ impl<'a> FileConverter<'a> {
         let Some(metadata_len) = metadata_len(&text) else {
             return Err(self.damage_error(node, "its metadata has no end"));
         };
-        let has_hash = !header.has_replaced_text() && header.is_hash_of([text.as_slice()]);
+        let new = HgText { text: &text, metadata_len };
+        let (blob, has_hash) = hash_text(header, new);
         let is_tombstone = !has_hash && is_tombstone(&text, metadata_len);
         if !has_hash && !is_tombstone && !header.has_replaced_text() {
             return Err(self.damage_error(node, "its text does not have its hash"));
         }
         // Changegroups before version 03 have no flags: the text itself tells.
         let flags = if is_tombstone { flags | Revision::CENSORED } else { flags };
-        let new = HgText { text: &text, metadata_len };
-        let blob = object_id(ObjectKind::Blob, new.content());
         let fingerprint = self.fingerprint_key.fingerprint(new.content());
         let is_there = lock(self.pack).find(&blob).is_some();
         let is_refused = if is_there {
@@ -416,6 +416,21 @@ impl<'a> FileConverter<'a> {
         let path = path_text(&self.path);
         FileError::Unsupported { path, node, what }
     }
+}
+
+/// Returns the blob of a text, and whether the text is that of the revision.
+fn hash_text(header: &RevisionHeader, new: HgText<'_>) -> (GitId, bool) {
+    let content = new.content();
+    if header.has_replaced_text() {
+        return (object_id(ObjectKind::Blob, content), false);
+    }
+    let blob_header = ObjectHeader::new(ObjectKind::Blob, content.len());
+    let parents = hashed_parents(&header.p1, &header.p2);
+    let [blob, node] = hash_pair([
+        HashInput { header: blob_header.bytes(), text: content },
+        HashInput { header: &parents, text: new.text },
+    ]);
+    (GitId(blob), Node(node) == header.node)
 }
 
 /// The bytes of a hunk before its data.

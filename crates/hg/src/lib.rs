@@ -59,6 +59,7 @@
 //! | `repository_tags` | the tags of a converted repository |
 //! | `revlog` | the files in which Mercurial keeps revisions |
 //! | `scratch_folder` | temporary folders |
+//! | `sha1_pair` | two SHA-1 hashes at once |
 //! | `shared_metadata` | metadata that another conversion left, taken from git |
 //! | `store_stream` | the files of a store, sent as they are |
 //! | `unpacked_store` | the files of a store as a repository |
@@ -108,6 +109,7 @@ mod revision_fetch;
 mod revision_set;
 mod revlog;
 mod scratch_folder;
+mod sha1_pair;
 mod shared_metadata;
 mod store_stream;
 mod tags;

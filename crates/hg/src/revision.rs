@@ -102,6 +102,15 @@ fn flag_name(flags: u16) -> Option<&'static str> {
     }
 }
 
+/// Returns the bytes that are hashed before the text of a revision.
+pub(crate) fn hashed_parents(p1: &Node, p2: &Node) -> [u8; 40] {
+    let mut bytes = [0; 40];
+    let (smaller, larger) = bytes.split_at_mut(20);
+    smaller.copy_from_slice(&p1.min(p2).0);
+    larger.copy_from_slice(&p1.max(p2).0);
+    bytes
+}
+
 /// Returns the hash of a revision: of its parents, the smaller one first, and its text, in pieces.
 pub(crate) fn hash_revision<'t>(
     p1: &Node,
@@ -109,8 +118,7 @@ pub(crate) fn hash_revision<'t>(
     pieces: impl IntoIterator<Item = &'t [u8]>,
 ) -> Node {
     let mut hasher = Sha1::new();
-    hasher.update(p1.min(p2).0);
-    hasher.update(p1.max(p2).0);
+    hasher.update(hashed_parents(p1, p2));
     pieces.into_iter().for_each(|piece| hasher.update(piece));
     Node(hasher.finalize().into())
 }

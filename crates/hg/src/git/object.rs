@@ -43,25 +43,36 @@ pub(crate) const EMPTY_BLOB: GitId = GitId([
     0xe4, 0x8c, 0x53, 0x91,
 ]);
 
-/// Returns the id of an object with this content.
-pub(crate) fn object_id(kind: ObjectKind, content: &[u8]) -> GitId {
-    // A header of at most 6 letters, a space, 20 digits and a NUL.
-    let mut header = [0_u8; 32];
-    let len = write_header(&mut header, kind, content.len());
-    let mut hasher = Sha1::new();
-    hasher.update(header.get(..len).unwrap_or_default());
-    hasher.update(content);
-    GitId(hasher.finalize().into())
+/// The bytes that are hashed before the content of an object.
+pub(crate) struct ObjectHeader {
+    /// At most 6 letters, a space, 20 digits and a NUL.
+    bytes: [u8; 32],
+    len: usize,
 }
 
-/// Writes the header of an object without allocating, and returns its length.
-fn write_header(header: &mut [u8; 32], kind: ObjectKind, len: usize) -> usize {
-    use std::io::Write as _;
-    let mut rest = header.as_mut_slice();
-    // The buffer holds the longest header, so nothing fails.
-    let _fits = write!(rest, "{} {}\0", kind.name(), len);
-    let left = rest.len();
-    header.len() - left
+impl ObjectHeader {
+    /// Creates the header of a content with so many bytes, without allocating.
+    pub(crate) fn new(kind: ObjectKind, content_len: usize) -> ObjectHeader {
+        use std::io::Write as _;
+        let mut bytes = [0_u8; 32];
+        let mut rest = bytes.as_mut_slice();
+        // The buffer holds the longest header, so nothing fails.
+        let _fits = write!(rest, "{} {}\0", kind.name(), content_len);
+        let left = rest.len();
+        ObjectHeader { bytes, len: bytes.len() - left }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// Returns the id of an object with this content.
+pub(crate) fn object_id(kind: ObjectKind, content: &[u8]) -> GitId {
+    let mut hasher = Sha1::new();
+    hasher.update(ObjectHeader::new(kind, content.len()).bytes());
+    hasher.update(content);
+    GitId(hasher.finalize().into())
 }
 
 #[cfg(test)]

@@ -113,6 +113,36 @@ fn bundles_of_stores_give_what_the_repository_gives() {
     check_no_scratch(folder.path());
 }
 
+/// As of a store that lost it: nothing must look like an empty repository, whose branches are gone.
+#[test]
+fn a_bundle_of_a_store_without_its_changelog_is_refused() {
+    if !has_mercurial("a_bundle_of_a_store_without_its_changelog_is_refused") {
+        return;
+    }
+    let repository = TestRepository::new();
+    repository.hg(&["debugcreatestreamclonebundle", "packed.hg"]);
+    for path in [repository.path().join("packed.hg"), repository.bundle("none-v2;stream=v2")] {
+        let mut bytes = std::fs::read(&path).unwrap();
+        // Files with this name are no part of a store.
+        let name = b"00changelog.i";
+        let start = bytes.windows(name.len()).position(|window| window == name).unwrap();
+        bytes[start + name.len() - 1] = b'~';
+        std::fs::write(&path, bytes).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        GitDirectory::create(folder.path()).unwrap();
+        let converted = convert_all(
+            folder.path(),
+            &mut BundlePeer::from_path(path),
+            RefStyle::ALL,
+            THREADS,
+            &mut NoProgress,
+        );
+        let error = converted.map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("00changelog.i"), "{error}");
+        assert_eq!(git(folder.path(), &["for-each-ref"]), "");
+    }
+}
+
 #[test]
 fn a_bundle_of_a_store_with_all_kinds_of_names_is_read() {
     if !has_mercurial("a_bundle_of_a_store_with_all_kinds_of_names_is_read") {

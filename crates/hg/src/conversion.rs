@@ -197,6 +197,17 @@ impl Conversion<'_> {
         parents: ExpectedParents,
     ) -> Result<(Manifests, Vec<u32>), ConversionError> {
         let mut manifests = Manifests::new(parents);
+        let added = self.collect_manifests(source, &mut manifests);
+        // A text without its hash is the cause of what is wrong with those made from it.
+        manifests.finish_checks()?;
+        Ok((manifests, added?))
+    }
+
+    fn collect_manifests(
+        &mut self,
+        source: &mut dyn ChangeSource,
+        manifests: &mut Manifests,
+    ) -> Result<Vec<u32>, ConversionError> {
         let mut chains: Vec<u32> = Vec::new();
         let mut revision = Revision::empty();
         let stored = self.stored;
@@ -240,7 +251,7 @@ impl Conversion<'_> {
         }
         manifests.check_rest(&mut read)?;
         self.stored_bases = bases.into_inner();
-        Ok((manifests, chains))
+        Ok(chains)
     }
 
     /// Reads the files and converts them by several threads.

@@ -18,7 +18,7 @@ use crate::object_id::{GitId, IdMap, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::path_text::path_text;
 use crate::revision::{Revision, RevisionHeader, hashed_parents};
-use crate::sha1_pair::{HashInput, hash_pair};
+use crate::sha1_pair::hash_pair;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
@@ -426,10 +426,8 @@ fn hash_text(header: &RevisionHeader, new: HgText<'_>) -> (GitId, bool) {
     }
     let blob_header = ObjectHeader::new(ObjectKind::Blob, content.len());
     let parents = hashed_parents(&header.p1, &header.p2);
-    let [blob, node] = hash_pair([
-        HashInput { header: blob_header.bytes(), text: content },
-        HashInput { header: &parents, text: new.text },
-    ]);
+    let texts = [[blob_header.bytes(), content], [&parents, new.text]];
+    let [blob, node] = hash_pair(texts.map(<[_; 2]>::into_iter));
     (GitId(blob), Node(node) == header.node)
 }
 

@@ -48,6 +48,7 @@ pub fn check_manifests(deltas: &[&[u8]]) {
         assert_eq!(manifests.newest_text().map(ManifestText::to_bytes), Some(expected.clone()));
         (text, base) = (expected, node);
     }
+    assert!(manifests.finish_checks().is_ok(), "texts without their hashes");
 }
 
 /// Applies a delta of git.

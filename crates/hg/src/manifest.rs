@@ -9,6 +9,7 @@
 mod changed_text;
 mod expected_parents;
 mod hash_checks;
+mod hasher;
 mod manifest_line;
 mod manifest_text;
 mod number_tables;
@@ -206,7 +207,8 @@ impl Manifests {
         OUTER_PARENT + self.outer_parents.len() as u32 - 1
     }
 
-    /// Adds the next manifest. `read` reads one of an earlier conversion.
+    /// Adds the next manifest. `read` reads one of an earlier conversion. Texts are hashed later:
+    /// see [`Manifests::finish_checks`].
     pub(crate) fn add<E: From<ManifestError>>(
         &mut self,
         header: &RevisionHeader,
@@ -269,6 +271,12 @@ impl Manifests {
         read: &mut ManifestTextReader<'_, E>,
     ) -> Result<(), E> {
         (0..self.manifests.len() as u32).rev().try_for_each(|number| self.check_hash(number, read))
+    }
+
+    /// Waits for the hashes that are being checked. The error is that of the first manifest whose
+    /// text does not have its hash: it comes before those of manifests that were added later.
+    pub(crate) fn finish_checks(&mut self) -> Result<(), ManifestError> {
+        self.checks.finish()
     }
 
     /// Returns how many manifests were checked without their hashes, by the rule of

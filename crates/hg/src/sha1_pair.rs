@@ -3,7 +3,7 @@
 //! Each text of a file is hashed twice: as the blob of git, and with its parents as the revision of
 //! Mercurial. A step of SHA-1 waits for the one before, so that the instructions that processors
 //! have for it are idle half of the time, and two hashes in turn take hardly longer than one. More
-//! than half of the CPU time of a conversion is that of SHA-1.
+//! than half of the CPU time of a conversion was that of SHA-1.
 //!
 //! This module is apart because the call of these instructions is unsafe code.
 
@@ -11,133 +11,95 @@
 
 use sha1::{Digest as _, Sha1};
 
-/// The bytes of one hash.
-#[derive(Clone, Copy)]
-pub(crate) struct HashInput<'t> {
-    /// Fewer than 64 bytes.
-    pub(crate) header: &'t [u8],
-    /// The bytes after the header.
-    pub(crate) text: &'t [u8],
-}
-
-/// Returns the hashes of two inputs.
-pub(crate) fn hash_pair(inputs: [HashInput<'_>; 2]) -> [[u8; 20]; 2] {
-    debug_assert!(inputs.iter().all(|input| input.header.len() < 64), "a header of one block");
+/// Returns the hashes of two texts, each of which is given in pieces.
+pub(crate) fn hash_pair<'t>(texts: [impl Iterator<Item = &'t [u8]>; 2]) -> [[u8; 20]; 2] {
     #[cfg(target_arch = "x86_64")]
-    if let Some(hashes) = x86_64::hash_pair(inputs) {
-        return hashes;
+    if let Some(instructions) = x86_64::Instructions::detect() {
+        return instructions.hash_pair(texts);
     }
-    inputs.map(|HashInput { header, text }| {
-        Sha1::new().chain_update(header).chain_update(text).finalize().into()
+    texts.map(|pieces| {
+        let mut hasher = Sha1::new();
+        pieces.for_each(|piece| hasher.update(piece));
+        hasher.finalize().into()
     })
 }
 
 #[cfg(target_arch = "x86_64")]
+mod block_stream;
+
+#[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::HashInput;
+    use super::block_stream::{Block, BlockStream};
     use std::arch::x86_64::{
         __m128i, _mm_add_epi32, _mm_extract_epi32, _mm_set_epi32, _mm_set_epi64x,
         _mm_setzero_si128, _mm_sha1msg1_epu32, _mm_sha1msg2_epu32, _mm_sha1nexte_epu32,
         _mm_sha1rnds4_epu32, _mm_shuffle_epi8, _mm_xor_si128,
     };
 
-    const BLOCK_BYTES: usize = 64;
-
-    type Block = [u8; BLOCK_BYTES];
-
     /// The five words of a hash (FIPS 180-4, section 5.3.1).
     type State = [u32; 5];
     const INITIAL_STATE: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
-    /// Returns the hashes; `None` if the processor does not have the instructions.
-    pub(super) fn hash_pair(inputs: [HashInput<'_>; 2]) -> Option<[[u8; 20]; 2]> {
-        let is_supported = is_x86_feature_detected!("sha")
-            && is_x86_feature_detected!("ssse3")
-            && is_x86_feature_detected!("sse4.1");
-        // SAFETY: the processor has the instructions that the function is compiled for.
-        is_supported.then(|| unsafe { hash_messages(&inputs.map(Message::new)) })
-    }
+    /// Exists where the processor has the instructions.
+    #[derive(Clone, Copy)]
+    pub(super) struct Instructions(());
 
-    /// An input in blocks: the first one has the header and the begin of the text, the last ones
-    /// its end and the padding. Those between are the bytes of the text in place.
-    struct Message<'t> {
-        first: Option<Block>,
-        middle: &'t [Block],
-        last: [Block; 2],
-        last_count: usize,
-    }
+    impl Instructions {
+        pub(super) fn detect() -> Option<Instructions> {
+            let is_there = is_x86_feature_detected!("sha")
+                && is_x86_feature_detected!("ssse3")
+                && is_x86_feature_detected!("sse4.1");
+            is_there.then_some(Instructions(()))
+        }
 
-    impl<'t> Message<'t> {
-        fn new(input: HashInput<'t>) -> Message<'t> {
-            let HashInput { header, text } = input;
-            let begin = text.split_at_checked(BLOCK_BYTES.saturating_sub(header.len()));
-            let first = begin.map(|(begin, _)| {
-                let mut block = [0; BLOCK_BYTES];
-                fill(&mut block, &[header, begin]);
-                block
-            });
-            let (middle, end) = begin.map_or((&[][..], text), |(_, rest)| rest.as_chunks());
-            let header = if first.is_some() { &[] } else { header };
-            let mut last = [[0; BLOCK_BYTES]; 2];
-            let end_len = fill(last.as_flattened_mut(), &[header, end, &[0x80]]);
-            // The length in bits is at the end of the last block.
-            let last_count = if end_len + 8 <= BLOCK_BYTES { 1 } else { 2 };
-            let bits = (input.header.len() + text.len()) as u64 * 8;
-            if let Some(block) = last.get_mut(last_count - 1) {
-                let (_, place) = block.split_at_mut(BLOCK_BYTES - 8);
-                place.copy_from_slice(&bits.to_be_bytes());
+        pub(super) fn hash_pair<'t>(
+            self,
+            texts: [impl Iterator<Item = &'t [u8]>; 2],
+        ) -> [[u8; 20]; 2] {
+            let [mut one, mut other] = texts.map(BlockStream::new);
+            let mut states = [INITIAL_STATE; 2];
+            loop {
+                let blocks = [one.blocks(), other.blocks()];
+                let count = blocks.iter().map(|blocks| blocks.len()).min().unwrap_or_default();
+                if count == 0 {
+                    break;
+                }
+                self.compress(&mut states, blocks);
+                one.skip(count);
+                other.skip(count);
             }
-            Message { first, middle, last, last_count }
+            let [one_state, other_state] = states;
+            [self.compress_rest(one_state, one), self.compress_rest(other_state, other)]
         }
 
-        fn first(&self) -> &[Block] {
-            self.first.as_slice()
-        }
-
-        fn last(&self) -> &[Block] {
-            self.last.get(..self.last_count).unwrap_or_default()
-        }
-    }
-
-    /// Copies pieces one behind the other into a buffer, and returns their length.
-    fn fill(buffer: &mut [u8], pieces: &[&[u8]]) -> usize {
-        let len = buffer.len();
-        let mut rest = buffer;
-        for piece in pieces {
-            let (place, left) = rest.split_at_mut(piece.len());
-            place.copy_from_slice(piece);
-            rest = left;
-        }
-        len - rest.len()
-    }
-
-    #[target_feature(enable = "sha,ssse3,sse4.1")]
-    fn hash_messages(messages: &[Message<'_>; 2]) -> [[u8; 20]; 2] {
-        let [one, other] = messages;
-        let mut states = [INITIAL_STATE; 2];
-        compress_pair(&mut states, [one.first(), other.first()]);
-        compress_pair(&mut states, [one.middle, other.middle]);
-        compress_pair(&mut states, [one.last(), other.last()]);
-        states.map(|state| {
+        /// Takes the blocks that one text has beyond those of the other, and returns its hash.
+        fn compress_rest<'t>(
+            self,
+            state: State,
+            mut stream: BlockStream<'t, impl Iterator<Item = &'t [u8]>>,
+        ) -> [u8; 20] {
+            let mut states = [state];
+            loop {
+                let blocks = stream.blocks();
+                let count = blocks.len();
+                if count == 0 {
+                    break;
+                }
+                self.compress(&mut states, [blocks]);
+                stream.skip(count);
+            }
             let mut hash = [0; 20];
-            for (place, word) in hash.as_chunks_mut::<4>().0.iter_mut().zip(state) {
+            let (places, _) = hash.as_chunks_mut::<4>();
+            for (place, word) in places.iter_mut().zip(states.as_flattened()) {
                 *place = word.to_be_bytes();
             }
             hash
-        })
-    }
+        }
 
-    /// Takes blocks of two hashes, which may be of different number.
-    #[target_feature(enable = "sha,ssse3,sse4.1")]
-    fn compress_pair(states: &mut [State; 2], [one, other]: [&[Block]; 2]) {
-        let count = one.len().min(other.len());
-        let ((one, one_rest), (other, other_rest)) = (one.split_at(count), other.split_at(count));
-        compress(states, [one, other]);
-        let [one_state, other_state] = states.each_mut().map(std::slice::from_mut);
-        for (state, rest) in [(one_state, one_rest), (other_state, other_rest)] {
-            if let Ok(state) = <&mut [State; 1]>::try_from(state) {
-                compress(state, [rest]);
-            }
+        /// Takes as many blocks of each text as all have.
+        fn compress<const N: usize>(self, states: &mut [State; N], blocks: [&[Block]; N]) {
+            // SAFETY: the processor has the instructions that the function is compiled for.
+            unsafe { compress(states, blocks) }
         }
     }
 
@@ -152,7 +114,7 @@ mod x86_64 {
         schedule: [__m128i; 4],
     }
 
-    /// Takes blocks of several hashes, of all the same number, in turn.
+    /// Takes blocks of several texts in turn, of each as many as all have.
     #[target_feature(enable = "sha,ssse3,sse4.1")]
     fn compress<const N: usize>(states: &mut [State; N], blocks: [&[Block]; N]) {
         let mut sums = states.map(|[a, b, c, d, e]| {
@@ -201,8 +163,8 @@ mod x86_64 {
         words
     }
 
-    /// Runs the steps 4 to 79 of a block (FIPS 180-4, section 6.1.2), four at once; `F` is the number
-    /// of the function and the constant.
+    /// Runs the steps 4 to 79 of a block (FIPS 180-4, section 6.1.2), four at once. `F` is the
+    /// number of the function and of the constant.
     #[target_feature(enable = "sha,ssse3,sse4.1")]
     fn run_rounds<const N: usize>(lanes: &mut [Lane; N]) {
         for lane in lanes.iter_mut() {
@@ -247,22 +209,23 @@ mod x86_64 {
 mod tests {
     use super::*;
 
-    /// All lengths around the ends of blocks, and headers of all lengths, each with another one.
+    /// All lengths around the ends of blocks, in one piece and in several.
     #[test]
     fn pairs_have_the_hashes_of_each() {
         let bytes: Vec<u8> = (0..2_000_u32).map(|number| ((number * number) >> 3) as u8).collect();
-        let hash = |input: HashInput<'_>| -> [u8; 20] {
-            Sha1::new().chain_update(input.header).chain_update(input.text).finalize().into()
-        };
+        let hash = |text: &[u8]| -> [u8; 20] { Sha1::digest(text).into() };
         for first in 0..300 {
             for second in [0, 1, 23, 24, 54, 55, 56, 63, 64, 65, 119, 120, 128, 1_000, first] {
-                let (header, text) = (&bytes[..first % 64], &bytes[7..7 + first]);
-                let one = HashInput { header, text };
-                let (header, text) = (&bytes[..second % 61], &bytes[100..100 + second]);
-                let other = HashInput { header, text };
+                let (one, other) = (&bytes[7..7 + first], &bytes[100..100 + second]);
                 let expected = [hash(one), hash(other)];
-                assert_eq!(hash_pair([one, other]), expected, "{first} {second}");
-                assert_eq!(hash_pair([other, one]), [expected[1], expected[0]]);
+                for size in [1, 3, 40, 64, 100, 2_000] {
+                    let found = hash_pair([one, other].map(|text| text.chunks(size)));
+                    assert_eq!(found, expected, "{first} {second} {size}");
+                }
+                assert_eq!(
+                    hash_pair([other, one].map(std::iter::once)),
+                    [expected[1], expected[0]]
+                );
             }
         }
     }

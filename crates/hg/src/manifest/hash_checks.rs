@@ -11,6 +11,7 @@
 //! with a revision that a file has in a later or earlier manifest; `larder hg fsck --full` hashes
 //! all texts.
 
+use super::hasher::ManifestHasher;
 use super::{ManifestBase, ManifestError, ManifestText};
 use crate::revision::RevisionHeader;
 use std::collections::HashMap;
@@ -32,6 +33,7 @@ pub(super) struct HashChecks {
     /// By the number of a path: how often these manifests add, remove or flag it.
     changed: Vec<u32>,
     unhashed: u64,
+    hasher: ManifestHasher,
 }
 
 struct UncheckedManifest {
@@ -92,17 +94,15 @@ impl HashChecks {
         self.unchecked.contains_key(&number)
     }
 
-    /// Checks the hash of a manifest, and with it those that it was made from.
+    /// Gives the text of a manifest to be hashed, and with it those that it was made from are
+    /// checked. The error is that of an earlier one.
     pub(super) fn check(
         &mut self,
         mut number: u32,
         text: &ManifestText,
     ) -> Result<(), ManifestError> {
-        if let Some(UncheckedManifest { header, .. }) = self.unchecked.get(&number)
-            && !header.is_hash_of(text.pieces())
-        {
-            let what = "its text does not have its hash";
-            return Err(ManifestError::Damaged { node: header.node, what });
+        if let Some(UncheckedManifest { header, .. }) = self.unchecked.get(&number) {
+            self.hasher.add(*header, text.clone())?;
         }
         let mut is_hashed = true;
         while let Some(UncheckedManifest { base, paths, .. }) = self.unchecked.remove(&number) {
@@ -117,5 +117,11 @@ impl HashChecks {
             number = base;
         }
         Ok(())
+    }
+
+    /// Waits for the hashes. The error is that of the first manifest whose text does not have its
+    /// hash.
+    pub(super) fn finish(&mut self) -> Result<(), ManifestError> {
+        self.hasher.finish()
     }
 }

@@ -5,7 +5,7 @@
 use crate::delta::{DeltaError, hunks};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::mem;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The least bytes of a piece, before the end of a line.
 const PIECE_BYTES: usize = 2 << 10;
@@ -13,7 +13,7 @@ const PIECE_BYTES: usize = 2 << 10;
 /// The text of a manifest, in pieces of whole lines.
 #[derive(Clone, Default)]
 pub(crate) struct ManifestText {
-    pieces: Rc<Vec<Rc<[u8]>>>,
+    pieces: Arc<Vec<Arc<[u8]>>>,
     len: usize,
 }
 
@@ -22,7 +22,7 @@ impl ManifestText {
     pub(crate) fn new(text: &[u8]) -> ManifestText {
         let mut pieces = Vec::with_capacity(text.len() / PIECE_BYTES + 1);
         push_pieces(text, &mut pieces);
-        ManifestText { pieces: Rc::new(pieces), len: text.len() }
+        ManifestText { pieces: Arc::new(pieces), len: text.len() }
     }
 
     /// The bytes of the text.
@@ -85,9 +85,9 @@ impl ManifestText {
         ManifestText::from_pieces(pieces)
     }
 
-    fn from_pieces(pieces: Vec<Rc<[u8]>>) -> ManifestText {
+    fn from_pieces(pieces: Vec<Arc<[u8]>>) -> ManifestText {
         let len = pieces.iter().map(|piece| piece.len()).sum();
-        ManifestText { pieces: Rc::new(pieces), len }
+        ManifestText { pieces: Arc::new(pieces), len }
     }
 
     /// Returns whether another text has the same bytes, in whatever pieces.
@@ -109,7 +109,7 @@ pub(super) fn path_of_line(line: &[u8]) -> &[u8] {
 }
 
 /// Divides whole lines into pieces.
-fn push_pieces(mut text: &[u8], pieces: &mut Vec<Rc<[u8]>>) {
+fn push_pieces(mut text: &[u8], pieces: &mut Vec<Arc<[u8]>>) {
     while text.len() > 2 * PIECE_BYTES {
         let rest = text.get(PIECE_BYTES..).unwrap_or_default();
         let Some(line_end) = memchr(b'\n', rest) else { break };
@@ -166,7 +166,7 @@ struct TextPatch<'t> {
     read: usize,
     /// Text that is not in a piece yet.
     pending: Vec<u8>,
-    pieces: Vec<Rc<[u8]>>,
+    pieces: Vec<Arc<[u8]>>,
     /// Whether the new text ends with lines of a hunk.
     ends_with_hunk: bool,
 }

@@ -228,9 +228,9 @@ fn two_texts_of_a_manifest_are_refused() {
 fn texts_without_their_hash_are_refused() {
     let mut manifests = Manifests::default();
     let first = header(1, Node::NULL, &line(b"a"));
-    let added =
-        manifests.add::<ManifestError>(&first, &hunk(0, 0, &line(b"b")), &mut |_, _| Ok(None));
-    assert!(added.is_err_and(|error| error.to_string().contains("does not have its hash")));
+    manifests.add::<ManifestError>(&first, &hunk(0, 0, &line(b"b")), &mut |_, _| Ok(None)).unwrap();
+    let checked = manifests.finish_checks();
+    assert!(checked.is_err_and(|error| error.to_string().contains("does not have its hash")));
     // A text that is too long for its delta is checked when no other one follows.
     let long: Vec<u8> = (0..4000_u32).flat_map(|n| line(format!("a{n:05}").as_bytes())).collect();
     let first = header(1, Node::NULL, &long);
@@ -241,7 +241,31 @@ fn texts_without_their_hash_are_refused() {
     manifests.checks = HashChecks::default();
     let delta = hunk(long.len(), long.len(), &line(b"c"));
     manifests.add::<ManifestError>(&second, &delta, &mut |_, _| Ok(None)).unwrap();
-    assert!(manifests.check_rest::<ManifestError>(&mut |_, _| Ok(None)).is_err());
+    manifests.check_rest::<ManifestError>(&mut |_, _| Ok(None)).unwrap();
+    let message = manifests.finish_checks().unwrap_err().to_string();
+    assert_eq!(message, format!("manifest {}: its text does not have its hash", second.node));
+}
+
+/// Of texts without their hashes, the first one is named, and nothing waits for a thread that has
+/// ended.
+#[test]
+fn the_first_text_without_its_hash_is_named() {
+    for damaged in [&[0_u32][..], &[1], &[0, 1], &[6], &[2, 5], &[7, 30], &[39]] {
+        let mut manifests = Manifests::default();
+        let mut nodes = Vec::new();
+        let added = (0..40_u32).try_for_each(|number| {
+            let named = |prefix: &str| line(format!("{prefix}{number}").as_bytes());
+            let text = named("a");
+            let given = if damaged.contains(&number) { named("b") } else { text.clone() };
+            let header = header(1, Node::NULL, &text);
+            nodes.push(header.node);
+            manifests.add::<ManifestError>(&header, &hunk(0, 0, &given), &mut |_, _| Ok(None))
+        });
+        let checked = manifests.finish_checks();
+        let message = added.and(checked).unwrap_err().to_string();
+        let node = nodes[damaged[0] as usize];
+        assert_eq!(message, format!("manifest {node}: its text does not have its hash"));
+    }
 }
 
 /// Of two long texts, the second one is made from the first one, and hashed.
@@ -266,6 +290,7 @@ fn texts_without_a_check_of_their_own_are_counted() {
             manifests.checks.spend_credit();
         }
         manifests.check_rest::<ManifestError>(&mut |_, _| Ok(None)).unwrap();
+        manifests.finish_checks().unwrap();
         manifests.count_unhashed()
     };
     let headers: Vec<RevisionHeader> = changes.iter().map(|(header, _)| *header).collect();

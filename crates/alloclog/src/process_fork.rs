@@ -6,7 +6,7 @@
 
 use crate::real_functions::{ForkFn, SixWordsFn, next_symbol};
 use crate::ring_layout::RingOperation;
-use crate::ring_writer::{open_child_ring, writer};
+use crate::ring_writer::{note_exit, open_child_ring, take_back_exit, writer};
 use crate::syscall::thread_pointer;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
@@ -129,8 +129,12 @@ pub(crate) unsafe extern "C" fn daemon(
     e: usize,
     f: usize,
 ) -> c_int {
+    // The parent ends within libc, where no hook sees it.
+    note_exit();
     // SAFETY: the arguments are those of the caller.
-    unsafe { call_next_fork(&REAL_DAEMON, [a, b, c, d, e, f]) }
+    let result = unsafe { call_next_fork(&REAL_DAEMON, [a, b, c, d, e, f]) };
+    take_back_exit();
+    result
 }
 
 /// `forkpty` of BSD and glibc.

@@ -565,9 +565,19 @@ unsafe extern "C" fn at_exit() {
     note_exit();
 }
 
-/// Notes that the process ends by its own will, unless this is a child that shares its memory
-/// after `vfork`.
+/// Notes that the process ends by its own will.
 pub(crate) fn note_exit() {
+    change_ring_state(ring_state::RECORDING, ring_state::EXITED);
+}
+
+/// Notes that the process goes on after all.
+pub(crate) fn take_back_exit() {
+    change_ring_state(ring_state::EXITED, ring_state::RECORDING);
+}
+
+/// Changes the state of the ring, unless this is a child that shares its memory after `vfork`. A
+/// ring that was abandoned stays so, because later calls are not in it.
+fn change_ring_state(from: u32, to: u32) {
     if RING_PROCESS.load(Ordering::Relaxed) != process_id() {
         return;
     }
@@ -575,7 +585,8 @@ pub(crate) fn note_exit() {
     let state = unsafe { &*STATE.load(Ordering::Relaxed) };
     if !state.words.load(Ordering::Acquire).is_null() {
         let writer = RingWriter { state: STATE.load(Ordering::Relaxed), words: null_mut() };
-        writer.header_u32(offset::STATE).store(ring_state::EXITED, Ordering::Release);
+        let state = writer.header_u32(offset::STATE);
+        let _ = state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 

@@ -15,6 +15,9 @@ fn daemons_inherit_from_a_parent_that_has_ended() {
     let daemons = 20;
     let analysis = record(&home, &format!("{} {daemons}", program.display()));
     assert_eq!(process_count(&analysis), 1 + 2 * daemons);
+    // Neither _exit nor the end within daemon is taken for a signal.
+    let processes = analysis["processes"].as_array().unwrap();
+    assert!(processes.iter().all(|process| process["ending"] == "exit"), "{processes:?}");
     for number in 0..=2 * daemons {
         let process = analyse(&home, &["--process", &number.to_string()]);
         assert_eq!(process["end"]["anomalies"], 0, "process {number}: {}", process["start"]);

@@ -1,5 +1,5 @@
-/* Forks N times, one after the other, a child that becomes a daemon: its parent ends, and it
-   releases what it inherited. */
+/* Forks N times, one after the other, a child that becomes a daemon, every second one by the
+   function of that name: its parent ends, and it releases what it inherited. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ int main(int count, char **arguments)
 		void *held[1000];
 		for (int place = 0; place < 1000; place++)
 			held[place] = malloc(100);
-		if (fork() != 0)
+		if (daemons % 2 ? daemon(1, 1) : fork())
 			_exit(0);
 		for (int place = 0; place < 1000; place++)
 			free(held[place]);

@@ -50,7 +50,7 @@ pub(super) fn describe_process(subject: &AllocSubject<'_>) -> String {
     let end = match subject.log.process_ending(subject.process) {
         ProcessEnding::Exit | ProcessEnding::Unrecorded | ProcessEnding::Unknown => String::new(),
         ProcessEnding::Exec => ", until it began another program (exec)".into(),
-        ProcessEnding::Killed => ", to its end by a signal".into(),
+        ProcessEnding::Killed => ", to its end, which was likely by a signal".into(),
         ending @ ProcessEnding::Signal(_) => format!(", to its end by {}", ending.describe()),
     };
     format!("Recorded for {duration}{end}: {which}.")

@@ -38,7 +38,7 @@ impl ProcessEnding {
                 Some(name) => name.into(),
                 None => format!("signal {signal}"),
             },
-            ProcessEnding::Killed => "a signal".into(),
+            ProcessEnding::Killed => "signal (likely)".into(),
             ProcessEnding::Unrecorded => "went on unrecorded".into(),
             ProcessEnding::Unknown => "not in the log".into(),
         }

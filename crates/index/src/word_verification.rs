@@ -66,7 +66,13 @@ fn verify_segment<P: ReadSegments>(
         term.clear();
         while let Some(entry) = WordEntry::read(&mut rest, &mut term).map_err(P::corruption)? {
             PostingKey { term: &term, first_row: entry.first_row }.write(&mut key);
-            let is_next = key > previous || (entry.count == 0 && key == previous);
+            // An entry without rows continues the positions of the one before, which may be in a
+            // block that a merge has deleted.
+            let is_continuing = key == previous && !entry.positions.is_empty();
+            let is_next = match entry.count {
+                0 => is_continuing || previous.is_empty(),
+                _ => key > previous,
+            };
             faults.disordered_entries += u64::from(!is_next);
             if is_first && block > first_block {
                 fences.push((key.clone(), block));
@@ -74,7 +80,7 @@ fn verify_segment<P: ReadSegments>(
             is_first = false;
             std::mem::swap(&mut previous, &mut key);
             // What is before the start was moved by a merge.
-            if previous >= start_key {
+            if previous >= start_key && (is_continuing || entry.count > 0) {
                 visit_entry(&term, entry, &mut rows, &mut positions, visit)
                     .map_err(P::corruption)?;
             }

@@ -27,6 +27,7 @@
 //! | `header_term` | the terms of the header fields of messages |
 //! | `message`, `message_flags`, `message_summary` | mail messages: their words, states and list rows |
 //! | `commit` | commits of git: their words and list rows |
+//! | `common_pair` | pairs of very common words, as terms |
 //! | `correspondent` | the addresses of messages, as terms |
 //! | `tokenizer` | the words of running text, with positions |
 //! | `stored_fields` | field values that are stored in an item's row |
@@ -37,6 +38,7 @@
 
 mod calendar_context;
 mod commit;
+mod common_pair;
 mod component;
 mod contact;
 mod correspondent;
@@ -59,6 +61,7 @@ pub mod tokenizer;
 
 pub use crate::calendar_context::{CalendarContext, ZoneDefinition};
 pub use crate::commit::{CommitExtractor, MAX_COMMIT_PATHS};
+pub use crate::common_pair::common_pair;
 pub use crate::correspondent::{CorrespondentName, NAME_SEPARATOR, is_mail_address};
 pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, is_newer_revision};
 pub use crate::extractor::Extractor;

@@ -8,6 +8,7 @@
 //! Separate from `term_extraction`: the terms of contacts have no positions, and are pieces of
 //! words. Everything here runs in parser threads, before any lock is taken.
 
+use crate::common_pair::CommonPairs;
 use crate::correspondent::{CORRESPONDENT_FIELD, for_each_correspondent, message_addresses};
 use crate::fold_digest::FOLD_DIGEST;
 use crate::header_term::for_each_header_term;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 10;
+const MESSAGE_RULES_VERSION: u32 = 11;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body. No phrase is in two of these ranges.
@@ -80,6 +81,9 @@ pub enum MessageTermField {
     Hash = b'i',
     /// A marker that each message has.
     Message = b'a',
+    /// Pairs of common words in all text, see [`common_pair`](crate::common_pair). The empty word
+    /// marks a message whose pairs are indexed.
+    CommonPair = b'd',
 }
 
 /// Replaces `term` by the term of a word or a value in a field. Long values are cut off.
@@ -207,6 +211,7 @@ impl MessageExtractor {
         }
         let names = message.parts.iter().filter_map(|part| part.file_name.as_deref());
         names.fold(0, |at, name| writer.visit_words(MessageTermField::FileName, name, at));
+        writer.finish();
     }
 }
 
@@ -329,12 +334,23 @@ fn hash_file(bytes: &[u8]) -> u32 {
 pub(crate) struct TermVisitor<'v, V> {
     tokenizer: &'v mut Tokenizer,
     term: Vec<u8>,
+    pairs: CommonPairs,
     visit: V,
 }
 
 impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
     pub(crate) fn new(tokenizer: &'v mut Tokenizer, visit: V) -> TermVisitor<'v, V> {
-        TermVisitor { tokenizer, term: Vec::with_capacity(80), visit }
+        let (term, pairs) = (Vec::with_capacity(80), CommonPairs::default());
+        TermVisitor { tokenizer, term, pairs, visit }
+    }
+
+    /// Visits the common pairs in all text that was visited.
+    pub(crate) fn finish(mut self) {
+        let (pairs, visit) = (&self.pairs, &mut self.visit);
+        let mut visit =
+            |pair: &str| visit(MessageTermField::CommonPair as u8, pair.as_bytes(), None);
+        visit("");
+        pairs.for_each(visit);
     }
 
     /// Visits a whole value.
@@ -360,9 +376,10 @@ impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
         if first >= limit {
             return first;
         }
-        let visit = &mut self.visit;
+        let (pairs, visit) = (&mut self.pairs, &mut self.visit);
         let end = self.tokenizer.for_each_word(text, first, |word, position| {
             if position < limit {
+                pairs.add(word.as_bytes(), position);
                 visit(MessageTermField::Text as u8, word.as_bytes(), Some(position));
             }
         });

@@ -217,8 +217,8 @@ pub use larder_extract::{
     FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence, LineWarning, MAX_COMMIT_PATHS,
     MIN_LONG_NUMBER_DIGITS, MessageTermField, Overlap, ParsedItem, RejectedItem, Schedule,
     StoredFields, TimeRange, TimeTarget, Trigger, WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver,
-    ZoneUse, hash_message_id, header_term, is_newer_revision, is_storable, message_flags,
-    message_summary, term as term_encoding, tokenizer, write_message_term,
+    ZoneUse, common_pair, hash_message_id, header_term, is_newer_revision, is_storable,
+    message_flags, message_summary, term as term_encoding, tokenizer, write_message_term,
 };
 pub use larder_format::collection_type::CollectionType;
 pub use larder_format::kind::Kind;

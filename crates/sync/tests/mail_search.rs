@@ -1,14 +1,17 @@
 //! Searches for messages give the same answers as a naive evaluation of each message.
 
 use crate::mailbox::create_index;
+use larder_extract::MessageExtractor;
 use larder_format::fold::{fold, is_cjk};
 use larder_format::maildir_name::MaildirName;
+use larder_index::WordBuffer;
 use larder_query::{
     FolderTest, MailFlag, MailQuery, MailSearch, MailTextFields, TextMatch, TextTest,
 };
 use larder_store::tokenizer::Tokenizer;
 use larder_store::{
-    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailFile, Operation, StepSize, Store,
+    BatchChange, EncodedSegment, MailBatch, MailBatchBuilder, MailChange, MailFile,
+    MessageTermField, Operation, SegmentWords, StepSize, Store,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +19,11 @@ use proptest::sample::select;
 use std::collections::BTreeMap;
 
 /// The words of messages and queries.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 16] = [
+    "of",
+    "The",
+    "the",
+    "of-the",
     "walrus",
     "seal",
     "foo",
@@ -315,20 +322,26 @@ fn arb_query() -> impl Strategy<Value = MailQuery> {
     })
 }
 
-fn apply(
-    store: &mut Store,
-    changes: Vec<MailChange>,
-    builder: &mut MailBatchBuilder,
-    end_row: u32,
-) {
-    let words = Some(builder.encode_words());
+fn apply(store: &mut Store, changes: Vec<MailChange>, words: EncodedSegment, end_row: u32) {
+    let words = Some(words);
     let batch = MailBatch { collection: "mail".into(), changes, words, end_row };
     let mut operation = Operation::new("sync", "mail", 0);
     store.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
 }
 
-/// Indexes messages, whose rows are this far from each other. Returns the numbers of those that
-/// stay, by row.
+/// Adds the words of a message as they were before there were common pairs.
+fn add_former_words(words: &mut WordBuffer, row: u32, message: &[u8]) {
+    let mut extractor = MessageExtractor::new(&[]);
+    let document = extractor.extract(message, 0);
+    extractor.for_each_term(&document, |field, word, position| {
+        if field != MessageTermField::CommonPair as u8 {
+            words.add(row, field, word, position);
+        }
+    });
+}
+
+/// Indexes messages, whose rows are this far from each other; each second batch as before there
+/// were common pairs. Returns the numbers of those that stay, by row.
 fn index(
     store: &mut Store,
     messages: &[TestMessage],
@@ -342,10 +355,10 @@ fn index(
         is_new: *is_new,
         state: Vec::new(),
     };
-    apply(store, FOLDERS.iter().map(put).collect(), &mut builder, 0);
+    apply(store, FOLDERS.iter().map(put).collect(), builder.encode_words(), 0);
     let (mut kept, mut removed, mut row) = (BTreeMap::new(), Vec::new(), 1);
     for (place, batch) in messages.chunks(batch_size).enumerate() {
-        let mut changes = Vec::new();
+        let (mut changes, mut former_words) = (Vec::new(), WordBuffer::default());
         for (at, message) in batch.iter().enumerate() {
             let number = place * batch_size + at;
             let (_, directory, is_new) = FOLDERS[message.folder];
@@ -357,8 +370,9 @@ fn index(
                 state: larder_store::MailFileState::default(),
                 flags: MaildirName::parse(name.as_bytes()).flags(is_new),
             };
-            let (prepared, document) =
-                builder.prepare(row, message.bytes(number).as_bytes(), message.date);
+            let bytes = message.bytes(number);
+            add_former_words(&mut former_words, row, bytes.as_bytes());
+            let (prepared, document) = builder.prepare(row, bytes.as_bytes(), message.date);
             assert!(document.problems().is_empty(), "{:?}", document.problems());
             if message.is_removed {
                 let (directory, name) = (file.directory.clone(), file.name.clone());
@@ -369,12 +383,15 @@ fn index(
             changes.push(MailChange::AddFile { file, message: Box::new(prepared) });
             row += row_step;
         }
-        apply(store, changes, &mut builder, row);
+        let mut words = SegmentWords::new(Some(MessageTermField::Text as u8));
+        let batches = [builder.take_words(), former_words.take_batch()];
+        words.add(batches.into_iter().nth(place % 2).unwrap());
+        apply(store, changes, words.encode(), row);
         if place % 3 == 2 {
             store.merge_words(8, &mut StepSize::new(1 << 20, 1..=1 << 20)).unwrap();
         }
     }
-    apply(store, removed, &mut builder, 0);
+    apply(store, removed, builder.encode_words(), 0);
     kept
 }
 

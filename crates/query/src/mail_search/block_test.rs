@@ -47,6 +47,8 @@ pub(super) enum BlockTest {
     Or(Vec<BlockTest>),
     Xor(Box<BlockTest>, Box<BlockTest>),
     Not(Box<BlockTest>),
+    /// Rows with a message. The other tests need not tell these from rows without one.
+    HasMessage,
     /// Messages with a term.
     Term(WordCursor),
     /// Messages in which words follow each other, at positions in a range.
@@ -322,6 +324,7 @@ impl BlockTest {
     ) -> Result<BlockRows, Error> {
         match self {
             BlockTest::All => Ok(ALL_ROWS),
+            BlockTest::HasMessage => state.message_rows(),
             BlockTest::Term(cursor) => {
                 state.budget.spend(WORK_PER_TERM, || word_of(cursor.term()))?;
                 let mut rows = NO_ROWS;

@@ -15,7 +15,7 @@ use larder_format::fold::{fold, is_unspaced};
 use larder_format::message::MessagePriority;
 use larder_store::message_flags::MessageFlag;
 use larder_store::tokenizer::Tokenizer;
-use larder_store::{BLOCK_ROWS, HandlePrefix, MailColumn, PhraseCursor, date_value};
+use larder_store::{BLOCK_ROWS, HandlePrefix, MailColumn, PhraseCursor, common_pair, date_value};
 use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
 use std::ffi::OsStr;
 use std::ops::{Range, RangeInclusive};
@@ -387,16 +387,44 @@ impl MailSearch<'_> {
         }
     }
 
-    /// Returns the test of words that follow each other.
+    /// Returns the test of words that follow each other. Common pairs among them are looked up, and
+    /// only the messages that have these are compared.
     fn phrase(
         &self,
         field: MessageTermField,
         range: Option<Range<u32>>,
         words: &[(String, u32)],
     ) -> BlockTest {
-        let cursor = |word: &str| self.words.cursor(&word_term(field, word));
-        let words = words.iter().map(|(word, at)| (cursor(word), *at));
-        BlockTest::Phrase(PhraseCursor::new(words), range.unwrap_or(ALL_POSITIONS))
+        let cursors = words.iter().map(|(word, at)| {
+            let cursor = self.words.cursor(&word_term(field, word));
+            (cursor, *at)
+        });
+        let phrase = PhraseCursor::new(cursors);
+        let is_pair = words.len() == 2 && range.is_none();
+        let phrase = BlockTest::Phrase(phrase, range.unwrap_or(ALL_POSITIONS));
+        let neighbours = words.windows(2).filter(|_| field == MessageTermField::Text);
+        let pairs = neighbours.filter_map(|words| match words {
+            [(first, at), (second, next)] if at + 1 == *next => common_pair(first, second),
+            _ => None,
+        });
+        let term = |field, word: &str| BlockTest::Term(self.words.cursor(&word_term(field, word)));
+        // Messages that were read before pairs were indexed, and rows without one.
+        let without_pairs = || BlockTest::Not(Box::new(term(MessageTermField::CommonPair, "")));
+        let pairs = pairs.map(|pair| term(MessageTermField::CommonPair, &pair));
+        let pairs: Vec<BlockTest> = pairs.collect();
+        match pairs.is_empty() {
+            true => phrase,
+            false if is_pair => {
+                let has_message = BlockTest::HasMessage;
+                let compared = Conjunction::new([without_pairs(), has_message, phrase]);
+                BlockTest::Or(pairs.into_iter().chain([BlockTest::And(compared)]).collect())
+            }
+            false => {
+                let pairs =
+                    pairs.into_iter().map(|pair| BlockTest::Or(vec![pair, without_pairs()]));
+                BlockTest::And(Conjunction::new(pairs.chain([phrase])))
+            }
+        }
     }
 
     /// Returns a word of a phrase.

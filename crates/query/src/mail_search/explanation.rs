@@ -140,7 +140,7 @@ fn within_budget<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 /// Returns what a test without parts of the query reads.
 fn describe_test(test: &BlockTest) -> String {
     let text = match test {
-        BlockTest::All => "every message",
+        BlockTest::All | BlockTest::HasMessage => "every message",
         BlockTest::Nothing => "no message",
         BlockTest::Term(_) => "posting list",
         BlockTest::Phrase(..) | BlockTest::Positions(_) => "posting lists with positions",
@@ -159,6 +159,10 @@ fn describe_test(test: &BlockTest) -> String {
                 true => "no message".to_string(),
                 false => texts.join(", or "),
             };
+        }
+        // A phrase with common pairs.
+        BlockTest::And(tests) if tests.iter().any(|test| matches!(test, BlockTest::Phrase(..))) => {
+            "posting lists with positions"
         }
         BlockTest::And(_) | BlockTest::Xor(..) | BlockTest::Not(_) => "several tests",
     };

@@ -32,7 +32,7 @@ impl Conjunction {
     }
 
     /// Returns the tests.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &BlockTest> {
+    pub(in crate::mail_search) fn iter(&self) -> impl Iterator<Item = &BlockTest> {
         self.tests.iter().map(|observed| &observed.test)
     }
 
@@ -90,7 +90,7 @@ impl ObservedTest {
             }
             // A frequent word has many blocks.
             BlockTest::Term(_) => 2 + passed / 10,
-            BlockTest::Set(_) => 5,
+            BlockTest::HasMessage | BlockTest::Set(_) => 5,
             BlockTest::Values(..) | BlockTest::Flags(_) | BlockTest::FlagBit(_) => 10,
             BlockTest::And(_) | BlockTest::Or(_) | BlockTest::Xor(..) | BlockTest::Not(_) => 50,
             BlockTest::Phrase(..) | BlockTest::Positions(_) => 300,

@@ -100,13 +100,20 @@ fn malformed_page_error() -> DatabaseError {
 
 /// Packs values. A page is the width of a code in bytes, the least value but 0 in four bytes, and a
 /// code for each row: 0 for the value 0, else what the value exceeds the least one by, plus one.
-/// Codes of one width are unpacked many at a time, which takes a fraction of the time of varints.
+/// Codes of one width are packed and unpacked many at a time, which takes a fraction of the time of
+/// varints: each message that comes by itself changes a page of each column.
 fn pack_values(values: &[u32]) -> Vec<u8> {
-    let stored = || values.iter().copied().filter(|value| *value != 0);
-    let (Some(least), Some(greatest)) = (stored().min(), stored().max()) else { return Vec::new() };
-    let width = 4 - (greatest - least + 1).leading_zeros() as usize / 8;
     let end = values.iter().rposition(|value| *value != 0).map_or(0, |last| last + 1);
     let values = values.get(..end).unwrap_or_default();
+    // The value 0 becomes the greatest number, which is no least one.
+    let (excess, greatest) = values.iter().fold((u32::MAX, 0), |(least, greatest), value| {
+        (least.min(value.wrapping_sub(1)), greatest.max(*value))
+    });
+    if values.is_empty() {
+        return Vec::new();
+    }
+    let least = excess + 1;
+    let width = 4 - (greatest - least + 1).leading_zeros() as usize / 8;
     let mut bytes = vec![width as u8; HEADER_BYTES + end * width];
     let (header, codes) = bytes.split_at_mut(HEADER_BYTES);
     header[1..].copy_from_slice(&least.to_le_bytes());
@@ -122,48 +129,45 @@ fn pack_values(values: &[u32]) -> Vec<u8> {
 /// Writes the code of each value.
 fn pack_codes<const WIDTH: usize>(values: &[u32], least: u32, codes: &mut [u8]) {
     for (value, code) in values.iter().zip(codes.as_chunks_mut::<WIDTH>().0) {
-        let number = value.checked_sub(least).map_or(0, |excess| excess + 1).to_le_bytes();
-        code.copy_from_slice(&number[..WIDTH]);
+        let number = if *value == 0 { 0 } else { value - least + 1 }.to_le_bytes();
+        if let Some(bytes) = number.first_chunk() {
+            *code = *bytes;
+        }
     }
 }
 
 fn unpack_values(bytes: &[u8], values: &mut BlockValues) -> DatabaseResult<()> {
     values.clear();
-    if bytes.len() > HEADER_BYTES + 4 * BLOCK_ROWS as usize {
-        return Err(malformed_page_error());
-    }
-    if !bytes.is_empty() {
-        let (width, codes) = bytes.split_first().ok_or_else(malformed_page_error)?;
-        let (least, codes) = codes.split_first_chunk().ok_or_else(malformed_page_error)?;
-        let is_complete = match width {
-            1 => unpack_codes::<1>(codes, values),
-            2 => unpack_codes::<2>(codes, values),
-            3 => unpack_codes::<3>(codes, values),
-            4 => unpack_codes::<4>(codes, values),
-            _ => false,
-        };
-        let least = u32::from_le_bytes(*least);
-        let greatest = values.iter().max().map_or(0, |code| code.saturating_sub(1));
-        if !is_complete || values.len() > BLOCK_ROWS as usize || least > u32::MAX - greatest {
-            return Err(malformed_page_error());
-        }
-        for value in values.iter_mut() {
-            *value = if *value == 0 { 0 } else { least + (*value - 1) };
-        }
-    }
     values.resize(BLOCK_ROWS as usize, 0);
-    Ok(())
+    let Some((width, rest)) = bytes.split_first() else { return Ok(()) };
+    let (least, codes) = rest.split_first_chunk().ok_or_else(malformed_page_error)?;
+    let least = u32::from_le_bytes(*least);
+    let is_sound = match width {
+        1 => unpack_codes::<1>(codes, least, values),
+        2 => unpack_codes::<2>(codes, least, values),
+        3 => unpack_codes::<3>(codes, least, values),
+        4 => unpack_codes::<4>(codes, least, values),
+        _ => false,
+    };
+    if is_sound { Ok(()) } else { Err(malformed_page_error()) }
 }
 
-/// Appends numbers of a width in bytes. Returns whether all bytes were read.
-fn unpack_codes<const WIDTH: usize>(bytes: &[u8], codes: &mut Vec<u32>) -> bool {
-    let (chunks, rest) = bytes.as_chunks::<WIDTH>();
-    codes.extend(chunks.iter().map(|chunk| {
-        let mut code = [0; 4];
-        code[..WIDTH].copy_from_slice(chunk);
-        u32::from_le_bytes(code)
-    }));
-    rest.is_empty()
+/// Replaces the first values by those of codes of a width in bytes. Returns whether there is a
+/// place for each code, and no value is too large.
+fn unpack_codes<const WIDTH: usize>(bytes: &[u8], least: u32, values: &mut [u32]) -> bool {
+    let (codes, rest) = bytes.as_chunks::<WIDTH>();
+    let mut greatest = 0;
+    for (value, code) in values.iter_mut().zip(codes) {
+        let mut number = [0; 4];
+        if let Some(bytes) = number.first_chunk_mut() {
+            *bytes = *code;
+        }
+        let code = u32::from_le_bytes(number);
+        greatest = code.max(greatest);
+        // No branch: the rows without a value are in no order.
+        *value = least.wrapping_add(code.wrapping_sub(1)) & u32::from(code == 0).wrapping_sub(1);
+    }
+    rest.is_empty() && codes.len() <= values.len() && least <= u32::MAX - greatest.saturating_sub(1)
 }
 
 /// Reads the values of a block; rows without a value have 0.

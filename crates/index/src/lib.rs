@@ -129,6 +129,7 @@
 //! | `phrase_starts` | a quick comparison of two words of a phrase in one row |
 //! | `word_verification` | decoding all postings, to find damage |
 //! | `word_merge`, `word_merge_input` | merging in steps, reading the inputs of a merge |
+//! | `merge_order` | the inputs of a merge in the order of their terms |
 //! | `word_merge_policy` | the choice of the segments to merge |
 //! | `row_lists` | rows with their positions, out of their blocks |
 //! | `term_dictionary` | the words by themselves, and parts of words |
@@ -142,6 +143,7 @@ mod level_zero;
 mod lookup;
 mod merge;
 mod merge_input;
+mod merge_order;
 mod merge_policy;
 mod newest_inputs;
 mod phrase_candidates;

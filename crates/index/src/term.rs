@@ -18,8 +18,30 @@ pub(crate) const CHANGED_ITEMS_TERM: &[u8] = &[0xff];
 /// terms have the same first eight bytes.
 #[inline]
 pub(crate) fn prefix_key(term: &[u8]) -> u64 {
-    let mut prefix = [0; 8];
-    let length = term.len().min(8);
-    prefix[..length].copy_from_slice(&term[..length]);
-    u64::from_be_bytes(prefix)
+    if let Some(first) = term.first_chunk() {
+        return u64::from_be_bytes(*first);
+    }
+    let length = term.len() as u32;
+    if let (Some(first), Some(last)) = (term.first_chunk(), term.last_chunk()) {
+        // Both have four bytes, some of which are the same.
+        let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
+        return u64::from(first) << 32 | u64::from(last) << (64 - length * 8);
+    }
+    let byte = |at: usize| term.get(at).map_or(0, |byte| u64::from(*byte) << (56 - at * 8));
+    byte(0) | byte(1) | byte(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn prefix_keys_are_the_first_bytes(term in proptest::collection::vec(0_u8.., 0..12)) {
+            let mut bytes = [0; 8];
+            bytes.iter_mut().zip(&term).for_each(|(byte, first)| *byte = *first);
+            prop_assert_eq!(prefix_key(&term), u64::from_be_bytes(bytes));
+        }
+    }
 }

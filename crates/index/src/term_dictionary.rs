@@ -13,6 +13,7 @@
 //! there means to read the whole index.
 
 use crate::block::BLOCK_BYTES;
+use crate::merge_order::OrderedInput;
 use crate::segment::corruption;
 use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::term::prefix_key;
@@ -212,6 +213,20 @@ impl<'a, P: ReadSegments> TermDictionary<'a, P> {
     }
 }
 
+impl OrderedInput for DictionaryInput {
+    fn term_prefix(&self) -> u64 {
+        self.word_prefix
+    }
+
+    fn compare_rest(&self, other: &DictionaryInput) -> Ordering {
+        self.word().cmp(other.word())
+    }
+
+    fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+}
+
 /// A segment of a dictionary that is read word by word.
 pub(crate) struct DictionaryInput {
     pub(crate) segment: Segment,
@@ -256,13 +271,6 @@ impl DictionaryInput {
         self.block.get(self.word.clone()).unwrap_or_default()
     }
 
-    /// Compares the current words.
-    #[inline]
-    pub(crate) fn compare(&self, other: &DictionaryInput) -> Ordering {
-        let order = self.word_prefix.cmp(&other.word_prefix);
-        order.then_with(|| self.word().cmp(other.word()))
-    }
-
     /// Advances to the next word. Returns the number of bytes that were read.
     pub(crate) fn advance<P: ReadSegments>(&mut self, pages: &P) -> Result<i64, P::Error> {
         let read = self.word.len() as i64 + 1;
@@ -276,7 +284,8 @@ impl DictionaryInput {
     }
 
     fn read_word(&mut self, start: usize) -> Option<()> {
-        let length = memchr(END_OF_WORD, self.block.get(start..)?)?;
+        // Most words are too short for `memchr`.
+        let length = self.block.get(start..)?.iter().position(|byte| *byte == END_OF_WORD)?;
         self.word = start..start + length;
         self.word_prefix = prefix_key(self.word());
         Some(())

@@ -8,6 +8,7 @@
 
 use crate::block::BLOCK_BYTES;
 use crate::merge::merge_up_to;
+use crate::merge_order::MergeOrder;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
 use crate::term_dictionary::{DictionaryBuilder, DictionaryInput};
@@ -178,8 +179,9 @@ fn step<P: WriteSegments>(
     let mut inputs = segments.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let mut appender = BlockAppender::new(pages, target, pages.end(target)?);
     let mut builder = DictionaryBuilder::default();
+    let mut order = MergeOrder::new(&inputs);
     let mut read = 0;
-    while let Some(least) = least_input(&mut inputs) {
+    while let Some(least) = order.least_input().and_then(|least| inputs.get_mut(least)) {
         // A word that was written is passed in all inputs.
         if read >= budget_bytes && builder.last_word() != Some(least.word()) {
             break;
@@ -188,6 +190,7 @@ fn step<P: WriteSegments>(
         read += least.advance(pages)?;
         delete_read_blocks(pages, least, MIN_FREED_BLOCKS)?;
         appender.append_all(builder.full_blocks())?;
+        order.update_least(&inputs);
     }
     builder.finish_block();
     appender.append_all(builder.full_blocks())?;
@@ -204,12 +207,6 @@ fn step<P: WriteSegments>(
         }
     }
     Ok(read)
-}
-
-/// Returns the input with the least word; `None` if all have ended.
-fn least_input(inputs: &mut [DictionaryInput]) -> Option<&mut DictionaryInput> {
-    let open = inputs.iter_mut().filter(|input| !input.is_ended);
-    open.min_by(|a, b| a.compare(b))
 }
 
 /// Deletes the blocks of an input that have been read if they are at least `min_count`.

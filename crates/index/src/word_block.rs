@@ -23,6 +23,7 @@
 use crate::block::{BLOCK_BYTES, CorruptBlock};
 use crate::position_list::{PositionLists, varint_length, write_position_list};
 use crate::rice;
+use crate::term::prefix_key;
 use crate::varint::{read_varint, write_varint};
 
 /// Upper bound of the length of a word's term in bytes.
@@ -101,10 +102,20 @@ impl<'a> WordEntry<'a> {
         if rest.is_empty() {
             return Ok(None);
         }
-        WordEntry::read_next(rest, term).map(Some).ok_or(CorruptBlock)
+        WordEntry::read_next(rest, term).map(|(entry, _)| Some(entry)).ok_or(CorruptBlock)
     }
 
-    fn read_next(rest: &mut &'a [u8], term: &mut Vec<u8>) -> Option<WordEntry<'a>> {
+    /// Reads the first entry of bytes that are not empty, as [`WordEntry::read`]. Returns also the
+    /// number of its bytes behind the term.
+    pub(crate) fn read_with_tail(
+        rest: &mut &'a [u8],
+        term: &mut Vec<u8>,
+    ) -> Result<(WordEntry<'a>, usize), CorruptBlock> {
+        WordEntry::read_next(rest, term).ok_or(CorruptBlock)
+    }
+
+    #[inline]
+    fn read_next(rest: &mut &'a [u8], term: &mut Vec<u8>) -> Option<(WordEntry<'a>, usize)> {
         let shared = read_length(rest)?;
         let suffix = read_length(rest)?;
         let (suffix, tail) = rest.split_at_checked(suffix)?;
@@ -114,6 +125,7 @@ impl<'a> WordEntry<'a> {
         }
         term.truncate(shared);
         term.extend_from_slice(suffix);
+        let tail_and_rest = rest.len();
         let count = read_length(rest)?;
         let (row_bytes, position_bytes) = (read_length(rest)?, read_length(rest)?);
         let (rows, tail) = rest.split_at_checked(row_bytes)?;
@@ -122,7 +134,8 @@ impl<'a> WordEntry<'a> {
         let mut first = rows;
         let first_row = u32::try_from(read_varint(&mut first)?).ok()?;
         let is_small = rows.len() + positions.len() <= MAX_ENTRY_BYTES;
-        is_small.then_some(WordEntry { count, first_row, rows, positions })
+        let entry = WordEntry { count, first_row, rows, positions };
+        is_small.then_some((entry, tail_and_rest - rest.len()))
     }
 
     /// Returns the number of bytes of the rows and positions.
@@ -188,6 +201,17 @@ fn choose_parameter(rows: &[u32]) -> u8 {
     let rows = rows.get(..PARAMETER_ROWS).unwrap_or(rows);
     let (first, last) = (rows.first().copied().unwrap_or(0), rows.last().copied().unwrap_or(0));
     rice::parameter_of_span(last.abs_diff(first).into(), rows.len().saturating_sub(1))
+}
+
+/// Returns the number of bytes at the beginning that two terms share.
+#[inline]
+fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
+    // Zeros stand for the bytes behind a shorter term.
+    let differences = prefix_key(a) ^ prefix_key(b);
+    match differences {
+        0 => a.iter().zip(b).take_while(|(a, b)| a == b).count(),
+        _ => ((differences.leading_zeros() / 8) as usize).min(a.len()).min(b.len()),
+    }
 }
 
 /// Divides positions into those of one entry and the rest.
@@ -261,6 +285,18 @@ impl WordBlockBuilder {
     /// Adds rows of a term, ascending, with their lists of positions, one for each row or none at
     /// all.
     pub(crate) fn add(&mut self, term: &[u8], rows: &[u32], positions: &[u8]) {
+        if let [row] = rows
+            && positions.len() <= MAX_UNDIVIDED_BYTES - FIRST_ROW_BYTES - MAX_CODE_BYTES
+        {
+            // Most terms of a message that comes by itself.
+            let mut row_bytes = std::mem::take(&mut self.row_bytes);
+            row_bytes.clear();
+            write_varint(&mut row_bytes, u64::from(*row));
+            let entry = WordEntry { count: 1, first_row: *row, rows: &row_bytes, positions };
+            self.add_entry(term, entry);
+            self.row_bytes = row_bytes;
+            return;
+        }
         let (mut rows, mut positions) = (rows, positions);
         while let Some(first_row) = rows.first() {
             let (count, length, parameter) = self.choose_split(term, rows, positions);
@@ -336,25 +372,38 @@ impl WordBlockBuilder {
 
     /// Adds an entry as it is.
     pub(crate) fn add_entry(&mut self, term: &[u8], entry: WordEntry<'_>) {
-        let length = self.block.len() + ENTRY_OVERHEAD_BYTES + term.len() + entry.bytes();
-        if length > BLOCK_BYTES {
-            self.finish_block();
-        }
-        if self.block.is_empty() {
-            PostingKey { term, first_row: entry.first_row }.write(&mut self.first_key);
-            self.last_term.clear();
-        }
-        let shared = self.last_term.iter().zip(term).take_while(|(a, b)| a == b).count();
-        let suffix = term.get(shared..).unwrap_or_default();
-        self.block.reserve(length - self.block.len());
-        write_varint(&mut self.block, shared as u64);
-        write_varint(&mut self.block, suffix.len() as u64);
-        self.block.extend_from_slice(suffix);
+        self.begin_entry(term, entry.first_row, entry.bytes());
         write_varint(&mut self.block, entry.count as u64);
         write_varint(&mut self.block, entry.rows.len() as u64);
         write_varint(&mut self.block, entry.positions.len() as u64);
         self.block.extend_from_slice(entry.rows);
         self.block.extend_from_slice(entry.positions);
+    }
+
+    /// Adds an entry as it is, of which `tail` is what follows the term.
+    pub(crate) fn copy_entry(&mut self, term: &[u8], entry: WordEntry<'_>, tail: &[u8]) {
+        self.begin_entry(term, entry.first_row, entry.bytes());
+        self.block.extend_from_slice(tail);
+    }
+
+    /// Adds the term of an entry with so many bytes of rows and positions.
+    #[inline]
+    fn begin_entry(&mut self, term: &[u8], first_row: u32, bytes: usize) {
+        let length = self.block.len() + ENTRY_OVERHEAD_BYTES + term.len() + bytes;
+        if length > BLOCK_BYTES {
+            self.finish_block();
+        }
+        if self.block.is_empty() {
+            // A block never grows beyond this.
+            self.block.reserve(BLOCK_BYTES);
+            PostingKey { term, first_row }.write(&mut self.first_key);
+            self.last_term.clear();
+        }
+        let shared = shared_bytes(&self.last_term, term);
+        let suffix = term.get(shared..).unwrap_or_default();
+        write_varint(&mut self.block, shared as u64);
+        write_varint(&mut self.block, suffix.len() as u64);
+        self.block.extend_from_slice(suffix);
         self.last_term.truncate(shared);
         self.last_term.extend_from_slice(suffix);
     }
@@ -395,6 +444,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn shared_bytes_are_those_at_the_beginning(
+            start in proptest::collection::vec(0_u8..3, 0..12),
+            ends in proptest::array::uniform2(proptest::collection::vec(0_u8..3, 0..12)),
+        ) {
+            let [a, b] = ends.map(|end| [start.as_slice(), &end].concat());
+            let shared = shared_bytes(&a, &b);
+            prop_assert_eq!(a.get(..shared), b.get(..shared));
+            prop_assert!(shared <= a.len().min(b.len()));
+            // Zeros, which only damaged blocks have, may hide a byte.
+            if !a.contains(&0) && !b.contains(&0) {
+                prop_assert!(a.get(shared).is_none() || a.get(shared) != b.get(shared));
+            }
+        }
+
         #[test]
         fn blocks_have_the_rows_and_positions_that_were_added(
             gaps in proptest::collection::vec(prop_oneof![1..4_u32, 1..1_000_000_u32], 1..3000),

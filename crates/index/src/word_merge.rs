@@ -12,11 +12,12 @@
 
 use crate::block::CorruptBlock;
 use crate::merge::merge_up_to;
+use crate::merge_order::MergeOrder;
 use crate::row_lists::RowLists;
 use crate::segment::BlockAppender;
 use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
 use crate::word_block::{MAX_ENTRY_BYTES, WordBlockBuilder, WordEntry};
-use crate::word_merge_input::{LeastEntry, MergeOrder, RowFilter, WordMergeInput};
+use crate::word_merge_input::{LeastEntry, RowFilter, WordMergeInput, find_least};
 use crate::word_merge_policy::choose_word_segments;
 use std::mem;
 
@@ -125,7 +126,7 @@ impl<'a, 'f, P: WriteSegments> WordMerge<'a, 'f, P> {
     fn step(mut self, budget_bytes: i64) -> Result<i64, P::Error> {
         let mut read = 0;
         let mut order = MergeOrder::new(&self.inputs);
-        while let Some(least) = order.find_least(&self.inputs) {
+        while let Some(least) = find_least(&order, &self.inputs) {
             if read >= budget_bytes && self.inputs.iter().all(WordMergeInput::is_at_boundary) {
                 break;
             }
@@ -163,6 +164,13 @@ fn move_rows(
     pending: &mut JoinedEntry,
     builder: &mut WordBlockBuilder,
 ) -> Result<bool, CorruptBlock> {
+    let is_joined = !pending.is_empty() && pending.term == input.term();
+    if next_row.is_none() && !is_joined && !input.is_divided() && !input.may_continue() {
+        // Most terms are in one entry of one input.
+        pending.flush(builder);
+        builder.copy_entry(input.term(), input.entry()?, input.entry_tail()?);
+        return Ok(false);
+    }
     let entry = input.entry()?;
     let (count, bytes) = (entry.count, entry.bytes());
     let is_whole = !input.is_divided()
@@ -273,6 +281,9 @@ impl JoinedEntry {
 
     /// Adds the entry to the target, if it has rows.
     fn flush(&mut self, builder: &mut WordBlockBuilder) {
+        if self.is_empty() {
+            return;
+        }
         if self.is_encoded {
             let (count, first_row, rows) = (self.count, self.first_row, &self.encoded_rows);
             let positions = &self.rows.lists;

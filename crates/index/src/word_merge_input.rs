@@ -5,6 +5,7 @@
 //! its rows are dropped.
 
 use crate::block::CorruptBlock;
+use crate::merge_order::{MergeOrder, OrderedInput};
 use crate::row_lists::RowLists;
 use crate::segment::corruption;
 use crate::segment_storage::{ReadSegments, Segment, WriteSegments};
@@ -23,51 +24,27 @@ pub(crate) struct LeastEntry {
     pub(crate) next_row: Option<u32>,
 }
 
-/// The inputs of a merge that have not ended, in the order of their current entries. Inputs with
-/// equal entries are in the order of the inputs.
-pub(crate) struct MergeOrder(Vec<usize>);
-
-impl MergeOrder {
-    pub(crate) fn new(inputs: &[WordMergeInput]) -> MergeOrder {
-        let mut order: Vec<usize> = (0..inputs.len()).collect();
-        order.retain(|place| inputs.get(*place).is_some_and(|input| !input.is_ended));
-        order.sort_by(|a, b| compare_inputs(inputs, *a, *b));
-        MergeOrder(order)
-    }
-
-    /// Returns the least entry; `None` if all inputs have ended.
-    pub(crate) fn find_least(&self, inputs: &[WordMergeInput]) -> Option<LeastEntry> {
-        let (least, others) = self.0.split_first()?;
-        let first = inputs.get(*least)?;
-        let next = others.first().and_then(|next| inputs.get(*next));
-        let next =
-            next.filter(|next| next.term_prefix == first.term_prefix && next.term == first.term);
-        Some(LeastEntry { input: *least, next_row: next.map(|next| next.first_row) })
-    }
-
-    /// Puts the input that had the least entry at its new place.
-    pub(crate) fn update_least(&mut self, inputs: &[WordMergeInput]) {
-        let Some(least) = self.0.first().copied() else { return };
-        if inputs.get(least).is_none_or(|input| input.is_ended) {
-            self.0.remove(0);
-            return;
-        }
-        let others = self.0.iter().skip(1);
-        let passed = others.take_while(|other| compare_inputs(inputs, **other, least).is_lt());
-        let place = passed.count();
-        if let Some(moved) = self.0.get_mut(..=place) {
-            moved.rotate_left(1);
-        }
-    }
+/// Returns the least entry; `None` if all inputs have ended.
+pub(crate) fn find_least(order: &MergeOrder, inputs: &[WordMergeInput]) -> Option<LeastEntry> {
+    let input = order.least_input()?;
+    let first = inputs.get(input)?;
+    let next = order.next_input().and_then(|next| inputs.get(next));
+    let next = next.filter(|next| next.term_prefix == first.term_prefix && next.term == first.term);
+    Some(LeastEntry { input, next_row: next.map(|next| next.first_row) })
 }
 
-fn compare_inputs(inputs: &[WordMergeInput], a: usize, b: usize) -> Ordering {
-    let (Some(one), Some(other)) = (inputs.get(a), inputs.get(b)) else { return a.cmp(&b) };
-    one.term_prefix
-        .cmp(&other.term_prefix)
-        .then_with(|| one.term.cmp(&other.term))
-        .then_with(|| one.first_row.cmp(&other.first_row))
-        .then_with(|| a.cmp(&b))
+impl OrderedInput for WordMergeInput {
+    fn term_prefix(&self) -> u64 {
+        self.term_prefix
+    }
+
+    fn compare_rest(&self, other: &WordMergeInput) -> Ordering {
+        self.term.cmp(&other.term).then(self.first_row.cmp(&other.first_row))
+    }
+
+    fn is_ended(&self) -> bool {
+        self.is_ended
+    }
 }
 
 /// A function that returns whether a row is dropped.
@@ -88,6 +65,8 @@ pub(crate) struct WordMergeInput {
     /// The first row of the current entry as it is in its block.
     entry_row: u32,
     count: usize,
+    /// The place of the entry behind its term.
+    tail_start: usize,
     row_bytes: Range<usize>,
     position_bytes: Range<usize>,
     /// The rows of the current entry that are left, if it is divided.
@@ -119,6 +98,7 @@ impl WordMergeInput {
             first_row: 0,
             entry_row: 0,
             count: 0,
+            tail_start: 0,
             row_bytes: 0..0,
             position_bytes: 0..0,
             rest: RowLists::default(),
@@ -166,6 +146,24 @@ impl WordMergeInput {
         let rows = self.block.get(self.row_bytes.clone()).ok_or(CorruptBlock)?;
         let positions = self.block.get(self.position_bytes.clone()).ok_or(CorruptBlock)?;
         Ok(WordEntry { count: self.count, first_row: self.first_row, rows, positions })
+    }
+
+    /// Returns whether the next entry may have the same term.
+    pub(crate) fn may_continue(&self) -> bool {
+        match self.block.get(self.offset..) {
+            // The next entry shares all bytes of this term, and has no others.
+            Some([shared @ ..0x80, suffix, ..]) => {
+                usize::from(*shared) == self.term.len() && *suffix == 0
+            }
+            Some([_, ..]) => true,
+            _ => self.block_number + 1 < self.segment.blocks.end,
+        }
+    }
+
+    /// Returns the count, the lengths, the rows and the positions of the current entry, as they are
+    /// in its block.
+    pub(crate) fn entry_tail(&self) -> Result<&[u8], CorruptBlock> {
+        self.block.get(self.tail_start..self.position_bytes.end).ok_or(CorruptBlock)
     }
 
     /// Returns whether a step may end here: no entry has been moved in part, nor the beginning of
@@ -265,15 +263,17 @@ impl WordMergeInput {
             self.load_block(pages)?;
         }
         let mut rest = self.block.get(self.offset..).unwrap_or_default();
-        let entry = WordEntry::read(&mut rest, &mut self.term).map_err(P::corruption)?;
-        let Some(entry) = entry else {
+        if rest.is_empty() {
             self.is_ended = true;
             return Ok(0);
-        };
+        }
+        let (entry, tail_bytes) =
+            WordEntry::read_with_tail(&mut rest, &mut self.term).map_err(P::corruption)?;
         let (end, start) = (self.block.len() - rest.len(), self.offset);
         let positions = end - entry.positions.len();
         (self.count, self.first_row, self.entry_row) =
             (entry.count, entry.first_row, entry.first_row);
+        self.tail_start = end - tail_bytes;
         self.row_bytes = positions - entry.rows.len()..positions;
         self.position_bytes = positions..end;
         self.term_prefix = prefix_key(&self.term);

@@ -53,7 +53,7 @@ memory_of() { # COMMAND...: prints MB of anonymous memory of its first process
 }
 
 value() { # KEY: prints a number of the analysis
-	sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$work/json" | head -1
+	python3 -c 'import json, sys; print(json.load(open(sys.argv[2]))[sys.argv[1]])' "$1" "$work/json"
 }
 
 printf '%-9s %10s %9s %9s %8s %9s | %9s %8s | %9s %8s\n' '' calls 'asked MB' 'live MB' objects 'alone MB' collector limit analysis limit

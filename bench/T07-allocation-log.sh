@@ -55,7 +55,7 @@ cost() { # COMMAND...: prints CPU ms, and MB of anonymous memory of its first pr
 }
 
 value() { # KEY FILE: prints a number of a JSON object
-	sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$2" | head -1
+	python3 -c 'import json, sys; print(json.load(open(sys.argv[2]))[sys.argv[1]])' "$1" "$2"
 }
 
 printf '%-8s %10s | %8s %8s %8s %8s | %9s %9s %9s %6s %6s | %7s %7s %7s | %8s %8s | %8s %8s\n' '' calls 'alone ms' larder stacks heaptrack \

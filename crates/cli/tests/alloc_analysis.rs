@@ -310,7 +310,10 @@ fn figures_are_in_time_as_well_as_in_calls() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let is_head = |line: &&str| line.starts_with("  phase ") && line.contains(" time ");
+    // Phases, and their lifetimes.
     assert_eq!(text.lines().filter(is_head).count(), 1, "{text}");
+    let lifetimes = text.split("Lifetimes by phase").nth(1).unwrap();
+    assert!(lifetimes.lines().nth(1).unwrap().ends_with("median lifetime in time"), "{text}");
     let page = std::fs::read_to_string(home.work("page.html")).unwrap();
     assert!(page.contains("Released objects by lifetime in time</b>"));
 }

@@ -9,6 +9,7 @@ use super::live_curve::{CurvePoint, LiveCurve, MAX_PHASES};
 use super::live_table::{LiveObject, LiveTable};
 use super::log_file::AllocLog;
 use super::number_series::{NumberCollector, NumberSeries};
+use crate::chart::MeasureUnit;
 use rustc_hash::FxHashMap;
 
 /// The phase of the calls of further phases than [`MAX_PHASES`].
@@ -118,6 +119,15 @@ impl AllocAnalysis {
     #[must_use]
     pub fn time_to_peak_us(&self) -> u64 {
         self.peak.time_us.saturating_sub(self.start_us)
+    }
+
+    /// Formats a lifetime in microseconds, as far as it is known.
+    pub(super) fn format_lifetime(&self, time_us: u64) -> String {
+        let format = |time_us: u64| MeasureUnit::Time.format(time_us as f64);
+        match time_us < self.time_step_us {
+            true => format!("<{}", format(self.time_step_us)),
+            false => format(time_us),
+        }
     }
 }
 

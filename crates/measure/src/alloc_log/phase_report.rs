@@ -1,7 +1,7 @@
 //! The section of a report about phases: calls, memory, sizes and lifetimes of each.
 
 use super::alloc_subject::AllocSubject;
-use super::analysis::PhaseStatistics;
+use super::analysis::{AllocAnalysis, PhaseStatistics};
 use super::call_statistics::LifetimeShares;
 use super::findings::count_of;
 use super::phase_charts::{phase_charts, phase_tables};
@@ -9,46 +9,50 @@ use crate::chart::MeasureUnit;
 use crate::measure_report::{ReportSection, ReportTable};
 
 /// A column of a table of phases: its name, and the cell of a phase.
-type PhaseColumn = (&'static str, fn(&PhaseStatistics) -> String);
+type PhaseColumn = (&'static str, fn(&PhaseStatistics, &AllocAnalysis) -> String);
 
 const OVERVIEW: [PhaseColumn; 5] = [
-    ("time", |phase| MeasureUnit::Time.format(phase.duration_us as f64)),
-    ("calls", |phase| count(phase.statistics.total_calls())),
-    ("requested, at most", |phase| bytes(phase.statistics.upper_bytes)),
-    ("peak", |phase| bytes(phase.peak_bytes)),
-    ("live at its end", |phase| bytes(phase.end_bytes)),
+    ("time", |phase, _| MeasureUnit::Time.format(phase.duration_us as f64)),
+    ("calls", |phase, _| count(phase.statistics.total_calls())),
+    ("requested, at most", |phase, _| bytes(phase.statistics.upper_bytes)),
+    ("peak", |phase, _| bytes(phase.peak_bytes)),
+    ("live at its end", |phase, _| bytes(phase.end_bytes)),
 ];
 
 const MEMORY: [PhaseColumn; 3] = [
-    ("live at the peak", |phase| bytes(phase.bytes_at_peak)),
-    ("live at the end", |phase| bytes(phase.unreleased_bytes)),
-    ("objects live at the end", |phase| count(phase.unreleased_objects)),
+    ("live at the peak", |phase, _| bytes(phase.bytes_at_peak)),
+    ("live at the end", |phase, _| bytes(phase.unreleased_bytes)),
+    ("objects live at the end", |phase, _| count(phase.unreleased_objects)),
 ];
 
 const SIZES: [PhaseColumn; 4] = [
-    ("requests", |phase| count(phase.statistics.requests())),
-    ("below 512 bytes", |phase| {
+    ("requests", |phase, _| count(phase.statistics.requests())),
+    ("below 512 bytes", |phase, _| {
         share(phase.statistics.small_requests(), phase.statistics.requests())
     }),
-    ("mean size", |phase| {
+    ("mean size", |phase, _| {
         let requests = phase.statistics.requests();
         bytes(phase.statistics.upper_bytes.checked_div(requests).unwrap_or(0))
     }),
-    ("most frequent size", |phase| {
+    ("most frequent size", |phase, _| {
         let sizes = phase.statistics.frequent_sizes(1);
         sizes.first().map_or("-".into(), |(size, _)| count_of(*size, "byte"))
     }),
 ];
 
-const LIFETIMES: [PhaseColumn; 5] = [
-    ("released objects", |phase| count(phase.statistics.lifetime_shares.released)),
-    ("by the next call", |phase| lifetime_share(phase, |shares| shares.at_zero)),
-    ("within 0.01 % of the run", |phase| {
+const LIFETIMES: [PhaseColumn; 6] = [
+    ("released objects", |phase, _| count(phase.statistics.lifetime_shares.released)),
+    ("by the next call", |phase, _| lifetime_share(phase, |shares| shares.at_zero)),
+    ("within 0.01 % of the run", |phase, _| {
         lifetime_share(phase, |shares| shares.at_most_ten_thousandth)
     }),
-    ("within 10 % of the run", |phase| lifetime_share(phase, |shares| shares.at_most_tenth)),
-    ("median lifetime in calls", |phase| {
+    ("within 10 % of the run", |phase, _| lifetime_share(phase, |shares| shares.at_most_tenth)),
+    ("median lifetime in calls", |phase, _| {
         phase.statistics.lifetimes.quantile(0.5).map_or("-".into(), count)
+    }),
+    ("median lifetime in time", |phase, analysis| {
+        let median = phase.statistics.lifetimes_us.quantile(0.5);
+        median.map_or("-".into(), |time_us| analysis.format_lifetime(time_us))
     }),
 ];
 
@@ -83,7 +87,7 @@ pub(super) fn phases_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSect
 fn phase_table(title: String, subject: &AllocSubject<'_>, columns: &[PhaseColumn]) -> ReportTable {
     let head = ["phase"].into_iter().chain(columns.iter().map(|(name, _)| *name));
     let row = |phase: &PhaseStatistics| {
-        let cells = columns.iter().map(|(_, cell)| cell(phase));
+        let cells = columns.iter().map(|(_, cell)| cell(phase, &subject.analysis));
         [phase.name.clone()].into_iter().chain(cells).collect()
     };
     ReportTable {

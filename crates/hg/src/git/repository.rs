@@ -63,6 +63,13 @@ pub struct GitDirectory {
     idle: Arc<Mutex<Option<ObjectProcess>>>,
 }
 
+/// The command of git that reads objects.
+const OBJECT_READER: &str = "cat-file";
+/// git keeps 96 MB of the texts that others are made from, the whole chain of each large file, but
+/// objects that are read here one after the other hardly share them. A fetch and a check take as
+/// long with less.
+const DELTA_BASE_CACHE: &str = "core.deltaBaseCacheLimit=8m";
+
 /// `git cat-file --batch`, which answers one request after the other.
 struct ObjectProcess {
     child: Child,
@@ -114,7 +121,11 @@ impl GitDirectory {
     pub(super) fn command(&self, name: &'static str) -> Command {
         let mut command = Command::new("git");
         // Replacements would give other objects than those asked for.
-        command.arg("--no-replace-objects").arg("--git-dir").arg(&self.directory).arg(name);
+        command.arg("--no-replace-objects").arg("--git-dir").arg(&self.directory);
+        if name == OBJECT_READER {
+            command.args(["-c", DELTA_BASE_CACHE]);
+        }
+        command.arg(name);
         command
     }
 
@@ -524,5 +535,40 @@ mod tests {
             let _sent = sender.send(());
         });
         receiver.recv_timeout(Duration::from_secs(60)).expect("the process ends");
+    }
+
+    /// By default it would keep all texts of the file.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_process_keeps_few_texts_of_a_large_file() {
+        const VERSIONS: usize = 32;
+        let folder = tempfile::tempdir().unwrap();
+        let mut repository = GitDirectory::create(&folder.path().join("git")).unwrap();
+        let mut state = 1_u64;
+        let mut text: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(1 << 20)
+        .collect();
+        let mut ids = Vec::new();
+        for version in 0..VERSIONS {
+            text[version * 1000] ^= 1;
+            ids.extend(repository.run("hash-object", ["-w", "--stdin"], &text).unwrap());
+        }
+        let pack = repository.pack_folder().unwrap().join("pack");
+        let args = ["-q", "--window=2", "--depth=50", pack.to_str().unwrap()];
+        repository.run("pack-objects", args, &ids).unwrap();
+        repository.run("prune-packed", ["-q"], b"").unwrap();
+        let lines = ids.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let ids: Vec<GitId> = lines.map(|line| GitId::from_hex(line).unwrap()).collect();
+        assert_eq!(ids.len(), VERSIONS);
+        repository.read_contents(&ids, |_, content| assert_eq!(content.len(), 1 << 20)).unwrap();
+        let process = repository.objects.as_ref().unwrap();
+        let path = format!("/proc/{}/status", process.child.id());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+        let kilobytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        assert!(kilobytes < 20 << 10, "{line}");
     }
 }

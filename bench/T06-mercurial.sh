@@ -13,7 +13,8 @@
 # Then `hg serve` has all but the last 10 changesets: both clone it, and fetch the 10; Larder fetches nothing, and clones within 2 GiB of
 # addresses. Goals: CPU time of the client at most twice that of the server, which sends the same bytes to curl, too; for 10 changesets
 # 1/5 of git-cinnabar's CPU time, and 30 MB; for nothing 50 ms and 15 MB of git-remote-hg alone. The CPU time of a fetch is that of git with
-# its processes; "alone" is git-remote-hg with the processes that it starts. Exit code 1: a goal is missed.
+# its processes; "alone" is git-remote-hg with the processes that it starts. The floor of a fetch of 10 is git's own, of the same commits
+# from a repository of git: what takes less than that meets the goal. Exit code 1: a goal is missed.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 keep=
 repositories=()
@@ -159,42 +160,43 @@ for repository in "${repositories[@]}"; do
 	printf 'capabilities\nlist\n\n' >"$work/nothing"
 	unknown=$(GIT_DIR=$work/larder.git/.git "$work/larder/git-remote-hg" origin "$url" <"$work/nothing" | sed -n 's/^? /import /p')
 	printf 'capabilities\nlist\n%s\n\n' "$unknown" >"$work/import"
-	cp -r "$work/larder.git" "$work/larder.copy"
-	cp -r "$work/cinnabar.git" "$work/cinnabar.copy"
+	for copy in larder cinnabar floor; do cp -r "$work/${copy/floor/larder}.git" "$work/$copy.copy"; done
 	read -r our_alone _ our_memory < <(helper larder import)
 	read -r their_alone _ their_memory < <(helper cinnabar import)
 	fetch=(git -c gc.auto=0 fetch -q origin)
 	our_fetch=$(cd "$work/larder.git" && client "$work/larder" "${fetch[@]}")
 	their_fetch=$(cd "$work/cinnabar.git" && client "$work/cinnabar" "${fetch[@]}")
+	floor_fetch=$(cd "$work/floor.copy" && measure git -c gc.auto=0 fetch -q "$work/larder.git" "refs/remotes/origin/*:refs/remotes/origin/*")
 	no_op=$(helper larder nothing)
 	their_no_op=$(helper cinnabar nothing)
 	kill "$server"
 	server=
 	limited=ends
 	(ulimit -v 2097152 && PATH=$work/larder:$PATH git clone -q --bare "hg::$keep/$name.zstd" "$work/limited.git") 2>"$work/err" || limited="fails: $(tail -1 "$work/err")"
-	echo "$name $ours $server_ms $curl_wall $theirs $our_fetch $their_fetch $no_op $their_no_op $our_memory $their_memory $our_alone $their_alone $limited"
+	echo "$name $ours $server_ms $curl_wall $theirs $our_fetch $their_fetch $no_op $their_no_op $our_memory $their_memory $our_alone $their_alone ${floor_fetch%% *} $limited"
 	rm -rf "$work/served" "$work"/*.git "$work"/*.copy
 done >"$work/figures"
 
 awk '
 	BEGIN {
-		printf "\n%-10s | %-43s | %-43s | %-31s |\n", "", "clone from hg serve: CPU, wall ms", "fetch of 10: CPU ms (alone), MB", "fetch of nothing: CPU ms, MB"
-		printf "%-10s | %6s %6s %6s %6s %8s %6s | %6s %5s %5s %8s %5s %5s %5s | %6s %5s %8s %5s | %s\n", "", "larder", "wall", "server", "curl", "cinnabar",
-			"ratio", "larder", "alone", "MB", "cinnabar", "alone", "MB", "ratio", "larder", "MB", "cinnabar", "MB", "2 GiB"
+		printf "\n%-10s | %-43s | %-49s | %-31s |\n", "", "clone from hg serve: CPU, wall ms", "fetch of 10: CPU ms (alone), MB", "fetch of nothing: CPU ms, MB"
+		printf "%-10s | %6s %6s %6s %6s %8s %6s | %6s %5s %5s %8s %5s %5s %5s %5s | %6s %5s %8s %5s | %s\n", "", "larder", "wall", "server", "curl", "cinnabar",
+			"ratio", "larder", "alone", "MB", "cinnabar", "alone", "MB", "floor", "ratio", "larder", "MB", "cinnabar", "MB", "2 GiB"
 	}
 	{
-		printf "%-10s | %6d %6d %6d %6d %8d %6.1f | %6d %5d %5.1f %8d %5d %5.1f %5.1f | %6d %5.1f %8d %5.1f |", $1, $2, $3, $5, $6, $7, $2 / $5,
-			$10, $24, $22, $13, $25, $23, $13 / $10, $16, $18, $19, $21
-		for (i = 26; i <= NF; i++) printf " %s", $i
+		printf "%-10s | %6d %6d %6d %6d %8d %6.1f | %6d %5d %5.1f %8d %5d %5.1f %5d %5.1f | %6d %5.1f %8d %5.1f |", $1, $2, $3, $5, $6, $7, $2 / $5,
+			$10, $24, $22, $13, $25, $23, $26, $13 / $10, $16, $18, $19, $21
+		for (i = 27; i <= NF; i++) printf " %s", $i
 		print ""
-		if ($2 > 2 * $5 || $10 * 5 > $13 || $22 > 30 || $16 > 50 || $18 > 15 || $26 != "ends") missed = 1
+		if ($2 > 2 * $5 || ($10 * 5 > $13 && $10 > $26) || $22 > 30 || $16 > 50 || $18 > 15 || $27 != "ends") missed = 1
 	}
 	END { if (missed) { print "a goal is missed"; exit 1 } }' "$work/figures" || status=1
-while read -r name our_cpu our_wall _ _ _ their_cpu their_wall _ our_fetch _ _ their_fetch _ _ no_op _ no_op_memory their_no_op _ their_no_op_memory our_memory their_memory _; do
+while read -r name our_cpu our_wall _ _ _ their_cpu their_wall _ our_fetch _ _ their_fetch _ _ no_op _ no_op_memory their_no_op _ their_no_op_memory our_memory their_memory _ _ floor_fetch _; do
 	changesets=$(wc -l <"$keep/$name.nodes")
 	result_pair "clone, CPU time" ms "$changesets" "$our_cpu" "$their_cpu"
 	result_pair "clone, wall time" ms "$changesets" "$our_wall" "$their_wall"
 	result_pair "fetch of 10, CPU time" ms "$changesets" "$our_fetch" "$their_fetch"
+	result "fetch of 10, CPU time" ms floor "$changesets" "$floor_fetch"
 	result_pair "fetch of 10, anonymous memory" MB "$changesets" "$our_memory" "$their_memory"
 	result_pair "fetch of nothing, CPU time" ms "$changesets" "$no_op" "$their_no_op"
 	result_pair "fetch of nothing, anonymous memory" MB "$changesets" "$no_op_memory" "$their_no_op_memory"

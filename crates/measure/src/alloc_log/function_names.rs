@@ -22,6 +22,8 @@ const MAX_NAME_CHARS: usize = 300;
 /// The crates of Rust's standard library, and the namespaces of C++'s.
 const RUST_LIBRARY_ROOTS: [&str; 5] = ["alloc", "core", "std", "hashbrown", "__rustc"];
 const CPP_LIBRARY_ROOTS: [&str; 4] = ["std", "__gnu_cxx", "__cxxabiv1", "operator new"];
+/// The beginnings of the names of functions by which compilers call these libraries.
+const RUNTIME_PREFIXES: [&str; 5] = ["__rust_", "__rdl_", "__rg_", "__cxa_", "_Unwind_"];
 /// The beginnings of the names of files of the standard libraries of C, C++ and Rust.
 const LIBRARY_FILE_PREFIXES: [&str; 14] = [
     "libc.so",
@@ -315,7 +317,8 @@ fn demangle(name: &str) -> FunctionName {
         out = BoundedText::default();
     }
     let _ = out.write_str(name);
-    out.into_text().into()
+    let is_library = RUNTIME_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    FunctionName { text: out.into_text(), is_library }
 }
 
 /// Returns whether a file is one of the standard libraries.
@@ -392,6 +395,8 @@ mod tests {
     #[test]
     fn functions_of_the_standard_libraries_are_known() {
         let library = [
+            "__rust_try",
+            "__cxa_allocate_exception",
             "_ZN4core3fmt5write17h0123456789abcdefE",
             "_ZNSt6vectorIiSaIiEE9push_backERKi",
             // Of templates, names have the type of the result as well.

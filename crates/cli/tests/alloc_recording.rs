@@ -24,6 +24,20 @@ fn daemons_inherit_from_a_parent_that_has_ended() {
     }
 }
 
+/// A command with a mistake in its name costs no earlier log.
+#[test]
+fn a_command_that_is_not_found_leaves_an_earlier_log() {
+    let home = Home::new();
+    recorder();
+    home.write("log", "an earlier log");
+    for command in ["no-such-program", "./no-such-program"] {
+        let run = home.shell(&format!("larder measure record --out log -- {command}"));
+        assert_ne!(run.code, 0);
+        assert!(run.stderr().contains("no-such-program: "), "{}", run.stderr());
+    }
+    assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), "an earlier log");
+}
+
 /// The end of a recording waits for a child whose parent has ended.
 #[test]
 fn a_recording_does_not_end_before_a_daemon_appears() {

@@ -120,7 +120,7 @@ pub use self::replay_report::{NamedReplay, replay_json, replay_report};
 pub use self::report::build_report;
 pub use self::ring_layout::RingOperation;
 pub use self::stack_profile::StackProfile;
-pub use self::static_program::is_static_program;
+pub use self::static_program::{find_program, is_static_program};
 pub use self::unrecorded_processes::{UnrecordedProcess, UnrecordedReason};
 
 use std::io;

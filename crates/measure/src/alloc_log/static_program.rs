@@ -20,8 +20,10 @@ pub fn is_static_program(program: &OsStr, folders: &OsStr) -> bool {
     find_program(program, folders).is_some_and(|path| has_loader(&path) == Some(false))
 }
 
-/// Finds a program as the shell does, in the folders of `PATH`.
-fn find_program(program: &OsStr, folders: &OsStr) -> Option<PathBuf> {
+/// Finds a program as the shell does, in the folders of `PATH`. A path is found whether or not
+/// there is a file.
+#[must_use]
+pub fn find_program(program: &OsStr, folders: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     if path.components().count() > 1 {
         return Some(path.to_path_buf());

@@ -7,13 +7,14 @@ use crate::output::{format_bytes, format_count, format_grouped, print_message, s
 use crate::output_path::{OutputPath, standard_output};
 use larder_measure::alloc_log::{
     AllocLogError, RecordingOptions, RecordingSummary, UnrecordedProcess, UnrecordedReason,
-    is_static_program, record_command,
+    find_program, is_static_program, record_command,
 };
 use larder_measure::process_cost::exit_code;
 use larder_store::{DataDirectory, OutputFile};
 use regex::bytes::Regex;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -47,8 +48,15 @@ pub(crate) struct RecordArgs {
 
 impl RecordArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        if let Some(program) = self.command.first() {
+            // Before the log is created, because that replaces an earlier one.
+            let path = find_program(program, &folders).ok_or(ErrorKind::NotFound.into());
+            path.and_then(std::fs::metadata)
+                .map_err(|error| CommandFailure::from_file_error(Path::new(program), &error))?;
+        }
         if let Some(program) = self.command.first()
-            && is_static_program(program, &std::env::var_os("PATH").unwrap_or_default())
+            && is_static_program(program, &folders)
         {
             let program = sanitize_line(&program.to_string_lossy());
             let message = format!("{program} is a static program, whose calls cannot be recorded");

@@ -205,6 +205,30 @@ fn labels_are_found_by_name() {
     check(&mail.data);
 }
 
+/// Messages in neighbouring rows, with gaps, and in two collections.
+#[test]
+fn neighbours_get_their_labels() {
+    let mut mail = LabelledMail::new();
+    mail.mailbox.write_numbered("cur", 0..60);
+    mail.mailbox.sync();
+    for number in [3, 4, 17, 40] {
+        let files = fs::read_dir(mail.mailbox.root().join("cur")).unwrap();
+        let mut names: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        names.sort();
+        fs::remove_file(&names[number]).unwrap();
+    }
+    mail.mailbox.sync();
+    mail.label_matches("*", &["+tax"]);
+    mail.check_labels();
+    assert_eq!(mail.mailbox.find("label:tax").len(), 56);
+    mail.sync_twin();
+    mail.label_matches("*", &["+todo", "-tax"]);
+    mail.check_labels();
+    let reader = mail.mailbox.store.open_reader().unwrap();
+    assert_eq!(find_rows(&reader, "label:todo").len(), 112);
+    assert_eq!(find_rows(&reader, "label:tax").len(), 0);
+}
+
 #[test]
 fn a_message_has_its_labels_in_the_batch_that_adds_it() {
     let mut mail = LabelledMail::new();

@@ -2,10 +2,10 @@
 
 use crate::conversion::ConversionError;
 use crate::git::repository::GitDirectoryError;
-use crate::location::strip_login;
 use crate::metadata::MetadataError;
 use crate::revision::ChangeError;
 use crate::shared_metadata::SharedMetadataError;
+use crate::url_authority::strip_login;
 use std::io;
 
 /// Why changes could not be fetched.

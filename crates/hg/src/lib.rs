@@ -35,6 +35,7 @@
 //! | `fetch_error`, `fetch_options` | the error of fetches, and how they are made |
 //! | `first_fetch` | the start of a first fetch: shared metadata, bundles |
 //! | `git` | git's objects, packs and repositories |
+//! | `url_authority` | the login, the machine and the port of a URL |
 //! | `location` | the forms of URLs, and the peer for each |
 //! | `fuzz_checks` | entrances of the fuzz targets, with the feature `fuzz-checks` |
 //! | `fetch` | from refs to missing changes, and to commits, branches and tags |
@@ -115,6 +116,7 @@ mod store_stream;
 mod tags;
 mod tree;
 mod unpacked_store;
+mod url_authority;
 mod varint;
 mod wire;
 
@@ -136,7 +138,7 @@ pub use crate::git::credentials::GitCredentials;
 pub use crate::git::repository::{GitDirectory, GitDirectoryError};
 pub use crate::git::settings::GitSettings;
 pub use crate::local::{LocalError, LocalPeer};
-pub use crate::location::{ServerSettings, SettingsResult, open_peer, relative_path, strip_login};
+pub use crate::location::{ServerSettings, SettingsResult, open_peer, relative_path};
 pub use crate::metadata::{
     BROKEN_REF, CHECKED_REF, HeadChangeset, METADATA_REF, Metadata, MetadataError, StateChoice,
     WholeRevision, mark_state, metadata_states, rollback, set_metadata_state,
@@ -156,6 +158,7 @@ pub use crate::revlog::{ChunkDecoder, ChunkError, Revlog, RevlogEntry, RevlogErr
 pub use crate::shared_metadata::SharedMetadataError;
 pub use crate::store_stream::unpack_store;
 pub use crate::tags::TagMerge;
+pub use crate::url_authority::strip_login;
 pub use crate::wire::{
     CredentialSource, HttpSettings, Login, PipeServer, ServerOutput, SpeedLimit, SshCommand,
     SshLocation, StreamUse, WirePeer, connect_http, connect_pipe,

@@ -5,6 +5,7 @@ use crate::local::LocalPeer;
 use crate::peer::Peer;
 use crate::percent;
 use crate::revision::ChangeError;
+use crate::url_authority::{has_open_password, is_port, strip_login};
 use crate::wire::{
     HttpSettings, PipeServer, ServerOutput, SshCommand, SshLocation, connect_http, connect_pipe,
 };
@@ -23,24 +24,6 @@ const SHORT_SCHEME: &[u8] = b"hg://";
 
 /// The command of Mercurial on servers behind ssh.
 const REMOTE_PROGRAM: &str = "hg";
-
-/// Signs that end the part of a URL with the login and the server, as `/` does.
-const LOGIN_ENDS: [u8; 2] = [b'#', b'?'];
-
-/// Returns a URL without user and password, for messages and files: what git prints for its own.
-/// Paths stay as they are.
-#[must_use]
-pub fn strip_login(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
-    let (host, _) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    // A password may have signs that should be encoded in it. No part of it is shown.
-    let is_unclear = host.contains(LOGIN_ENDS.map(char::from));
-    let login_end = host.rfind('@').or_else(|| rest.rfind('@').filter(|_| is_unclear));
-    match login_end {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-        None => url.into(),
-    }
-}
 
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +44,9 @@ pub(crate) fn parse_location(url: &OsStr) -> Result<Location, ChangeError> {
     }
     if let Some(rest) = url.strip_prefix(FILE_SCHEME) {
         return file_path(rest).map(Location::Path);
+    }
+    if url.is_empty() {
+        return Err(ChangeError::new_unsupported("a URL without anything after hg::"));
     }
     if SERVER_SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
         return Ok(Location::Url(check_fragment(url)?));
@@ -89,6 +75,9 @@ fn fold_scheme(url: &[u8]) -> Vec<u8> {
 fn file_path(rest: &[u8]) -> Result<PathBuf, ChangeError> {
     let host_end = memchr::memchr(b'/', rest).unwrap_or(rest.len());
     let (host, path) = rest.split_at(host_end);
+    if path.is_empty() {
+        return Err(ChangeError::new_unsupported("a URL with file:// and without a path"));
+    }
     if !host.is_empty() && !host.eq_ignore_ascii_case(THIS_MACHINE) {
         let host = String::from_utf8_lossy(host);
         return Err(ChangeError::new_unsupported(format!(
@@ -101,18 +90,23 @@ fn file_path(rest: &[u8]) -> Result<PathBuf, ChangeError> {
 
 /// Refuses a password with a sign that should be encoded, and does not show it.
 fn check_login(url: &[u8]) -> Result<(), ChangeError> {
-    let mut schemes = SERVER_SCHEMES.into_iter().chain([SHORT_SCHEME]);
-    let Some(rest) = schemes.find_map(|scheme| url.strip_prefix(scheme)) else { return Ok(()) };
-    let host_end = memchr::memchr(b'/', rest).unwrap_or(rest.len());
-    match memchr::memchr2(LOGIN_ENDS[0], LOGIN_ENDS[1], &rest[..host_end]) {
-        Some(mark) if memchr::memchr(b'@', &rest[mark..]).is_some() => {
-            Err(ChangeError::new_unsupported(
-                "a URL with # or ? before the name of the server; in a password, # is written \
-                 %23 and ? is written %3F",
-            ))
-        }
-        _ => Ok(()),
+    let url = String::from_utf8_lossy(url);
+    let Some((scheme, rest)) = url.split_once("://") else { return Ok(()) };
+    let is_short = scheme.as_bytes() == SHORT_SCHEME.strip_suffix(b"://").unwrap_or_default();
+    let can_follow = |text: &str| is_port(text) || is_short && is_port_with_scheme(text);
+    match scheme != "file" && has_open_password(rest, can_follow) {
+        true => Err(ChangeError::new_unsupported(
+            "a URL with /, # or ? before the name of the server; in a password, / is written %2F, \
+             # is written %23 and ? is written %3F",
+        )),
+        false => Ok(()),
     }
+}
+
+/// Returns whether a text is `[PORT.]SCHEME`.
+fn is_port_with_scheme(text: &str) -> bool {
+    let (port, scheme) = text.split_once('.').unwrap_or(("", text));
+    is_port(port) && matches!(scheme, "http" | "https" | "ssh")
 }
 
 /// Refuses the URL of a part of a repository, which Mercurial names after `#`. Without it, all of
@@ -143,8 +137,8 @@ pub fn relative_path(url: &OsStr) -> Option<PathBuf> {
 fn long_url(rest: &[u8]) -> Result<Vec<u8>, ChangeError> {
     let slash = memchr::memchr(b'/', rest).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(slash);
-    // A login may have a colon, too.
-    let host_start = memchr::memrchr(b'@', authority).map_or(0, |at| at + 1);
+    // A login, or an address in brackets, may have colons, too.
+    let host_start = memchr::memrchr2(b'@', b']', authority).map_or(0, |at| at + 1);
     let colon = memchr::memrchr(b':', &authority[host_start..]).map(|colon| host_start + colon);
     let (host, suffix) = match colon {
         Some(colon) => (&authority[..colon], &authority[colon + 1..]),
@@ -156,8 +150,11 @@ fn long_url(rest: &[u8]) -> Result<Vec<u8>, ChangeError> {
         None => (&b""[..], suffix),
     };
     if !matches!(scheme, b"http" | b"https" | b"ssh") {
-        let scheme = String::from_utf8_lossy(scheme).into_owned();
-        return Err(ChangeError::new_unsupported(format!("the URL scheme {scheme}")));
+        let suffix = String::from_utf8_lossy(suffix);
+        return Err(ChangeError::new_unsupported(format!(
+            "{suffix} in the URL: after a colon, hg:// takes a port, a scheme (http, https, ssh), \
+             or both with a dot between"
+        )));
     }
     let mut url = [scheme, b"://", host].concat();
     if !port.is_empty() {
@@ -244,23 +241,6 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_no_login() {
-        for (url, shown) in [
-            ("https://me:secret@h:8/r@x#b", "https://h:8/r@x#b"),
-            ("hg::http://me@h", "hg::http://h"),
-            ("https://me:p@ss@h/r", "https://h/r"),
-            ("https://h/a@b", "https://h/a@b"),
-            ("/srv/a@b", "/srv/a@b"),
-            ("https://me:sec#ret@h/r", "https://h/r"),
-            ("https://me:s?c@h/r", "https://h/r"),
-            ("https://me:sec#r/et@h/r", "https://h/r"),
-            ("https://h/r?x=a@b", "https://h/r?x=a@b"),
-        ] {
-            assert_eq!(strip_login(url), shown);
-        }
-    }
-
-    #[test]
     fn parts_of_repositories_are_refused() {
         for text in ["https://me:secret@host/repo#stable", "hg://me@host:https/repo#stable"] {
             let message = url_of(text);
@@ -273,13 +253,17 @@ mod tests {
             "hg://me:sec#ret@host.invalid/r",
             "hg://me:sec#ret@host.invalid:8000.http/r",
             "ssh://me:sec#r/et@host.invalid/r#stable",
+            "https://me:sec/ret@host.invalid/r",
+            "ssh://me:sec/ret@host.invalid/r",
+            "hg://me:sec/ret@host.invalid:http/r",
         ] {
             let message = url_of(text);
-            assert!(message.contains("in a password, # is written %23"), "{message}");
+            assert!(message.contains("# is written %23"), "{message}");
             assert!(!message.contains("sec") && !message.contains("ret"), "{message}");
         }
         // A branch may have the sign.
         assert!(url_of("https://host/repo#a@b").contains("branches/a@b/tip"));
+        assert!(url_of("http://host#a@b").contains("branches/a@b/tip"));
         assert!(url_of("ssh://host/repo#").starts_with("not supported: a URL with # for a part"));
     }
 
@@ -324,7 +308,16 @@ mod tests {
             ("../repo.hg", "path ../repo.hg"),
             ("/srv/repo#1", "path /srv/repo#1"),
             ("ftp://host/repo", "not supported: the URL scheme ftp"),
-            ("hg://host:ftp/repo", "not supported: the URL scheme ftp"),
+            ("hg://[::1]/repo", "https://[::1]/repo"),
+            ("hg://me@[::1]:8000.http/repo", "http://me@[::1]:8000/repo"),
+            ("hg://host:8000.http/a@b", "http://host:8000/a@b"),
+            (
+                "hg://host:8000.",
+                "not supported: 8000. in the URL: after a colon, hg:// takes a port, a scheme \
+                 (http, https, ssh), or both with a dot between",
+            ),
+            ("hg::", "not supported: a URL without anything after hg::"),
+            ("file://", "not supported: a URL with file:// and without a path"),
         ] {
             assert_eq!(url_of(text), expected, "{text}");
         }

@@ -6,6 +6,7 @@ use super::stream_use::StreamUse;
 use super::tls_connector::agent_with_tls;
 use super::user_verifier::UserVerifier;
 use crate::revision::ChangeError;
+use crate::url_authority::check_port;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -58,13 +59,17 @@ pub struct HttpSettings {
 impl HttpSettings {
     /// Creates the client for the server of a URL.
     pub(super) fn agent(&self, base: &str) -> Result<Agent, ChangeError> {
+        check_port(base)?;
         let proxy = match &self.proxy {
             Some(_) if is_in_list(base, &self.no_proxy) => None,
             // The client would leave it out, and show the server where the user is.
             Some(url) if is_socks(url) => {
                 return Err(ChangeError::new_unsupported("a proxy of the kind SOCKS"));
             }
-            Some(url) => Some(Proxy::new(url).map_err(|error| unreadable("the proxy", error))?),
+            Some(url) => {
+                check_port(url).map_err(|error| unreadable("the proxy", error))?;
+                Some(Proxy::new(url).map_err(|error| unreadable("the proxy", error))?)
+            }
             None => None,
         };
         let own = self.client_certificate.as_deref().map(ClientIdentity::parse).transpose()?;
@@ -202,6 +207,9 @@ mod tests {
             let expected = "not supported: a proxy of the kind SOCKS";
             assert_eq!(agent(proxy), Err(expected.to_owned()), "{proxy}");
         }
+        assert!(agent("http://h:99999").unwrap_err().contains("the port of http://h:99999"));
+        let message = HttpSettings::default().agent("http://h:99999/").map(drop).unwrap_err();
+        assert_eq!(message.to_string(), "not supported: the port of http://h:99999/");
     }
 
     /// A certificate that expires in 2126, and its key.

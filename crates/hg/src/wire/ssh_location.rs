@@ -2,6 +2,7 @@
 
 use crate::percent;
 use crate::revision::ChangeError;
+use crate::url_authority::{split_port, strip_login};
 
 /// A repository on a machine that ssh reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,8 @@ impl SshLocation {
 
     /// Parses a URL: `ssh://[USER@]HOST[:PORT]/PATH`.
     pub fn parse(url: &str) -> Result<SshLocation, ChangeError> {
-        let wrong = |what: &str| ChangeError::new_unsupported(format!("{what} in {url}"));
+        let wrong =
+            |what: &str| ChangeError::new_unsupported(format!("{what} in {}", strip_login(url)));
         let rest = url.strip_prefix("ssh://").ok_or_else(|| wrong("the scheme"))?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, "."));
         let (user, host) = match host.rsplit_once('@') {
@@ -54,14 +56,6 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&percent::decode(text.as_bytes())).into_owned()
 }
 
-/// Splits a port off a host, which may be an address with colons in brackets.
-fn split_port(host: &str) -> (&str, Option<&str>) {
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => (name, Some(port)),
-        _ => (host, None),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +73,12 @@ mod tests {
         check("ssh://u@h:2222/a%20b/c", "u@h", Some(2222), "a b/c");
         check("ssh://[::1]:22/r", "::1", Some(22), "r");
         check("ssh://[::1]", "::1", None, ".");
+    }
+
+    #[test]
+    fn errors_have_no_password() {
+        let error = SshLocation::parse("ssh://me:secret@h:99999/r").unwrap_err().to_string();
+        assert_eq!(error, "not supported: the port in ssh://h:99999/r");
     }
 
     #[test]

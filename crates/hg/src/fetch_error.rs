@@ -73,9 +73,9 @@ impl FetchError {
         }
     }
 
-    /// Returns whether a fetch can go on after this error of a bundle, without the bundle: a failed
-    /// conversion leaves nothing.
-    pub(crate) fn is_of_source(&self) -> bool {
+    /// Returns whether the repository or the bundle is the cause, so that a fetch can go on without
+    /// that bundle: a failed conversion leaves nothing.
+    pub fn is_of_source(&self) -> bool {
         match self {
             FetchError::CloneBundle { error, .. } => error.is_of_source(),
             FetchError::Peer(ChangeError::Scratch(_))
@@ -112,9 +112,10 @@ impl FetchError {
                 | io::ErrorKind::ConnectionReset
                 | io::ErrorKind::ConnectionAborted
                 | io::ErrorKind::BrokenPipe
-                | io::ErrorKind::TimedOut => {
-                    Some("the changes did not arrive completely and are not kept: try again")
-                }
+                | io::ErrorKind::TimedOut => Some(
+                    "the changes are incomplete, and none of them is kept: try again, or get \
+                         the bundle again",
+                ),
                 _ => None,
             },
             ChangeError::Login { user: Some(_), .. } => Some(

@@ -92,11 +92,13 @@ pub(super) fn convert_repository(
     progress.finish();
     let converted = converted.map_err(|error| {
         let failure = source_failure(source, &error);
-        match error {
-            FetchError::Unrelated | FetchError::EmptySource | FetchError::CinnabarRepository => {
-                failure
+        let is_of_state = matches!(error, FetchError::Unrelated | FetchError::CinnabarRepository);
+        let is_of_file = error.is_of_source() && Path::new(source).is_file();
+        match is_of_state || is_of_file || error.advice().is_some() {
+            true => failure,
+            false => {
+                failure.with_hint("the same command goes on with what is there, or begins again")
             }
-            _ => failure.with_hint("the same command goes on with what is there, or begins again"),
         }
     });
     print_converted(context, converted?)
@@ -199,9 +201,6 @@ fn source_failure(source: &OsString, error: &FetchError) -> CommandFailure {
     let message = format!("{}: {error}", strip_login(&source.to_string_lossy()));
     let failure = CommandFailure::new(failure_kind(error), sanitize_line(&message));
     match error.advice() {
-        Some(_) if Path::new(source).is_file() => {
-            failure.with_hint("the file is cut off; nothing of it is kept: get it again")
-        }
         Some(advice) => failure.with_hint(advice),
         None => failure,
     }

@@ -40,7 +40,7 @@ pub(crate) type ChangedFile = (Vec<u8>, Option<(Node, FileFlag)>);
 const MAX_DEPTH: usize = 2048;
 
 /// The bytes of a path that is too deep in a message.
-const PATH_START: usize = 60;
+const PATH_START_BYTES: usize = 60;
 /// The most bytes of another path in a message.
 const MAX_PATH_BYTES: usize = 1024;
 
@@ -273,8 +273,9 @@ impl Manifests {
         (0..self.manifests.len() as u32).rev().try_for_each(|number| self.check_hash(number, read))
     }
 
-    /// Waits for the hashes that are being checked. The error is that of the first manifest whose
-    /// text does not have its hash: it comes before those of manifests that were added later.
+    /// Waits for the hashes that are being checked. The error is that of the first text that was
+    /// given to be hashed and does not have its hash: it comes before those of manifests that were
+    /// added later.
     pub(crate) fn finish_checks(&mut self) -> Result<(), ManifestError> {
         self.checks.finish()
     }
@@ -423,7 +424,7 @@ impl Manifests {
         for line in whole_lines(&patched.added) {
             let line = ManifestLine::parse(line).ok_or(damaged("a line is not one of a file"))?;
             if is_too_deep(line.path) {
-                let start = line.path.get(..PATH_START).unwrap_or_default();
+                let start = line.path.get(..PATH_START_BYTES).unwrap_or_default();
                 let path = path_text(start);
                 return Err(ManifestError::TooDeep { node, path });
             }

@@ -268,6 +268,20 @@ fn a_damaged_parent_of_a_manifest_is_found() {
     }
 }
 
+/// Hashes are made while later manifests are read; what is wrong first is reported, each time.
+#[test]
+fn the_first_damage_of_manifests_is_reported() {
+    for _ in 0..4 {
+        let mut damaged = long_history("x");
+        damaged.manifests[1].p1.0[19] ^= 1;
+        damaged.manifests[2].delta.pop();
+        let node = damaged.manifests[1].node;
+        let error = damaged.convert().unwrap_err();
+        let expected = format!("manifest {}: its text does not have its hash", hex(node));
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
 /// Servers send a file revision again with each changeset that needs it.
 #[test]
 fn a_copy_that_several_segments_have_is_merged_into_one() {

@@ -119,8 +119,7 @@ impl HashChecks {
         Ok(())
     }
 
-    /// Waits for the hashes. The error is that of the first manifest whose text does not have its
-    /// hash.
+    /// Waits for the hashes. The error is that of the first text given that does not have its hash.
     pub(super) fn finish(&mut self) -> Result<(), ManifestError> {
         self.hasher.finish()
     }

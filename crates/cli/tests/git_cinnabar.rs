@@ -97,6 +97,18 @@ fn bundles_are_imported() {
     let expected = format!("Getting clone bundle from {}", bundle.display());
     assert_eq!(clone(&setting, "by-bundle"), (0, expected));
     assert_eq!(clone("cinnabar.clonebundle=", "by-repository"), (0, String::new()));
+    // A repository is as good; this one has a changeset more.
+    hg(&home, &["clone", "-q", "project", "larger"]);
+    let larger = home.work("larger").display().to_string();
+    home.write("larger/seal.txt", "flippers\n");
+    hg(&home, &["-R", &larger, "commit", "-q", "-A", "-m", "seal", "-u", "a", "-d", "0 0"]);
+    let (code, message) = clone(&format!("cinnabar.clonebundle={larger}"), "by-larger");
+    assert_eq!((code, message), (0, format!("Getting clone bundle from {larger}")));
+    let mut command = home.program("hg");
+    command.env("HGRCPATH", "").args(["-R", "larger", "log", "-r", "tip", "-T", "{node}"]);
+    let seal = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let (_, commit) = git(&home, &["-C", "by-larger", "cinnabar", "hg2git", &seal]);
+    assert_ne!(commit, "0".repeat(40));
     let (code, text) = clone("cinnabar.clonebundle=/none.hg", "without-bundle");
     assert_eq!(code, 0);
     assert!(text.contains("WARNING reading changes: /none.hg: No such file"), "{text}");

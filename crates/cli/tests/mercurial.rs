@@ -252,10 +252,13 @@ fn an_import_is_forgotten_and_repeated() {
     assert_eq!(hg(&["rollback"]).code, 0);
     assert_eq!(hg(&["hg2git", &newest]).code, 1);
     assert_eq!(hg(&["rollback"]).code, 1);
-    // A URL of a bundle is one, too.
+    // The URL of a bundle is as good, and so is a repository.
     let url = format!("hg::FILE://localhost{}", home.work("project.hg").display());
-    assert_eq!(hg(&["unbundle", &url]).code, 0);
-    assert_eq!(hg(&["hg2git", &newest]).stdout(), commit);
+    for source in [&url, "project"] {
+        assert_eq!(hg(&["unbundle", source]).code, 0);
+        assert_eq!(hg(&["hg2git", &newest]).stdout(), commit, "{source}");
+        assert_eq!(hg(&["rollback"]).code, 0);
+    }
     let converted = home.run(&["hg", "convert", "project", "converted.git"]);
     assert_eq!(converted.code, 0);
     let (_, head) = git(&home, &["-C", "converted.git", "rev-parse", "HEAD"]);

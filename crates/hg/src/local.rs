@@ -176,6 +176,11 @@ impl Peer for LocalPeer {
         heads: &[Node],
         common: &[Node],
     ) -> Result<Box<dyn ChangeSource + '_>, ChangeError> {
+        let mut all_heads = Vec::new();
+        if heads.is_empty() {
+            all_heads.extend(self.snapshot.heads().into_iter().map(|head| self.node(head)));
+        }
+        let heads = if heads.is_empty() { &all_heads } else { heads };
         let changes = LocalChanges::new(&mut self.snapshot, &mut self.decoder, heads, common)?;
         Ok(Box::new(changes))
     }

@@ -42,9 +42,9 @@ pub trait Peer {
     /// Returns the node of a revision named by a user: a name, or the beginning of a node.
     fn lookup(&mut self, name: &[u8]) -> Result<Node, ChangeError>;
 
-    /// Returns the changes that lead to `heads`, without the ancestors of `common`, which are
-    /// nodes that the repository has. Where not all of them can be told, it is the first ones. The
-    /// peer is not used until the changes were read to the end.
+    /// Returns the changes that lead to `heads`, or to all heads if none are named, without the
+    /// ancestors of `common`, which are nodes that the repository has. Where not all of them can be
+    /// told, it is the first ones. The peer is not used until the changes were read to the end.
     fn changes(
         &mut self,
         heads: &[Node],

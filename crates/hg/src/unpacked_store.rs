@@ -41,13 +41,13 @@ impl UnpackedStore {
         heads: &[Node],
         common: &[Node],
     ) -> Result<Box<dyn ChangeSource + '_>, ChangeError> {
-        let mut heads = heads.to_vec();
-        if heads.is_empty() {
-            heads = self.peer.refs()?.heads;
-        } else {
-            let mut known = self.peer.find_known(&heads)?.into_iter();
-            heads.retain(|_| known.next().unwrap_or_default());
+        let mut known = self.peer.find_known(heads)?.into_iter();
+        let mut known_heads = heads.to_vec();
+        known_heads.retain(|_| known.next().unwrap_or_default());
+        if known_heads.is_empty() && !heads.is_empty() {
+            // Without heads, all changes would come.
+            known_heads.push(Node::NULL);
         }
-        self.peer.changes(&heads, common)
+        self.peer.changes(&known_heads, common)
     }
 }

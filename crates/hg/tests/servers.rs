@@ -3,9 +3,9 @@
 use crate::golden_vectors::NoProgress;
 use crate::test_repository::{TestRepository, has_mercurial, read_all};
 use larder_hg::{
-    BundleContent, ChangeError, ChangeSource, FetchError, FetchNotice, FetchOptions, GitDirectory,
-    HttpSettings, Node, Peer, PeerRefs, Phase, PipeServer, Progress, ServerSettings, SshCommand,
-    SshLocation, WirePeer, connect_http, connect_pipe, fetch,
+    BundleContent, BundlePeer, ChangeError, ChangeSource, FetchError, FetchNotice, FetchOptions,
+    GitDirectory, HttpSettings, LocalPeer, Node, Peer, PeerRefs, Phase, PipeServer, Progress,
+    ServerSettings, SshCommand, SshLocation, WirePeer, connect_http, connect_pipe, fetch,
 };
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -82,6 +82,37 @@ fn check_peer(repository: &TestRepository, peer: &mut dyn Peer, name: &str) {
     // The connection is in order after a refusal.
     let result = peer.changes(&[Node([7; 20])], &[]).map(|_| ());
     assert!(matches!(result, Err(ChangeError::Aborted { .. })), "{name}: {result:?}");
+}
+
+/// A request without heads is one for all changes, also where a peer could take it for none.
+#[test]
+fn every_peer_delivers_all_changes_without_heads() {
+    if !has_mercurial("every_peer_delivers_all_changes_without_heads") {
+        return;
+    }
+    let repository = TestRepository::new();
+    let scratch = tempfile::tempdir().unwrap();
+    let server = HttpServer::start(&repository, &[]);
+    let stored = || {
+        let mut peer = BundlePeer::from_path(repository.bundle("none-v2;stream=v2"));
+        peer.set_scratch_folder(scratch.path());
+        peer
+    };
+    let peers: [(&str, Box<dyn Peer>); 5] = [
+        ("local", Box::new(LocalPeer::open(repository.path()).unwrap())),
+        ("bundle", Box::new(BundlePeer::from_path(repository.bundle("zstd-v2")))),
+        ("store", Box::new(stored())),
+        ("http", server.connect()),
+        ("pipe", Box::new(connect_local(repository.path()))),
+    ];
+    for (name, mut peer) in peers {
+        let delivered = read_all(peer.changes(&[], &[]).unwrap().as_mut()).unwrap();
+        assert_eq!(delivered.changesets, repository.nodes("all()"), "{name}");
+    }
+    // Heads that a store does not have are not none.
+    let mut peer = stored();
+    let delivered = read_all(peer.changes(&[Node([7; 20])], &[]).unwrap().as_mut()).unwrap();
+    assert!(delivered.changesets.is_empty());
 }
 
 #[test]

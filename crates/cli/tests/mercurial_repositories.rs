@@ -366,6 +366,25 @@ fn a_conversion_deletes_its_own_branches_only() {
     assert_eq!(bookmarks(), "other");
 }
 
+/// A line that cannot be read is not a bookmark that was deleted.
+#[test]
+fn a_damaged_bookmark_keeps_its_branch() {
+    if !has_mercurial("a_damaged_bookmark_keeps_its_branch") {
+        return;
+    }
+    let home = home_with_mercurial();
+    hg(&home, &["-R", "project", "bookmark", "-r", "0", "walrus"]);
+    let convert = || home.run(&["hg", "convert", "project", "converted.git"]);
+    assert_eq!(convert().code, 0);
+    let path = home.work("project/.hg/bookmarks");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("Z{}", &text[1..])).unwrap();
+    let run = convert();
+    assert_eq!(run.code, 5, "{}", run.stderr());
+    assert!(run.stderr().contains(".hg/bookmarks: line 1: no node and name"), "{}", run.stderr());
+    ok(&home, &["-C", "converted.git", "rev-parse", "--verify", "refs/heads/bookmarks/walrus"]);
+}
+
 /// Branches of an unrelated repository would take the place of those that are there.
 #[test]
 fn an_unrelated_repository_is_not_added() {

@@ -171,7 +171,7 @@ fn find_content(mut parts: Parts<'_>) -> Result<BundleContent<'_>, ChangeError> 
             }
             "bookmarks" => bookmarks.extend(read_bookmarks(&mut parts)?),
             "listkeys" if part.parameter("namespace") == Some(b"bookmarks".as_slice()) => {
-                bookmarks.extend(parse_bookmark_keys(&parts.read_payload()?));
+                bookmarks.extend(parse_bookmark_keys(&parts.read_payload()?)?);
             }
             _ => skip_part(&part)?,
         }
@@ -245,14 +245,24 @@ fn read_bookmarks(parts: &mut Parts<'_>) -> Result<Vec<(Vec<u8>, Node)>, ChangeE
     Ok(bookmarks)
 }
 
-/// Parses lines of a name, a tabulator and 40 hexadecimal digits; other lines are left out.
-pub(crate) fn parse_bookmark_keys(text: &[u8]) -> Vec<(Vec<u8>, Node)> {
+/// Parses lines of a name, a tabulator and 40 hexadecimal digits.
+pub(crate) fn parse_bookmark_keys(text: &[u8]) -> Result<Vec<(Vec<u8>, Node)>, ChangeError> {
     let parse = |line: &[u8]| {
         let position = line.iter().rposition(|byte| *byte == b'\t')?;
         let (name, digits) = line.split_at_checked(position)?;
-        Some((name.to_vec(), Node::from_hex(digits.get(1..)?)?))
+        Some((name.to_vec(), Node::from_hex(digits.get(1..)?.trim_ascii_end())?))
     };
-    text.split(|byte| *byte == b'\n').filter_map(parse).collect()
+    let lines = (1..).zip(text.split(|byte| *byte == b'\n'));
+    lines
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(number, line)| {
+            parse(line).ok_or_else(|| {
+                let line = String::from_utf8_lossy(line);
+                let what = format!("line {number} of the bookmarks: no name and node: {line:?}");
+                ChangeError::Damaged { what }
+            })
+        })
+        .collect()
 }
 
 /// The changes of a bundle2.

@@ -156,7 +156,7 @@ fn a_server_ends_a_bundle_in_its_own_words() {
 #[test]
 fn bookmarks_and_files_of_a_store_are_delivered() {
     let bookmark = [&[2; 20], [0, 1].as_slice(), b"@"].concat();
-    let keys = b"a b\t0303030303030303030303030303030303030303\nbroken\t12".as_slice();
+    let keys = b"a b\t0303030303030303030303030303030303030303\n".as_slice();
     let parts = [
         part("bookmarks", &[], &bookmark),
         part("listkeys", &[("namespace", "bookmarks")], keys),
@@ -181,6 +181,11 @@ fn bookmarks_and_files_of_a_store_are_delivered() {
         }
         BundleContent::Changes { .. } => panic!("changes"),
     }
+    let broken = [keys, b"broken\t12"].concat();
+    let broken = part("listkeys", &[("namespace", "bookmarks")], &broken);
+    let expected =
+        "damaged changes: line 2 of the bookmarks: no name and node: \"broken\\t12\"";
+    expect_error(&bundle2("", &body(&[broken])), expected);
     expect_error(&store, "not supported: a stream clone bundle (part stream2)");
     let numbers = [[0; 7].as_slice(), &[1], &[0; 7], &[9], &[0, 3]].concat();
     let packed = [b"HGS1UN".as_slice(), &numbers, b"ab\0files"].concat();

@@ -12,6 +12,7 @@ use crate::local::pins::read_pins;
 use crate::object_id::{IdMap, Node};
 use crate::revision_set::RevisionSet;
 use crate::revlog::Revlog;
+use std::path::Path;
 use std::time::Duration;
 
 /// How often, and how long after, a changelog with an incomplete end is read again: another process
@@ -42,7 +43,8 @@ impl Snapshot {
         let phases_path = layout.store.join("phaseroots");
         let phases_text = read_optional(&phases_path)?;
         let phases = read_phases(&phases_path, phases_text.as_deref(), &changelog)?;
-        let bookmarks = parse_bookmarks(&read_optional(&layout.bookmarks)?.unwrap_or_default());
+        let bookmarks_text = read_optional(&layout.bookmarks)?.unwrap_or_default();
+        let bookmarks = parse_bookmarks(&layout.bookmarks, &bookmarks_text)?;
         let mut served = RevisionSet::new(changelog.len());
         (0..changelog.len()).for_each(|revision| served.insert(revision));
         let obsolete = RevisionSet::new(changelog.len());
@@ -151,21 +153,31 @@ fn read_changelog(layout: &StoreLayout) -> Result<Revlog, LocalError> {
     Err(LocalError::Damaged { path: index, what })
 }
 
-/// Parses lines of a node and a name, and sorts them by name. Like Mercurial, it leaves out lines
-/// of any other form.
-fn parse_bookmarks(text: &[u8]) -> Vec<(Vec<u8>, Node)> {
+/// Parses lines of a node and a name, and sorts them by name. Mercurial warns of lines of any other
+/// form and leaves them out; here the branches of bookmarks that are left out would be deleted.
+fn parse_bookmarks(path: &Path, text: &[u8]) -> Result<Vec<(Vec<u8>, Node)>, LocalError> {
     let mut bookmarks = Vec::new();
-    for line in text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
-        let Some((digits, name)) = line.split_at_checked(40) else { continue };
-        if let (Some(node), Some(name)) = (Node::from_hex(digits), name.strip_prefix(b" ")) {
-            bookmarks.push((name.to_vec(), node));
+    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)) {
+        if line.is_empty() {
+            continue;
         }
+        let Some(bookmark) = parse_bookmark(line) else {
+            let line = String::from_utf8_lossy(line);
+            let what = format!("line {number}: no node and name of a bookmark: {line:?}");
+            return Err(LocalError::Damaged { path: path.to_owned(), what });
+        };
+        bookmarks.push(bookmark);
     }
     // Of a repeated name, the last line counts.
     bookmarks.reverse();
     bookmarks.sort_by(|(name, _), (other, _)| name.cmp(other));
     bookmarks.dedup_by(|(name, _), (before, _)| name == before);
-    bookmarks
+    Ok(bookmarks)
+}
+
+fn parse_bookmark(line: &[u8]) -> Option<(Vec<u8>, Node)> {
+    let (digits, name) = line.split_at_checked(40)?;
+    Some((name.strip_prefix(b" ")?.to_vec(), Node::from_hex(digits)?))
 }
 
 #[cfg(test)]
@@ -176,10 +188,21 @@ mod tests {
     fn bookmarks_have_names_with_spaces() {
         let digits = "00112233445566778899aabbccddeeff00112233";
         let older = "f".repeat(40);
-        let text = format!("{older} @\n{digits} with space\n{digits} @\nodd\n{digits}\n");
-        let bookmarks = parse_bookmarks(text.as_bytes());
+        let text = format!("{older} @\n{digits} with space\n \n\n{digits} @\n");
+        let path = Path::new("bookmarks");
+        let bookmarks = parse_bookmarks(path, text.as_bytes()).expect("bookmarks");
         let names: Vec<_> = bookmarks.iter().map(|(name, _)| name.as_slice()).collect();
         assert_eq!(names, [b"@".as_slice(), b"with space"]);
         assert!(bookmarks.iter().all(|(_, node)| node.to_string() == digits));
+    }
+    #[test]
+    fn damaged_bookmarks_are_named() {
+        let digits = "00112233445566778899aabbccddeeff00112233";
+        for line in ["odd", digits, &format!("{digits}@"), &format!("Z{} @", &digits[1..])] {
+            let text = format!("{digits} @\n{line}\n");
+            let error = parse_bookmarks(Path::new("x/bookmarks"), text.as_bytes());
+            let expected = format!("x/bookmarks: line 2: no node and name of a bookmark: {line:?}");
+            assert_eq!(error.expect_err(line).to_string(), expected);
+        }
     }
 }

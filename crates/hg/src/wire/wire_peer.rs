@@ -149,7 +149,7 @@ impl Peer for WirePeer {
         let branches = if has_branches { answers.next() } else { None };
         let branches = parse_branches(&branches.unwrap_or_default())?;
         let bookmarks = if has_bookmarks { answers.next() } else { None };
-        let bookmarks = parse_bookmark_keys(&bookmarks.unwrap_or_default());
+        let bookmarks = parse_bookmark_keys(&bookmarks.unwrap_or_default())?;
         Ok(PeerRefs { branches, heads, bookmarks })
     }
 

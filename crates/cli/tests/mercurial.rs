@@ -465,6 +465,10 @@ fn places_without_mercurial_are_named() {
     assert!(text.starts_with("fatal: folder is not a Mercurial repository"), "{text}");
     let text = message("hg::folder/letter.txt");
     assert!(text.starts_with("fatal: folder/letter.txt: not a bundle: it begins with"), "{text}");
+    // Not a bundle without changes.
+    home.write("zeros", [0; 400]);
+    let text = message("hg::zeros");
+    assert!(text.starts_with("fatal: zeros: not a bundle: it begins with"), "{text}");
     // A server that ends the connection, and is asked in clear and by TLS.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

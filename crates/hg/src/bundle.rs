@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `HG20` | bundle2: parameters, then parts, which may be compressed ([`part`]) |
 //! | `HG10UN`, `HG10GZ`, `HG10BZ` | a changegroup 01, maybe compressed |
-//! | a zero byte | a changegroup 01 without an envelope |
+//! | a zero byte | a changegroup 01 without an envelope, only as the answer of a server |
 //! | `HGS1` | the files of a store ([`StorePart`]) |
 //!
 //! See `mercurial/bundle2.py` and the help topics `internals.bundles` and `internals.bundle2` of
@@ -47,10 +47,18 @@ pub enum BundleContent<'a> {
     Store(StorePart<'a>),
 }
 
-/// Reads the start of a bundle, and returns its changes. A bundle with the files of a store is not
-/// supported here; [`open_bundle_content`] returns them.
-pub fn open_bundle<'a>(read: ByteStream<'a>) -> Result<Box<dyn ChangeSource + 'a>, ChangeError> {
-    match open_bundle_content(read)? {
+/// Reads the start of a server's answer, and returns its changes. A bundle with the files of a
+/// store is not supported here; [`open_bundle_content`] returns them.
+pub fn open_bundle<'a>(
+    mut read: ByteStream<'a>,
+) -> Result<Box<dyn ChangeSource + 'a>, ChangeError> {
+    let magic: [u8; 4] = read_array(&mut read)?;
+    let content = match &magic {
+        // A file is not taken for one: zero bytes alone would be a bundle without changes.
+        [0, ..] => changegroup_content(Box::new(Cursor::new(magic).chain(read)), false),
+        _ => read_envelope(magic, read)?,
+    };
+    match content {
         BundleContent::Changes { source, .. } => Ok(source),
         BundleContent::Store(part) => {
             Err(ChangeError::new_unsupported(format!("a stream clone bundle (part {})", part.name)))
@@ -60,7 +68,14 @@ pub fn open_bundle<'a>(read: ByteStream<'a>) -> Result<Box<dyn ChangeSource + 'a
 
 /// Reads the start of a bundle.
 pub fn open_bundle_content<'a>(mut read: ByteStream<'a>) -> Result<BundleContent<'a>, ChangeError> {
-    let magic: [u8; 4] = read_array(&mut read)?;
+    let magic = read_array(&mut read)?;
+    read_envelope(magic, read)
+}
+
+fn read_envelope(
+    magic: [u8; 4],
+    mut read: ByteStream<'_>,
+) -> Result<BundleContent<'_>, ChangeError> {
     match &magic {
         b"HG20" => open_bundle2(read),
         b"HG10" => {
@@ -76,7 +91,6 @@ pub fn open_bundle_content<'a>(mut read: ByteStream<'a>) -> Result<BundleContent
             };
             Ok(changegroup_content(read, true))
         }
-        [0, ..] => Ok(changegroup_content(Box::new(Cursor::new(magic).chain(read)), false)),
         b"HGS1" => Ok(BundleContent::Store(StorePart::read_packed(read)?)),
         [b'H', b'G', ..] => {
             Err(ChangeError::new_unsupported(format!("bundle version {}", magic.escape_ascii())))

@@ -108,6 +108,17 @@ fn all_envelopes_are_read() {
     assert_eq!(read_all(&bundle2("", &body(&[]))).expect("a bundle"), Vec::<String>::new());
 }
 
+/// Of a file of zeros, nothing after the first three empty groups would be looked at.
+#[test]
+fn only_servers_send_changes_without_an_envelope() {
+    let zeros = [0; 400];
+    for bytes in [changegroup().as_slice(), &zeros] {
+        assert!(open_bundle(Box::new(bytes)).is_ok());
+        let message = open_bundle_content(Box::new(bytes)).map(|_| ()).expect_err("no bundle");
+        assert!(message.to_string().starts_with("not a bundle: it begins with \"\\x00\\x00"));
+    }
+}
+
 #[test]
 fn mandatory_names_that_are_unknown_are_refused() {
     expect_error(&bundle2("Other=1", &body(&[])), "not supported: bundle parameter Other");
@@ -183,8 +194,7 @@ fn bookmarks_and_files_of_a_store_are_delivered() {
     }
     let broken = [keys, b"broken\t12"].concat();
     let broken = part("listkeys", &[("namespace", "bookmarks")], &broken);
-    let expected =
-        "damaged changes: line 2 of the bookmarks: no name and node: \"broken\\t12\"";
+    let expected = "damaged changes: line 2 of the bookmarks: no name and node: \"broken\\t12\"";
     expect_error(&bundle2("", &body(&[broken])), expected);
     expect_error(&store, "not supported: a stream clone bundle (part stream2)");
     let numbers = [[0; 7].as_slice(), &[1], &[0; 7], &[9], &[0, 3]].concat();

@@ -549,6 +549,32 @@ fn conversions_at_once_to_a_new_folder_end_well() {
     }
 }
 
+/// Each one sets the branches from where they were before.
+#[test]
+fn conversions_at_once_that_add_changes_end_well() {
+    if !has_mercurial("conversions_at_once_that_add_changes_end_well") {
+        return;
+    }
+    let home = home_with_mercurial();
+    assert_eq!(home.run(&["hg", "convert", "project", "converted.git"]).code, 0);
+    for round in 0..10 {
+        home.write("project/seal.txt", format!("flippers {round}\n"));
+        commit(&home, "the seal", 1_000_000_200 + round);
+        let start = || {
+            let mut command = home.command(&["hg", "convert", "project", "converted.git"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        for child in [start(), start()] {
+            let output = child.wait_with_output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "round {round}: {text}");
+        }
+        let count = ok(&home, &["-C", "converted.git", "rev-list", "--count", "HEAD"]);
+        assert_eq!(count, (3 + round).to_string());
+    }
+    assert_sound(&home, "converted.git");
+}
+
 /// Tags that were made before are known after it, too.
 #[test]
 fn tags_are_known_after_all_is_forgotten() {

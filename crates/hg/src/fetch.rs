@@ -27,7 +27,8 @@ const MAX_UNKNOWN_HEADS: usize = 20;
 /// The folder of git's branches.
 const BRANCH_FOLDER: &str = "refs/heads/";
 
-/// How often a conversion begins again because another process changed the metadata meanwhile.
+/// How often a conversion or a change of refs begins again because another process changed the
+/// metadata or the refs meanwhile.
 const MAX_REPETITIONS: usize = 3;
 
 /// Runs a conversion, again if another process changed the metadata meanwhile.
@@ -182,22 +183,44 @@ pub fn convert_all<'o>(
     let mut converted = fetch(&repository, peer, &nodes, options, progress)?;
     let oddities = &mut converted.oddities;
     oddities.add_count(Oddity::HiddenChangeset, peer.hidden_changesets());
-    let mut metadata = Metadata::open(&mut repository)?;
-    let closed = closed_heads(&peer_refs, &mut repository, &mut metadata)?;
-    let refs = remote_refs(&peer_refs, style, |head| closed.contains(head));
+    let mut left = MAX_REPETITIONS;
+    loop {
+        match set_refs(&mut repository, &peer_refs, style, is_partial) {
+            Ok(of_refs) => {
+                oddities.merge(of_refs);
+                return Ok(converted);
+            }
+            // Another conversion may have changed a ref after it was read here.
+            Err(error) if error.is_refused_ref() && left > 0 => left -= 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Points branches, tags and HEAD at what was converted, and returns what is unusual in them.
+fn set_refs(
+    repository: &mut GitDirectory,
+    peer_refs: &PeerRefs,
+    style: RefStyle,
+    is_partial: bool,
+) -> Result<OddityReport, FetchError> {
+    let mut oddities = OddityReport::default();
+    let mut metadata = Metadata::open(repository)?;
+    let closed = closed_heads(peer_refs, repository, &mut metadata)?;
+    let refs = remote_refs(peer_refs, style, |head| closed.contains(head));
     oddities.add_refs(Oddity::EncodedRef, refs.refs.keys().map(Vec::as_slice));
-    let changes = branch_changes(&mut repository, &mut metadata, &refs, oddities)?;
-    oddities.merge(update_tags(directory)?.oddities);
-    set_head(&mut repository, refs.head.as_deref())?;
+    let changes = branch_changes(repository, &mut metadata, &refs, &mut oddities)?;
+    oddities.merge(update_tags(repository.directory())?.oddities);
+    set_head(repository, refs.head.as_deref())?;
     // A bundle of a part of the history does not tell which other branches there are.
     if !is_partial {
-        delete_stale_branches(&repository, &refs)?;
+        delete_stale_branches(repository, &refs)?;
     }
     // Last and all at once: a repository with branches is complete.
     repository.change_refs(&changes)?;
     // The branch that HEAD names may be gone.
-    set_head(&mut repository, refs.head.as_deref())?;
-    Ok(converted)
+    set_head(repository, refs.head.as_deref())?;
+    Ok(oddities)
 }
 
 /// Refuses a repository without a history, or with another one than that of the conversion before:

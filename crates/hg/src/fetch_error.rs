@@ -73,6 +73,12 @@ impl FetchError {
         }
     }
 
+    /// Returns whether git refused to change a ref, as it does if the ref is not what it was when
+    /// it was read.
+    pub(crate) fn is_refused_ref(&self) -> bool {
+        matches!(self, FetchError::Git(GitDirectoryError::Failed { command: "update-ref", .. }))
+    }
+
     /// Returns whether the repository or the bundle is the cause, so that a fetch can go on without
     /// that bundle: a failed conversion leaves nothing.
     pub fn is_of_source(&self) -> bool {

@@ -140,7 +140,7 @@ impl BundleIndex {
 impl Peer for BundlePeer {
     fn refs(&mut self) -> Result<PeerRefs, ChangeError> {
         match self.read_state()? {
-            BundleState::Unpacked(store) => store.peer().refs(),
+            BundleState::Unpacked(store) => store.ask(Peer::refs),
             BundleState::Indexed(index) => Ok(index.refs()),
             BundleState::Unread => Ok(PeerRefs::default()),
         }
@@ -148,7 +148,7 @@ impl Peer for BundlePeer {
 
     fn find_known(&mut self, nodes: &[Node]) -> Result<Vec<bool>, ChangeError> {
         match self.read_state()? {
-            BundleState::Unpacked(store) => store.peer().find_known(nodes),
+            BundleState::Unpacked(store) => store.ask(|peer| peer.find_known(nodes)),
             BundleState::Indexed(index) => {
                 Ok(nodes.iter().map(|node| index.scan.has(*node)).collect())
             }
@@ -158,7 +158,7 @@ impl Peer for BundlePeer {
 
     fn lookup(&mut self, name: &[u8]) -> Result<Node, ChangeError> {
         match self.read_state()? {
-            BundleState::Unpacked(store) => store.peer().lookup(name),
+            BundleState::Unpacked(store) => store.ask(|peer| peer.lookup(name)),
             BundleState::Indexed(index) => index.find_name(name),
             BundleState::Unread => Ok(Node::NULL),
         }

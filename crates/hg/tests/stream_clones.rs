@@ -143,6 +143,48 @@ fn a_bundle_of_a_store_without_its_changelog_is_refused() {
     }
 }
 
+/// The folder that has the file is gone when the error is read.
+#[test]
+fn a_damaged_file_of_a_store_is_named_by_its_place_there() {
+    if !has_mercurial("a_damaged_file_of_a_store_is_named_by_its_place_there") {
+        return;
+    }
+    /// The size of an entry of the index, which the data of the first revision follows.
+    const ENTRY_BYTES: usize = 64;
+    let repository = TestRepository::new();
+    repository.hg(&["debugcreatestreamclonebundle", "packed.hg"]);
+    let packed = std::fs::read(repository.path().join("packed.hg")).unwrap();
+    let bundle = std::fs::read(repository.bundle("none-v2;stream=v2")).unwrap();
+    let path = repository.path().join("damaged.hg");
+    for (bytes, has_lines) in [(packed, true), (bundle, false)] {
+        for name in ["data/c.txt.i", "00changelog.i"] {
+            let mut bytes = bytes.clone();
+            let start = bytes.windows(name.len()).position(|window| window == name.as_bytes());
+            let mut start = start.unwrap() + name.len();
+            if has_lines {
+                // The size of the file.
+                start += bytes[start..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
+            }
+            bytes[start + ENTRY_BYTES..][..2].copy_from_slice(b"x\xff");
+            std::fs::write(&path, bytes).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            GitDirectory::create(folder.path()).unwrap();
+            let converted = convert_all(
+                folder.path(),
+                &mut BundlePeer::from_path(path.clone()),
+                RefStyle::ALL,
+                THREADS,
+                &mut NoProgress,
+            );
+            let error = converted.map(|_| ()).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("damaged changes: {name}: revision 0: ")),
+                "{error}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_bundle_of_a_store_with_all_kinds_of_names_is_read() {
     if !has_mercurial("a_bundle_of_a_store_with_all_kinds_of_names_is_read") {

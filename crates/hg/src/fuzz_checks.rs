@@ -43,7 +43,8 @@ pub fn check_manifests(deltas: &[&[u8]]) {
             assert!(!is_delta || has_hash, "{error}");
         }
         if added.is_err() {
-            return;
+            // The manifests before it have their hashes nevertheless.
+            break;
         }
         assert_eq!(manifests.newest_text().map(ManifestText::to_bytes), Some(expected.clone()));
         (text, base) = (expected, node);

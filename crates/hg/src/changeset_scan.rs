@@ -103,12 +103,12 @@ impl ChangesetScan {
         true
     }
 
-    /// Whether changesets build on others, which are not there.
+    /// Returns whether changesets build on others, which are not there.
     pub(crate) fn is_partial(&self) -> bool {
         self.is_partial
     }
 
-    /// Whether there is this changeset.
+    /// Returns whether there is this changeset.
     pub(crate) fn has(&self, node: Node) -> bool {
         self.positions.contains_key(&node)
     }

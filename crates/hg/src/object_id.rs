@@ -16,7 +16,7 @@ macro_rules! define_id {
             /// The id with all bits zero: no revision, no object.
             pub const NULL: $name = $name([0; 20]);
 
-            /// Whether this is [`Self::NULL`].
+            /// Returns whether this is [`Self::NULL`].
             pub fn is_null(&self) -> bool {
                 *self == Self::NULL
             }

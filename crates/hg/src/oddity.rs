@@ -267,7 +267,7 @@ impl OddityReport {
     }
 }
 
-/// Whether a zone is a number of whole minutes.
+/// Returns whether a zone is a number of whole minutes.
 fn is_whole_zone(zone: &[u8]) -> bool {
     whole_number(zone).is_some_and(|seconds| seconds % 60 == 0)
 }

@@ -26,7 +26,7 @@ impl RevisionSet {
         }
     }
 
-    /// Whether the set has a revision.
+    /// Returns whether the set has a revision.
     pub(crate) fn contains(&self, revision: u32) -> bool {
         self.words.get(revision as usize / 64).is_some_and(|word| word >> (revision % 64) & 1 == 1)
     }
@@ -36,7 +36,7 @@ impl RevisionSet {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether there is no revision.
+    /// Returns whether there is no revision.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }

@@ -127,13 +127,13 @@ impl Revlog {
         self.content.entries.len() as u32
     }
 
-    /// Whether there is no revision.
+    /// Returns whether there is no revision.
     pub fn is_empty(&self) -> bool {
         self.content.entries.is_empty()
     }
 
-    /// Whether the index ended with a complete entry: false while another process appends to it,
-    /// and for a file that was cut off.
+    /// Returns whether the index ended with a complete entry: false while another process appends
+    /// to it, and for a file that was cut off.
     pub fn is_complete(&self) -> bool {
         self.content.is_complete
     }
@@ -148,8 +148,8 @@ impl Revlog {
         &self.content.entries
     }
 
-    /// Whether the file still has the last revision that was read, under its number. Revisions may
-    /// have been added.
+    /// Returns whether the file still has the last revision that was read, under its number.
+    /// Revisions may have been added.
     pub fn is_current(&self) -> Result<bool, RevlogError> {
         let Some(last) = self.content.entries.last() else { return Ok(true) };
         match index::read_node(&self.index_path, self.len() - 1, last.data_start()) {

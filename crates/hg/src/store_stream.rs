@@ -198,8 +198,8 @@ impl StoreFiles {
     }
 }
 
-/// Whether a name is that of a filelog. Its encoded form stays in the folder, as that has no
-/// component of periods.
+/// Returns whether a name is that of a filelog. Its encoded form stays in the folder, as that has
+/// no component of periods.
 fn is_filelog(name: &[u8]) -> bool {
     let has_extension = name.ends_with(b".i") || name.ends_with(b".d");
     name.starts_with(b"data/") && has_extension && !name.contains(&0)

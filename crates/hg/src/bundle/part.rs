@@ -33,7 +33,7 @@ impl Part {
         self.name.to_ascii_lowercase().escape_ascii().to_string()
     }
 
-    /// Whether the bundle must be refused if the type is not known.
+    /// Returns whether the bundle must be refused if the type is not known.
     pub(super) fn is_mandatory(&self) -> bool {
         self.name.iter().any(u8::is_ascii_uppercase)
     }

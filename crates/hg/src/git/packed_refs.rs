@@ -91,8 +91,8 @@ fn parse(content: &[u8]) -> Option<BTreeMap<&[u8], &[u8]>> {
     Some(refs)
 }
 
-/// Whether names are valid, and not in the way of each other or of the refs that are there: no name
-/// is that of another ref, or of a folder of one.
+/// Returns whether names are valid, and not in the way of each other or of the refs that are there:
+/// no name is that of another ref, or of a folder of one.
 pub(super) fn are_free(new: &[(&[u8], GitId)], present: &[(Vec<u8>, GitId)]) -> bool {
     // Each name, and whether it is new.
     let mut names: BTreeMap<&[u8], bool> =
@@ -106,7 +106,7 @@ pub(super) fn are_free(new: &[(&[u8], GitId)], present: &[(Vec<u8>, GitId)]) -> 
         })
 }
 
-/// Whether git takes a name for that of a ref (git-check-ref-format(1)).
+/// Returns whether git takes a name for that of a ref (git-check-ref-format(1)).
 fn is_valid(name: &[u8]) -> bool {
     let is_refused = |byte: u8| byte <= b' ' || byte == 0x7f || b"~^:?*[\\".contains(&byte);
     let has_pair = |pair: &[u8]| memchr::memmem::find(name, pair).is_some();

@@ -88,7 +88,7 @@ impl GitSettings {
     }
 }
 
-/// Whether a name as git lists it is that of a setting for some URLs.
+/// Returns whether a name as git lists it is that of a setting for some URLs.
 fn is_for_some_url(listed: &str, name: &str) -> bool {
     let (section, variable) = name.split_once('.').unwrap_or(("", name));
     let rest = listed.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));

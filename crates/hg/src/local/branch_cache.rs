@@ -27,7 +27,7 @@ impl BranchCache {
         Ok(BranchCache { records, names })
     }
 
-    /// Whether the cache has no changesets.
+    /// Returns whether the cache has no changesets.
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

@@ -27,8 +27,8 @@ pub(crate) fn read_branch_heads(
     collect_heads(snapshot, decoder, &BranchCache::default())
 }
 
-/// Whether the texts of the heads name their branches. If they do not, the cache was read while it
-/// was written anew, with other numbers for the names.
+/// Returns whether the texts of the heads name their branches. If they do not, the cache was read
+/// while it was written anew, with other numbers for the names.
 fn has_right_branches(
     snapshot: &mut Snapshot,
     decoder: &mut ChunkDecoder,

@@ -39,12 +39,12 @@ impl ChangeScope {
         Ok(ChangeScope { missing, common: known, has_others })
     }
 
-    /// Whether a revision of another revlog belongs to a changeset that is sent.
+    /// Returns whether a revision of another revlog belongs to a changeset that is sent.
     pub(crate) fn is_missing(&self, link: Option<u32>) -> bool {
         link.is_some_and(|link| self.missing.contains(link))
     }
 
-    /// Whether a revision of another revlog belongs to a changeset that the receiver has.
+    /// Returns whether a revision of another revlog belongs to a changeset that the receiver has.
     pub(crate) fn is_common(&self, link: Option<u32>) -> bool {
         link.is_some_and(|link| self.common.contains(link))
     }

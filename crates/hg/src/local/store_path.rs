@@ -127,7 +127,7 @@ fn encode_component(component: &[u8], has_dots: bool) -> Vec<u8> {
     encoded
 }
 
-/// Whether Windows takes the name for a device, whatever follows its first period.
+/// Returns whether Windows takes the name for a device, whatever follows its first period.
 fn is_reserved(component: &[u8]) -> bool {
     matches!(
         component.split(|byte| *byte == b'.').next().unwrap_or_default(),

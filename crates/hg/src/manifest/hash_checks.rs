@@ -17,8 +17,8 @@ use crate::revision::RevisionHeader;
 use std::collections::HashMap;
 
 /// The bytes of texts that are hashed for each byte of a delta, beside those that the rule asks
-/// for. All texts together have hundreds of times the bytes of their deltas, and hashing them all
-/// would take longer than the conversion.
+/// for. Without a limit, the bytes to hash would grow with the number of files times that of
+/// manifests, those of the deltas only with the changes.
 const CHECK_RATIO: u64 = 16;
 /// The bytes added to the delta of each revision in that ratio, so that all manifests of a small
 /// repository are checked.

@@ -1,5 +1,5 @@
-//! The part of a URL between the scheme and the path: the login, the machine and the port (RFC 3986,
-//! section 3.2).
+//! The part of a URL between the scheme and the path: the login, the machine and the port (RFC
+//! 3986, section 3.2).
 
 use crate::revision::ChangeError;
 

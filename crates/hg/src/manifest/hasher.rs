@@ -50,7 +50,8 @@ impl ManifestHasher {
         }
     }
 
-    /// Waits for the hashes of all texts. The error is that of the first one given without its hash.
+    /// Waits for the hashes of all texts. The error is that of the first one given without its
+    /// hash.
     pub(super) fn finish(&mut self) -> Result<(), ManifestError> {
         let Some((queue, thread)) = self.thread.take() else { return Ok(()) };
         drop(queue);

@@ -343,6 +343,42 @@ fn missing_objects_are_found() {
     assert_eq!(faults(&directory, false), Vec::<String>::new());
 }
 
+/// git ends at such an object; the others are read nevertheless.
+#[test]
+fn blobs_that_git_cannot_read_are_named() {
+    let (_folder, directory) = repository_with_all_tables();
+    git(&directory, &["repack", "-adq", "--depth=0"]);
+    let packs = std::fs::read_dir(directory.join("objects/pack")).unwrap();
+    let mut paths = packs.map(|entry| entry.unwrap().path());
+    let index = paths.find(|path| path.extension().is_some_and(|name| name == "idx")).unwrap();
+    let listed = git(&directory, &["verify-pack", "-v", index.to_str().unwrap()]);
+    let history = format!("{METADATA_REF}^1");
+    let objects = git(&directory, &["rev-list", "--objects", "--no-object-names", &history]);
+    let files: Vec<(String, u64)> = (listed.lines())
+        .filter(|line| line.contains(" blob "))
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let (id, offset) = (words.next()?, words.nth(3)?);
+            objects.contains(id).then(|| (id.to_owned(), offset.parse().unwrap()))
+        })
+        .take(2)
+        .collect();
+    assert_eq!(files.len(), 2, "{listed}");
+    let pack_path = index.with_extension("pack");
+    let mut pack = std::fs::read(&pack_path).unwrap();
+    for (_, offset) in &files {
+        // Behind the header: the start of the compressed bytes.
+        pack[*offset as usize + 1..*offset as usize + 4].fill(0xff);
+    }
+    std::fs::remove_file(&pack_path).unwrap();
+    std::fs::write(&pack_path, pack).unwrap();
+    let found = faults(&directory, true);
+    for (blob, _) in files {
+        let fault = format!("git cannot read its blob {blob}");
+        assert!(found.iter().any(|line| line.ends_with(&fault)), "{fault}: {found:?}");
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,11 +4,11 @@ use super::ConversionCheck;
 use super::tables::{LoadedTables, NONE};
 use crate::conversion::{Phase, Progress};
 use crate::file_conversion::CENSORED_METADATA;
-use crate::git::object_stream::StreamContent;
+use crate::git::object_stream::{StreamContent, StreamedObject};
 use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::manifest::PathTable;
 use crate::metadata::MetadataError;
-use crate::object_id::Node;
+use crate::object_id::{GitId, Node};
 use crate::path_text::path_text;
 use crate::revision::hash_revision;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +69,9 @@ impl FileMentions {
     }
 }
 
+/// How many blobs that git cannot read are passed over: git is started again for each.
+const MAX_UNREADABLE: usize = 100;
+
 /// Reads the blobs of all file revisions, and compares the texts with the hashes.
 pub(super) fn check_texts(
     repository: &mut GitDirectory,
@@ -85,15 +88,13 @@ pub(super) fn check_texts(
     order.sort_unstable_by_key(|file| {
         mentions.get(*file).map(|mention| (mention.path, mention.order))
     });
-    let blobs = order.iter().filter_map(|file| tables.files.get(*file as usize));
-    let blobs = blobs.map(|(_, blob)| *blob);
     let mut done = 0;
     let mut failed = Vec::new();
     let mut without_hash = 0;
-    repository.stream_objects::<GitDirectoryError>(blobs, StreamContent::Contents, |object| {
-        let Some(file) = order.get(done).copied() else { return Ok(()) };
-        done += 1;
-        progress.advance(Phase::CheckedFiles, done as u64, Some(order.len() as u64));
+    let mut each = |done: &mut usize, report: &mut ConversionCheck, object: StreamedObject<'_>| {
+        let Some(file) = order.get(*done).copied() else { return Ok::<_, GitDirectoryError>(()) };
+        *done += 1;
+        progress.advance(Phase::CheckedFiles, *done as u64, Some(order.len() as u64));
         if object.kind.is_empty() {
             // It was reported.
             return Ok(());
@@ -116,7 +117,27 @@ pub(super) fn check_texts(
             }
         }
         Ok(())
-    })?;
+    };
+    for unreadable in 0.. {
+        let rest = order.get(done..).unwrap_or_default();
+        let blobs = rest.iter().filter_map(|file| tables.files.get(*file as usize));
+        let blobs = blobs.map(|(_, blob)| *blob);
+        let streamed = repository.stream_objects(blobs, StreamContent::Contents, |object| {
+            each(&mut done, report, object)
+        });
+        match streamed {
+            Ok(()) => break,
+            // git ends at an object that it cannot read.
+            Err(error) if error.is_early_end() && unreadable < MAX_UNREADABLE => {
+                let Some(file) = order.get(done).copied() else { break };
+                let blob = tables.files.get(file as usize).map_or(GitId::NULL, |(_, blob)| *blob);
+                let what = format_args!("git cannot read its blob {blob}");
+                report.add(mentions.subject(tables, file), what);
+                done += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
     report.without_hash = without_hash;
     check_again(repository, tables, mentions, &failed, report)
 }

@@ -54,6 +54,17 @@ pub enum GitDirectoryError {
     },
 }
 
+impl GitDirectoryError {
+    /// Returns whether git ended before it had answered, as at an object that it cannot read.
+    pub(crate) fn is_early_end(&self) -> bool {
+        match self {
+            GitDirectoryError::Pipe { source, .. } => source.kind() == io::ErrorKind::UnexpectedEof,
+            GitDirectoryError::Failed { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// A git repository.
 pub struct GitDirectory {
     directory: PathBuf,

@@ -206,7 +206,8 @@ fn open_path(path: &Path) -> Result<Box<dyn Peer>, ChangeError> {
     let is_git = || path.join("HEAD").is_file() && path.join("objects").is_dir();
     if path.is_dir() && !path.join(".hg").exists() && (path.join(".git").exists() || is_git()) {
         let path = path.display();
-        let what = format!("{path} is a repository of git, not of Mercurial: leave out hg::");
+        let what =
+            format!("{path} is a repository of git, not of Mercurial; git takes it without hg::");
         return Err(ChangeError::new_not_mercurial(what));
     }
     if path.is_dir() {

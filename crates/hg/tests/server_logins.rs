@@ -52,6 +52,28 @@ fn a_server_that_asks_for_a_login_gets_one() {
     assert_eq!(error(&url).to_string(), format!("{} {refused}", server.url));
 }
 
+/// A server that leads on, or wants another kind of login, does not learn the one in the URL.
+#[test]
+fn a_login_in_the_url_waits_for_the_question() {
+    for (status, headers) in [
+        ("401 Unauthorized", "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\n"),
+        ("302 Found", "Location: http://127.0.0.1:1/\r\n"),
+        ("200 OK", MERCURIAL),
+    ] {
+        let (sender, requests) = std::sync::mpsc::channel();
+        let server = serve(move |request| {
+            sender.send(request.to_lowercase()).unwrap();
+            answer(status, headers, b"lookup known")
+        });
+        let url = server.url.replace("http://", "http://user:secret@");
+        let connected = connect_http(&url, HttpSettings::default());
+        assert_eq!(connected.is_ok(), status == "200 OK", "{status}");
+        let request = requests.try_recv().unwrap();
+        assert!(!request.contains("authorization"), "{request}");
+        assert!(requests.try_recv().is_err(), "{status}: one request");
+    }
+}
+
 /// A source of logins that notes what it is told.
 struct NotedLogins(Arc<Mutex<Vec<&'static str>>>);
 

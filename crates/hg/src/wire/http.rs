@@ -115,6 +115,9 @@ struct HttpConnection {
     base: String,
     /// The name in the URL.
     user: Option<String>,
+    /// The login in the URL, until the server asks for one.
+    given_login: Option<Login>,
+    /// The login that requests have.
     login: Option<Login>,
     /// Further headers, for the repository's server only.
     headers: Vec<(String, String)>,
@@ -129,7 +132,7 @@ impl HttpConnection {
     fn new(url: &str, settings: HttpSettings) -> Result<HttpConnection, ChangeError> {
         let (base, user, password) = split_url(url);
         let agent = settings.agent(&base)?;
-        let login = match (&user, password) {
+        let given_login = match (&user, password) {
             (Some(user), Some(password)) => Some(Login { user: user.clone(), password }),
             _ => None,
         };
@@ -141,7 +144,8 @@ impl HttpConnection {
             agent,
             base,
             user,
-            login,
+            given_login,
+            login: None,
             headers,
             is_login_reported,
             credentials,
@@ -239,7 +243,10 @@ impl HttpConnection {
             }
             let credentials = self.credentials.as_mut();
             let user = self.user.as_deref();
-            self.login = credentials.and_then(|source| source.find_login(&self.base, user));
+            self.login = self
+                .given_login
+                .take()
+                .or_else(|| credentials.and_then(|source| source.find_login(&self.base, user)));
             self.is_login_reported = false;
             if self.login.is_none() {
                 break;
@@ -257,6 +264,7 @@ impl HttpConnection {
         }
         if !has_same_origin(base, &self.base) {
             self.login = None;
+            self.given_login = None;
             self.headers.clear();
         }
         base.clone_into(&mut self.base);

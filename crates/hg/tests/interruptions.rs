@@ -168,7 +168,10 @@ fn a_pipe_that_closes_leaves_nothing() {
         let mut peer = connect(script);
         let folder = new_repository();
         let text = fetch_all(folder.path(), &mut peer).unwrap_err().to_string();
-        assert_eq!(text, "the server says: the connection ended early: cable cut", "{missing}");
+        assert_eq!(
+            text, "reading changes: the connection to the server ended early: cable cut",
+            "{missing}"
+        );
         drop(peer);
         check_empty(folder.path());
     }

@@ -477,7 +477,7 @@ fn a_program_that_is_not_mercurial_is_named() {
         let server = PipeServer::ssh(&SshCommand::Shell(text.into()), "hg", &location);
         connect_pipe(server, Box::new(|_| {})).map(|_| ()).unwrap_err().to_string()
     };
-    let expected = "the server says: the connection ended early: no such host";
+    let expected = "reading changes: the connection to the server ended early: no such host";
     assert_eq!(connect("echo no such host >&2; exit 255 #"), expected);
     let expected = "the program at the other end is not Mercurial";
     assert_eq!(connect("yes #"), expected);

@@ -149,13 +149,19 @@ impl MessageReader {
         ChangeError::Aborted { message: self.take() }
     }
 
-    /// Returns the error of a connection that ended where more had to come.
+    /// Returns the error of a connection that ended where more had to come. Without Mercurial's
+    /// word for its errors, the lines may be those of ssh, or of a shell on this side.
     fn early_end(&self) -> ChangeError {
+        const SERVER_ERROR: &str = "abort: ";
         let message = match self.take() {
-            text if text.is_empty() => "the connection ended early".to_owned(),
-            text => format!("the connection ended early: {text}"),
+            text if text.lines().any(|line| line.starts_with(SERVER_ERROR)) => {
+                let message = format!("the connection ended early: {text}");
+                return ChangeError::Aborted { message };
+            }
+            text if text.is_empty() => "the connection to the server ended early".to_owned(),
+            text => format!("the connection to the server ended early: {text}"),
         };
-        ChangeError::Aborted { message }
+        ChangeError::Read(io::Error::new(io::ErrorKind::ConnectionAborted, message))
     }
 }
 

@@ -53,11 +53,11 @@ result_pair() { # MEASURE UNIT CHANGESETS LARDER CINNABAR: notes two figures for
 	result "$1" "$2" git-cinnabar "$3" "$5"
 }
 
-measure() { # COMMAND...: prints CPU ms, wall ms and MB of anonymous memory
+measure() { # COMMAND...: prints CPU ms, wall ms and MB of anonymous memory, of the largest process or what $memory names
 	"$larder" --format json measure run -- "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2 && return 1; }
-	tail -1 "$work/out" | awk '
+	tail -1 "$work/out" | awk -v memory="${memory:-anonymous_bytes}" '
 		function least(key) { match($0, "\"" key "\":{\"min\":[0-9]*"); s = substr($0, RSTART, RLENGTH); sub(/.*:/, "", s); return s }
-		{ print least("cpu_us") / 1000, least("wall_us") / 1000, least("anonymous_bytes") / 1e6 }'
+		{ print least("cpu_us") / 1000, least("wall_us") / 1000, least(memory) / 1e6 }'
 }
 
 name_of() { # GITDIR: prints the name of a repository
@@ -133,8 +133,8 @@ client() { # PROGRAMS COMMAND...: measures git with the programs of a folder
 	PATH=$programs:$PATH measure "$@"
 }
 
-helper() { # TOOL DIALOGUE: measures a remote helper alone, in the copy of its repository
-	GIT_DIR=$work/$1.copy/.git measure sh -c "exec '$work/$1/git-remote-hg' origin '$url' <'$work/$2'"
+helper() { # TOOL DIALOGUE: measures a remote helper alone, its memory without git's, in the copy of its repository
+	memory=first_anonymous_bytes GIT_DIR=$work/$1.copy/.git measure sh -c "exec '$work/$1/git-remote-hg' origin '$url' <'$work/$2'"
 }
 
 download() { # fetches all changesets by curl, as Larder asks for them: heads that are not named are all

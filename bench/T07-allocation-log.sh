@@ -51,7 +51,7 @@ cost() { # COMMAND...: prints CPU ms, and MB of anonymous memory of its first pr
 	rm -rf "$work/clone"
 	"$larder" --format json measure run -- "$@" 2>"$work/err" | awk '
 		function least(key) { match($0, "\"" key "\":{\"min\":[0-9]*"); s = substr($0, RSTART, RLENGTH); sub(/.*:/, "", s); return s }
-		{ printf "%.1f %.1f\n", least("cpu_us") / 1000, least("anonymous_bytes") / 1e6 }' || { cat "$work/err" >&2 && return 1; }
+		{ printf "%.1f %.1f\n", least("cpu_us") / 1000, least("first_anonymous_bytes") / 1e6 }' || { cat "$work/err" >&2 && return 1; }
 }
 
 value() { # KEY FILE: prints a number of a JSON object

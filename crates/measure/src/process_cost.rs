@@ -43,6 +43,8 @@ pub struct ProcessCost {
     /// The peak of anonymous memory (heap, stacks; no mapped files) among the samples, in bytes: of
     /// the largest process, the command or one below it.
     pub peak_anonymous_bytes: u64,
+    /// The same of the first process alone: of a recorder, without the program that it records.
+    pub first_anonymous_bytes: u64,
     /// Bytes that the command, and children that were waited for, caused to be written to a disk,
     /// if the kernel counts them.
     pub written_bytes: Option<u64>,
@@ -61,44 +63,54 @@ pub fn run_command(command: &mut Command) -> io::Result<ProcessCost> {
     let watched = sample_until_exit(&child, begin);
     // The child is reaped on every path.
     let status = child.wait()?;
-    let (wall, anonymous, written_bytes) = watched?;
+    let WatchedRun { wall, peak, first_peak, written_bytes } = watched?;
     let (user, system) = waited_cpu_times()?;
     Ok(ProcessCost {
         wall,
         user: user.saturating_sub(user_before),
         system: system.saturating_sub(system_before),
-        peak_anonymous_bytes: anonymous,
+        peak_anonymous_bytes: peak,
+        first_anonymous_bytes: first_peak,
         written_bytes,
         status,
     })
 }
 
-/// Samples a process until it has ended; returns its wall time, its peak of anonymous memory and
-/// the bytes that it wrote.
-fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<(Duration, u64, Option<u64>)> {
+/// A run as it was sampled.
+struct WatchedRun {
+    wall: Duration,
+    /// Peaks of anonymous memory: of all processes, and of the first one.
+    peak: u64,
+    first_peak: u64,
+    written_bytes: Option<u64>,
+}
+
+/// Samples a process until it has ended.
+fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<WatchedRun> {
     let file = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id()));
-    let mut peak = 0;
+    let (mut first_peak, mut below_peak) = (0, 0);
     let mut next_tree = begin;
     loop {
         let status = file("status").map_err(|_| {
             io::Error::new(io::ErrorKind::Unsupported, "measuring needs Linux with /proc mounted")
         })?;
-        peak = peak.max(anonymous_bytes(&status));
+        first_peak = first_peak.max(anonymous_bytes(&status));
         if has_ended(&status) {
             let wall = begin.elapsed();
-            let written = file("io").ok().and_then(|io| {
+            let written_bytes = file("io").ok().and_then(|io| {
                 Some(
                     proc_number(&io, "\nwrite_bytes:")?
                         .saturating_sub(proc_number(&io, "cancelled_write_bytes:")?),
                 )
             });
-            return Ok((wall, peak, written));
+            let peak = first_peak.max(below_peak);
+            return Ok(WatchedRun { wall, peak, first_peak, written_bytes });
         }
         let tree_begin = Instant::now();
         if tree_begin >= next_tree {
             for pid in process_tree(child.id()).into_iter().skip(1) {
                 let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
-                peak = peak.max(anonymous_bytes(&status.unwrap_or_default()));
+                below_peak = below_peak.max(anonymous_bytes(&status.unwrap_or_default()));
             }
             next_tree = Instant::now() + tree_begin.elapsed() * TREE_DIVISOR;
         }

@@ -44,6 +44,7 @@ fn memory_and_written_bytes_are_measured() {
     let run = run.unwrap();
     // `dd` fills one buffer of 24 MB.
     assert!((24 << 20..32 << 20).contains(&run.peak_anonymous_bytes), "{run:?}");
+    assert_eq!(run.first_anonymous_bytes, run.peak_anonymous_bytes);
     // Nothing is written to a disk if the file system is in memory.
     if let Some(written @ 1..) = run.written_bytes {
         assert!((24 << 20..25 << 20).contains(&written), "{run:?}");
@@ -55,6 +56,7 @@ fn memory_and_written_bytes_are_measured() {
 fn the_memory_of_the_largest_process_is_measured() {
     let run = shell("dd if=/dev/zero of=/dev/null bs=24M count=40 status=none; exit 0");
     assert!((24 << 20..32 << 20).contains(&run.peak_anonymous_bytes), "{run:?}");
+    assert!((1 << 10..8 << 20).contains(&run.first_anonymous_bytes), "{run:?}");
     // Two of them are no larger one.
     let copy = "dd if=/dev/zero of=/dev/null bs=24M count=40 status=none";
     let run = shell(&format!("{copy} & {copy}; wait; exit 0"));

@@ -60,8 +60,8 @@ enum MeasureCommand {
 ///
 /// Prints minimum, median and maximum of several runs. CPU time and bytes written include the
 /// processes that the command starts and waits for. Anonymous memory is that of the largest
-/// process, the command or one below it, among samples; `larder measure memory` has sums over all
-/// processes. The command's standard output is discarded unless --show is given. The exit code is
+/// process, the command or one below it, and of the command alone, among samples; `larder measure
+/// memory` has sums over all processes. The command's standard output is discarded unless --show is given. The exit code is
 /// the exit code of the command. If a run fails, no further run is started.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
@@ -257,13 +257,16 @@ impl MeasureRunArgs {
 /// A cost of a run: its name for people, its key in JSON (microseconds or bytes), its value.
 type CostColumn = (&'static str, &'static str, fn(&ProcessCost) -> Option<u64>);
 
-const COST_COLUMNS: [CostColumn; 6] = [
+const COST_COLUMNS: [CostColumn; 7] = [
     ("wall", "wall_us", |run| Some(to_microseconds(run.wall))),
     ("user", "user_us", |run| Some(to_microseconds(run.user))),
     ("system", "system_us", |run| Some(to_microseconds(run.system))),
     ("processor", "cpu_us", |run| Some(to_microseconds(run.user + run.system))),
     ("anonymous memory of the largest process", "anonymous_bytes", |run| {
         Some(run.peak_anonymous_bytes)
+    }),
+    ("anonymous memory of the first process", "first_anonymous_bytes", |run| {
+        Some(run.first_anonymous_bytes)
     }),
     ("written", "written_bytes", |run| run.written_bytes),
 ];

@@ -49,7 +49,7 @@ run_of() { # NAME: sets $run to the command
 
 memory_of() { # COMMAND...: prints MB of anonymous memory of its first process
 	"$larder" --format json measure run -- "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2 && return 1; }
-	tail -1 "$work/out" | get anonymous_bytes | awk '{ printf "%.1f", $1 / 1e6 }'
+	tail -1 "$work/out" | get first_anonymous_bytes | awk '{ printf "%.1f", $1 / 1e6 }'
 }
 
 value() { # KEY: prints a number of the analysis

@@ -233,7 +233,7 @@ fn print_converted(
         ))?;
         if unhashed_manifests > 0 {
             let count = format_count(unhashed_manifests, "manifest");
-            let way = "hashed only with others that were made from them: larder hg fsck --full";
+            let way = "checked by the hashes of later ones; larder hg fsck --full hashes each";
             context.out.print_line(format!("{count}: {way}"))?;
         }
         print_oddities(context, &oddities)?;

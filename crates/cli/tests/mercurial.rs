@@ -457,7 +457,8 @@ fn places_without_mercurial_are_named() {
         text
     };
     for name in ["repository", "bare"] {
-        let expected = format!("fatal: {name} is a repository of git, not of Mercurial: leave out");
+        let expected =
+            format!("fatal: {name} is a repository of git, not of Mercurial; git takes it");
         let text = message(&format!("hg::{name}"));
         assert!(text.starts_with(&expected), "{text}");
     }

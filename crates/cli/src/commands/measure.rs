@@ -61,8 +61,8 @@ enum MeasureCommand {
 /// Prints minimum, median and maximum of several runs. CPU time and bytes written include the
 /// processes that the command starts and waits for. Anonymous memory is that of the largest
 /// process, the command or one below it, and of the command alone, among samples; `larder measure
-/// memory` has sums over all processes. The command's standard output is discarded unless --show is given. The exit code is
-/// the exit code of the command. If a run fails, no further run is started.
+/// memory` has sums over all processes. The command's standard output is discarded unless --show is
+/// given. The exit code is the exit code of the command. If a run fails, no further run is started.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
     /// The number of runs

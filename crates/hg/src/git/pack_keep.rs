@@ -59,10 +59,18 @@ impl PackKeep {
     }
 }
 
+/// How often it is tried to delete a mark: calls on network file systems fail now and then.
+const MAX_ATTEMPTS: u32 = 3;
+
 impl Drop for PackKeep {
     fn drop(&mut self) {
-        // The next process deletes it if this fails.
-        let _removed = fs::remove_file(&self.path);
+        // One that stays is deleted by the next process that writes a pack.
+        for _ in 0..MAX_ATTEMPTS {
+            match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+                _ => return,
+            }
+        }
     }
 }
 

@@ -262,7 +262,8 @@ class MercurialCase:
 
     def state(self) -> RepositoryState | None:
         """Reads the git repository; None if there is none."""
-        if not self.clone.exists():
+        # A folder without HEAD is the start of a repository, which the next run completes.
+        if not any((self.clone / name).exists() for name in ("HEAD", ".git/HEAD")):
             return None
         run = self.git("for-each-ref", "--format=%(refname) %(objectname)")
         refs = dict(line.split() for line in run.out.decode().splitlines())

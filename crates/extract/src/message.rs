@@ -81,8 +81,8 @@ pub enum MessageTermField {
     Hash = b'i',
     /// A marker that each message has.
     Message = b'a',
-    /// Pairs of common words in all text, see [`common_pair`](crate::common_pair). The empty word
-    /// marks a message whose pairs are indexed.
+    /// Pairs of common words in all text, see [`common_pair()`](crate::common_pair()). The empty
+    /// word marks a message whose pairs are indexed.
     CommonPair = b'd',
 }
 

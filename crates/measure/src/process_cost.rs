@@ -43,7 +43,8 @@ pub struct ProcessCost {
     /// The peak of anonymous memory (heap, stacks; no mapped files) among the samples, in bytes: of
     /// the largest process, the command or one below it.
     pub peak_anonymous_bytes: u64,
-    /// The same of the first process alone: of a recorder, without the program that it records.
+    /// The peak of anonymous memory of the command's own process, in bytes: of a recorder, without
+    /// the program that it records.
     pub first_anonymous_bytes: u64,
     /// Bytes that the command, and children that were waited for, caused to be written to a disk,
     /// if the kernel counts them.

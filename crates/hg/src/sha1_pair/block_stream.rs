@@ -20,9 +20,9 @@ enum StreamEnd {
 /// The blocks of a text in pieces. Blocks inside a piece are not copied.
 pub(super) struct BlockStream<'t, I> {
     pieces: I,
-    /// Whole blocks of a piece.
+    /// The blocks of the current piece that are not taken yet.
     whole: &'t [Block],
-    /// What the piece has after them.
+    /// The bytes at the end of the current piece that are not in these blocks.
     rest: &'t [u8],
     /// A block of several pieces, or with padding.
     mixed: Option<Block>,

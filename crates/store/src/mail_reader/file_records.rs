@@ -142,12 +142,15 @@ impl MailReader<'_> {
     ) -> Result<()> {
         self.run(|tx| {
             let outdated_end = find_meta_number(tx, OUTDATED_END_KEY)?.unwrap_or_default();
+            // Without the names of the indexes and the order of the join, SQLite reads all files.
             let mut select = tx.prepare_cached(
                 "SELECT d.path, f.name, f.inode, d.is_new
-                 FROM (SELECT directory, name, inode FROM mail_file WHERE rank IS NULL
-                       UNION ALL SELECT directory, name, inode FROM mail_file
-                                 WHERE item < ?2 AND rank IS NOT NULL) f
-                 JOIN mail_directory d ON d.id = f.directory
+                 FROM (SELECT directory, name, inode FROM mail_file INDEXED BY mail_file_unread
+                       WHERE rank IS NULL
+                       UNION ALL
+                       SELECT directory, name, inode FROM mail_file INDEXED BY mail_file_item
+                       WHERE item < ?2 AND rank IS NOT NULL) f
+                 CROSS JOIN mail_directory d ON d.id = f.directory
                  WHERE d.collection = (SELECT id FROM collection WHERE name = ?1 AND removed = 0)",
             )?;
             let mut rows = select.query((collection, outdated_end))?;

@@ -406,8 +406,8 @@ pub(crate) fn write_words_ahead(
     Ok(())
 }
 
-/// Merges about `budget_bytes` of the words and of their dictionary, towards at most
-/// `max_segments` of each. Returns whether there is more to merge.
+/// Merges about `budget_bytes` of the words, towards at most `max_segments`, and of their dictionary,
+/// which may have more. Returns whether there is more to merge.
 pub(crate) fn merge_words_step(
     tx: &WriteTransaction<'_>,
     max_segments: usize,
@@ -424,8 +424,12 @@ pub(crate) fn merge_words_step(
         &mut is_gone,
     )?;
     rows.finish()?;
-    let has_more_dictionary =
-        larder_index::merge_dictionary_step(&pages, WORD_DICTIONARY, max_segments, budget_bytes)?;
+    let has_more_dictionary = larder_index::merge_dictionary_step(
+        &pages,
+        WORD_DICTIONARY,
+        DICTIONARY_SEGMENT_RATIO * max_segments,
+        budget_bytes,
+    )?;
     Ok(has_more_words || has_more_dictionary)
 }
 
@@ -541,5 +545,8 @@ fn read_message_rows(tx: &WriteTransaction<'_>, block: u32) -> DatabaseResult<Bl
 
 /// A batch with more bytes of words does not merge.
 const MAX_MERGED_BATCH_BYTES: usize = 256 << 10;
+/// The dictionary may have this many times as many segments as the words: it is only read for parts
+/// of words, and a message that comes by itself writes most of its words once less.
+const DICTIONARY_SEGMENT_RATIO: usize = 2;
 /// A small batch merges this many bytes.
 const MIN_MERGED_BYTES: i64 = 64 << 10;

@@ -65,22 +65,29 @@ fn a_dump_of_notmuch_is_taken_over() {
 #[test]
 fn bookmarks_of_mu_are_taken_over() {
     let home = Home::new();
-    let text = "[mu]\ninbox=maildir:/inbox   # all\nbig = size:1M.. flag:attach\nbad=flag:sen\n";
+    let text = "[mu]\ninbox=maildir:/inbox   # all\nbig = size:1M.. flag:attach\nbad=flag:sen\n\
+                org=from:/.*\\\\\\\\.org/\nnone=\nwalrus=\\ssubject:walrus\n";
     home.write("mu/bookmarks", text);
     home.write("labels", ";; version:0\npath:/m/1\nmessage-id:m1@x\nlabels:tax,todo\n\n");
     home.ok(&["searches", "add", "big", "size:2M.."]);
     let run = |args: &[&str]| home.run(args).masked_output();
     assert_snapshot!(run(&["adopt", "mu", "--muhome", "mu", "--from", "labels"]), @r#"
     @inbox  maildir:/inbox
-    From mu: 1 message labelled, 1 search. Undo: larder undo 2
+    @org  from:/.*\.org/
+    @walrus  subject:walrus
+    From mu: 1 message labelled, 3 searches. Undo: larder undo 2
+    ! note: the bookmark "org" is now from:/.*\.org/, with the same meaning
     ! error: search big left out: size:1M.. flag:attach: another search is named @big
+    ! error: search none left out: it has no query
     ! error: search bad left out: flag:sen: unknown flag "sen" (at character 1 of the query)
     ! note: 1 message (id:m1@x) not in the index; their labels wait until larder sync finds them
     exit 3
     "#);
-    assert_snapshot!(run(&["searches"]), @"
-    big    0 messages  size:2M..
-    inbox  0 messages  maildir:/inbox
+    assert_snapshot!(run(&["searches"]), @r"
+    big     0 messages  size:2M..
+    inbox   0 messages  maildir:/inbox
+    org     0 messages  from:/.*\.org/
+    walrus  0 messages  subject:walrus
     ");
 }
 

@@ -88,6 +88,7 @@ pub fn adopt_mail(
         let is_taken = accepted.iter().any(|(other, _)| other.name == search.name);
         match known.get(&search.name) {
             Some(other) if *other == search => {}
+            None if search.query.is_empty() => report.refuse(name, query, "it has no query"),
             None if !is_taken && is_search_name(&search.name) => accepted.push((search, name)),
             None if !is_taken => report.refuse(name, query, "it has no name that Larder can use"),
             _ => {

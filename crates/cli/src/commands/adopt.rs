@@ -148,8 +148,11 @@ fn print_report(
 ) -> Result<(), CommandFailure> {
     for search in &report.refused {
         let (name, reason) = (sanitize_line(&search.name), sanitize_line(&search.reason));
-        let query = sanitize_line(&search.query);
-        print_message("error", format!("search {name} left out: {query}: {reason}"));
+        let query = match search.query.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", sanitize_line(&search.query)),
+        };
+        print_message("error", format!("search {name} left out: {query}{reason}"));
     }
     let labels = &report.labels;
     if context.format == OutputFormat::Json {

@@ -20,7 +20,9 @@ pub fn read_mu(
     let mut foreign = ForeignMail::default();
     match std::fs::read(bookmarks) {
         Ok(bytes) => {
-            foreign.searches = read_bookmarks(&String::from_utf8_lossy(&bytes));
+            for (name, query) in read_bookmarks(&String::from_utf8_lossy(&bytes)) {
+                foreign.add_bookmark(name, &query);
+            }
             if foreign.searches.is_empty() {
                 let path = bookmarks.display();
                 foreign.notices.push(format!("{path} has no bookmarks in a group [mu]"));
@@ -68,6 +70,17 @@ pub fn read_mu(
     Ok(foreign)
 }
 
+impl ForeignMail {
+    fn add_bookmark(&mut self, name: String, query: &str) {
+        let translated = translate_patterns(query);
+        if translated != query {
+            self.notices
+                .push(format!("the bookmark {name:?} is now {translated}, with the same meaning"));
+        }
+        self.searches.push((name, translated));
+    }
+}
+
 /// Reads the lines `NAME=QUERY` of the group `[mu]`; what follows a `#` behind white space is a
 /// comment.
 fn read_bookmarks(text: &str) -> Vec<(String, String)> {
@@ -83,10 +96,106 @@ fn read_bookmarks(text: &str) -> Vec<(String, String)> {
             let comment = query.match_indices('#').map(|(at, _)| at);
             let mut comment = comment.filter(|at| query[..*at].ends_with(char::is_whitespace));
             let query = comment.next().map_or(query, |at| &query[..at]);
-            bookmarks.push((name.trim().to_string(), query.trim().to_string()));
+            bookmarks.push((name.trim().to_string(), decode_value(query.trim())));
         }
     }
     bookmarks
+}
+
+/// Returns the text of a value, as the format of the bookmarks (that of desktop files) has it: with
+/// escapes for white space and the backslash.
+fn decode_value(value: &str) -> String {
+    let mut decoded = String::with_capacity(value.len());
+    let mut characters = value.chars();
+    while let Some(c) = characters.next() {
+        match (c, characters.as_str().chars().next()) {
+            ('\\', Some(next)) => {
+                characters.next();
+                match next {
+                    's' => decoded.push(' '),
+                    't' => decoded.push('\t'),
+                    'n' => decoded.push('\n'),
+                    'r' => decoded.push('\r'),
+                    '\\' => decoded.push('\\'),
+                    other => decoded.extend(['\\', other]),
+                }
+            }
+            ('\\', None) => {}
+            _ => decoded.push(c),
+        }
+    }
+    decoded
+}
+
+/// Returns a query with the backslashes of its regular expressions as Larder has them. mu takes a
+/// level of backslashes away before it reads an expression: its `\\d` is `\d`.
+fn translate_patterns(query: &str) -> String {
+    let mut translated = String::with_capacity(query.len());
+    let mut rest = query;
+    let mut is_start = true;
+    while let Some(c) = rest.chars().next() {
+        if let Some((start, end)) = find_pattern(rest).filter(|_| is_start) {
+            let (pattern, behind) = rest.split_at(end);
+            let (field, pattern) = pattern.split_at(start);
+            translated.push_str(field);
+            push_unescaped(pattern, &mut translated);
+            rest = behind;
+            if let Some(behind_quote) = rest.strip_prefix('"') {
+                translated.push('"');
+                rest = behind_quote;
+            }
+            is_start = false;
+            continue;
+        }
+        // A phrase is copied as a whole.
+        let phrase = rest.strip_prefix('"').and_then(|inner| inner.find('"')).map(|end| end + 2);
+        let (copied, behind) = rest.split_at(phrase.unwrap_or(c.len_utf8()));
+        is_start = c.is_whitespace() || c == '(';
+        translated.push_str(copied);
+        rest = behind;
+    }
+    translated
+}
+
+/// Returns where the regular expression begins and ends in the term that a text begins with.
+fn find_pattern(text: &str) -> Option<(usize, usize)> {
+    let is_name = |c: char| c.is_ascii_alphabetic() || c == '-';
+    let behind_quote = text.strip_prefix('"');
+    let mut value = behind_quote.unwrap_or(text);
+    if let Some(rest) = value.trim_start_matches(is_name).strip_prefix(':') {
+        value = rest;
+    }
+    let quoted_value = value.strip_prefix('"').filter(|_| behind_quote.is_none());
+    let is_quoted = behind_quote.is_some() || quoted_value.is_some();
+    value = quoted_value.unwrap_or(value);
+    let start = text.len() - value.len();
+    let mut is_escaped = false;
+    let is_end = |c: char| {
+        let is_end = !is_escaped
+            && if is_quoted { c == '"' } else { c.is_whitespace() || c == '(' || c == ')' };
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    };
+    let length = value.find(is_end).unwrap_or(value.len());
+    let (pattern, _) = value.split_at(length);
+    let is_pattern = pattern.len() > 1 && pattern.starts_with('/') && pattern.ends_with('/');
+    is_pattern.then_some((start, start + length))
+}
+
+/// Adds a regular expression with one level of backslashes less. Those in front of a quote or a
+/// slash are needed in Larder, too.
+fn push_unescaped(pattern: &str, text: &mut String) {
+    let mut characters = pattern.chars();
+    while let Some(c) = characters.next() {
+        match (c, characters.as_str().chars().next()) {
+            ('\\', Some('"' | '/')) => text.push(c),
+            ('\\', next) => {
+                text.extend(next);
+                characters.next();
+            }
+            _ => text.push(c),
+        }
+    }
 }
 
 /// Finds the maildir in the table that `mu info` prints.
@@ -111,6 +220,36 @@ mod tests {
                     old hat = subject:#1 a=b\n\n[other]\nz=1\n";
         let expect = [("inbox", "maildir:/inbox"), ("old hat", "subject:#1 a=b")];
         assert_eq!(read_bookmarks(text), expect.map(|(a, b)| (a.to_string(), b.to_string())));
+    }
+
+    /// The meanings are those of mu 1.8.
+    #[test]
+    fn values_of_bookmarks_are_decoded() {
+        for (value, expect) in [
+            (r"\sfrom:a\ssubject:b", r" from:a subject:b"),
+            (r"a\tb\nc\rd\\e\.f", "a\tb\nc\rd\\e\\.f"),
+            ("a\\", "a"),
+            ("gr\u{f6}\u{df}e", "gr\u{f6}\u{df}e"),
+        ] {
+            assert_eq!(decode_value(value), expect);
+        }
+    }
+
+    #[test]
+    fn patterns_have_a_level_of_backslashes_less() {
+        for (query, expect) in [
+            (r"from:/.*\.org/", r"from:/.*.org/"),
+            (r"from:/.*\\.org/ and x", r"from:/.*\.org/ and x"),
+            (r"not (subject:/v\\d/)", r"not (subject:/v\d/)"),
+            (r#"subject:"/a b\\d/" "subject:/c\\s\"/""#, r#"subject:"/a b\d/" "subject:/c\s\"/""#),
+            (r"/a\ b\\/ x\\y", r"/a b\/ x\\y"),
+            (r"/a\/b/", r"/a\/b/"),
+            (r"maildir:/a\b subject:a\\b", r"maildir:/a\b subject:a\\b"),
+            (r#""x /a\\d/""#, r#""x /a\\d/""#),
+            ("/ // \\", "/ // \\"),
+        ] {
+            assert_eq!(translate_patterns(query), expect, "{query}");
+        }
     }
 
     #[test]

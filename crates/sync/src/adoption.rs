@@ -6,8 +6,10 @@
 //!
 //! Separate from `label_exchange`, which reads a dump of labels alone.
 
+mod implicit_operators;
 mod mu;
 mod notmuch;
+mod notmuch_query;
 
 use crate::error::Error;
 use crate::label_exchange::{LabelImportReport, import_labels};

@@ -271,11 +271,14 @@ fn queries() -> Vec<String> {
     queries
 }
 
-/// Returns queries for single files.
+/// Returns queries for single files, and for those whose paths begin with a text.
 fn path_queries(maildir: &Path) -> Vec<String> {
     let directory = maildir.join(FOLDERS[0]).join("cur");
+    let starts = ["", "/", "/In", "/Inbox/", "/Inbox/cur", "/Inbox/cur/", "/Inbox/new/1", "/none"];
+    let starts = starts.map(|start| format!("path:{}{start}*", maildir.display()));
     let files = std::fs::read_dir(directory).unwrap().take(3);
-    files.map(|entry| format!("path:\"{}\"", entry.unwrap().path().display())).collect()
+    let files = files.map(|entry| format!("path:\"{}\"", entry.unwrap().path().display()));
+    files.chain(starts).collect()
 }
 
 /// Queries, one on each line.

@@ -17,6 +17,8 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("mimetype:pdf", "a type is a whole value"),
     ("path:Inbox", "a folder may be named without cur and new"),
     ("* and not walrus", "a star is a term like others"),
+    ("tag:tax tag:bill", "terms of one field must all match"),
+    ("walrus not budget audit", "a negation is of one term"),
     ("enclosure", "a free word is searched in attached messages, too"),
     ("photo", "a free word is not searched in the names of attachments, as in mu"),
     ("hyperlink", "HTML is indexed if a message has no plain text"),
@@ -108,6 +110,8 @@ folder:Archive
 folder:"Lists/tusk"
 folder:Inbox or folder:Sent
 folder:/Archive/
+folder:/^Archive/
+folder:/^Inbox$/
 path:Inbox/cur
 path:Inbox/new
 path:Archive/**
@@ -139,6 +143,22 @@ walrus and (from:anna or from:bruno)
 from:anna and date:2019.. and not tag:tax
 body:walrus and subject:budget
 "#;
+
+/// Queries that are adopted, and then find what they find in notmuch.
+const ADOPTED_QUERIES: &[&str] = &[
+    "tag:tax tag:bill",
+    "tag:tax walrus tag:bill",
+    "from:anna from:bruno subject:audit subject:report",
+    "walrus not budget audit",
+    "not tag:tax tag:bill",
+    "walrus or from:anna from:bruno and not tag:tax walrus",
+    "(from:anna from:bruno) walrus",
+    "to:anna to:bruno",
+    "mimetype:pdf",
+    "subject:\"(report walrus)\"",
+    "folder:Inbox folder:Sent",
+    "date:2019 date:2021",
+];
 
 fn run_notmuch(home: &Home, arguments: &[&str]) -> String {
     let output = home.program("notmuch").args(arguments).output().unwrap();
@@ -177,9 +197,12 @@ fn queries_find_what_notmuch_finds() {
     write_maildir(&maildir);
     let config = format!(
         "[database]\npath={}\n[user]\nname=Me\nprimary_email=me@example.com\n[new]\ntags=\n\
-         [search]\nexclude_tags=\n[maildir]\nsynchronize_flags=true\n",
+         [search]\nexclude_tags=\n[maildir]\nsynchronize_flags=true\n[query]\n",
         maildir.display()
     );
+    let adopted = ADOPTED_QUERIES.iter().enumerate();
+    let adopted = adopted.map(|(number, query)| format!("q{number}={query}\n"));
+    let config = config + &adopted.collect::<String>();
     std::fs::write(home.path().join("home/.notmuch-config"), config).unwrap();
     run_notmuch(&home, &["new"]);
     run_notmuch(&home, &["tag", "+tax", "--", "subject:invoice"]);
@@ -195,6 +218,11 @@ fn queries_find_what_notmuch_finds() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(report, "");
+    for (number, query) in ADOPTED_QUERIES.iter().enumerate() {
+        let expected = find_with_notmuch(&home, query);
+        assert!(!expected.is_empty(), "{query}");
+        assert_eq!(find_with_larder(&home, &format!("@q{number}")), expected, "{query}");
+    }
     for (query, rule) in DIFFERENCES {
         let is_equal = find_with_notmuch(&home, query) == find_with_larder(&home, query);
         assert!(!is_equal, "{query:?} finds what notmuch finds now; the rule was: {rule}");

@@ -200,6 +200,10 @@ fn unknown_names_are_refused_in_searches() {
         ("is:flaged or walrus", "did you mean is:flagged?"),
         ("walrus -path:nowhere/new", "unknown folder \"nowhere\""),
         ("path:INBX", "did you mean path:INBOX?"),
+        (
+            "path:mail/INBOX/cur/1.host:2,S",
+            "named by its absolute path: path:/DIRECTORY/mail/INBOX/cur/1.host:2,S",
+        ),
         ("thread:{thread:nobody@x.example}", "unknown thread \"nobody@x.example\""),
     ] {
         let find = home.code(&["find", "--kind", "message", query], 2).stderr();
@@ -258,6 +262,13 @@ fn names_that_no_message_has_are_named() {
             "no message is in the file \"/nope\"; all files below a directory: path:/DIRECTORY/**",
         ),
         ("path:/nope/**", "no source has messages in the directory \"/nope\""),
+        (
+            "path:/nope/*",
+            "no message is in a file whose path begins with \"/nope/\"; all files of a folder: \
+             path:FOLDER/**",
+        ),
+        ("path:nope/*", "no folder is \"/nope\"; folders: /Archive, /INBOX, /Lists/sea"),
+        ("maildir:nope*", "no folder begins with \"/nope\"; folders: /Archive, /INBOX, /Lists/sea"),
         // What exists, or must not exist, is no reason.
         ("label:travel penguin", ""),
         ("not label:nolabel penguin", ""),
@@ -267,6 +278,35 @@ fn names_that_no_message_has_are_named() {
     }
     let quiet = home.code(&["find", "--kind", "message", "label:travle", "--quiet"], 1);
     assert_eq!(quiet.stderr(), "");
+}
+
+/// As in notmuch, but for `maildir:`, which is of mu.
+#[test]
+fn a_folder_of_the_name_comes_before_those_that_differ_in_case() {
+    let home = Home::new();
+    for (folder, id) in [("Plan", "upper"), ("plan", "lower"), ("plan/tax", "below"), ("In", "in")]
+    {
+        home.write(&format!("mail/{folder}/cur/1:2,S"), format!("Message-ID: <{id}>\n\nx\n"));
+        std::fs::create_dir_all(home.work("mail").join(folder).join("new")).unwrap();
+    }
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    let found = |query: &str| ids(&home, &["--kind", "message", query]);
+    assert_eq!(found("folder:plan"), ["lower"]);
+    assert_eq!(found("path:Plan"), ["upper"]);
+    assert_eq!(found("path:Plan/cur"), ["upper"]);
+    assert_eq!(found("path:plan/**"), ["below", "lower"]);
+    assert_eq!(found("folder:PLAN"), ["lower", "upper"]);
+    assert_eq!(found("folder:in"), ["in"]);
+    assert_eq!(found("maildir:/plan"), ["lower", "upper"]);
+    assert_eq!(found("folder:/^plan/"), ["below", "lower", "upper"]);
+    assert_eq!(found("path:plan/*"), ["below", "lower"]);
+    let prefix = |end: &str| found(&format!("path:{}{end}", home.work("mail").display()));
+    assert_eq!(prefix("/plan*"), ["below", "lower"]);
+    assert_eq!(prefix("/plan/cur/*"), ["lower"]);
+    assert_eq!(prefix("/plan/cur/1*"), ["lower"]);
+    assert_eq!(prefix("/plan/new/*"), [""; 0]);
+    assert_eq!(prefix("*"), ["below", "in", "lower", "upper"]);
 }
 
 #[test]

@@ -16,8 +16,9 @@
 //! | `flag` `flags`, `prio` `priority` | `g p` | one flag by name or letter; low, normal, high |
 //! | `msgid` `message-id` `id` `mid`, `ref` `references` | `i r` | an id without its brackets |
 //! | `related` | | `msgid` or `ref` |
-//! | `maildir` `folder` | `m` | `/x`, `x`, `/x*`, `x/**`, `/regex/` |
-//! | `path` | `l` | a file `/x`, a directory `/x/**`; or a folder as notmuch has it |
+//! | `maildir` | `m` | `/x`, `x`, `/x*`, `x/**`, `/regex/`, in any case |
+//! | `folder` | | the same; of `Work` and `work`, the one that is named |
+//! | `path` | `l` | a file `/x`, files `/x*`, a directory `/x/**`; or a folder as notmuch has it |
 //! | `in` | | a source |
 //! | `thread` | `w` | an id, or the threads of `{query}` |
 //! | `label` `labels` | `q` | a label |
@@ -171,11 +172,13 @@ pub enum TextMatch {
 /// A test of the maildir. Paths begin with a slash, at the root of all maildirs, which is `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FolderTest {
-    /// The maildir itself.
+    /// The maildir itself, in any case.
     Is(String),
-    /// The maildir or one below it.
+    /// The maildir of this name; if there is none, those whose names differ in case only.
+    Named(String),
+    /// The maildir or one below it; case matters as for `Named`.
     Within(String),
-    /// A regular expression, matched with any part of the path.
+    /// A regular expression, matched with any part of the path, with or without its first slash.
     Pattern(String),
     /// The start of the path.
     Prefix(String),
@@ -183,6 +186,8 @@ pub enum FolderTest {
     Source(String),
     /// An absolute path of the directory of the maildir or of one above it.
     Directory(String),
+    /// The beginning of the absolute path of a file.
+    FilePrefix(String),
 }
 
 /// A test of a path that a commit changed, as a pattern of `.gitignore` has it: a text without a
@@ -315,7 +320,8 @@ impl MailQuery {
     #[must_use]
     pub fn has_file_path(&self) -> bool {
         match self {
-            MailQuery::Path(_) | MailQuery::Folder(FolderTest::Directory(_)) => true,
+            MailQuery::Path(_)
+            | MailQuery::Folder(FolderTest::Directory(_) | FolderTest::FilePrefix(_)) => true,
             MailQuery::And(all) | MailQuery::Or(all) => all.iter().any(MailQuery::has_file_path),
             MailQuery::Xor(left, right) => left.has_file_path() || right.has_file_path(),
             MailQuery::Not(query) | MailQuery::ThreadOf(query) | MailQuery::Existing(query) => {

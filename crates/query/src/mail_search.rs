@@ -18,6 +18,7 @@
 //! | `counts` | the counts of many queries in one pass |
 //! | `expansion` | from parts of words to words |
 //! | `explanation` | the plan of a search |
+//! | `folder_tests` | the tests of folders and of files |
 //! | `header_test` | tests of header fields |
 //! | `list_order` | [`MailSort`]: the orders of lists |
 //! | `message_list` | lists of messages |
@@ -36,6 +37,7 @@ mod compilation;
 mod counts;
 mod expansion;
 mod explanation;
+mod folder_tests;
 mod header_test;
 mod list_order;
 mod message_list;

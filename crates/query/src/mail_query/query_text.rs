@@ -65,11 +65,13 @@ impl fmt::Display for FolderTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FolderTest::Is(path) => QuotedText(path).fmt(f),
+            FolderTest::Named(path) => write_call(f, "named", path),
             FolderTest::Within(path) => write_call(f, "within", path),
             FolderTest::Pattern(text) => write_call(f, "pattern", text),
             FolderTest::Prefix(path) => write_call(f, "prefix", path),
             FolderTest::Source(name) => write_call(f, "source", name),
             FolderTest::Directory(path) => write_call(f, "directory", path),
+            FolderTest::FilePrefix(path) => write_call(f, "file-prefix", path),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! From a query for messages to tests by block.
 //!
 //! Words become cursors over terms; parts of words are looked up among all terms, and become sets
-//! of rows. Tests that cost little, or that few messages pass, come first in a conjunction.
+//! of rows. Tests that cost little, or that few messages pass, come first in a conjunction. Folders
+//! and files are in `folder_tests`.
 
 use super::MailSearch;
 use super::block_test::{BlockTest, Conjunction, PositionTest, WordAlternatives, WordRelation};
@@ -9,7 +10,7 @@ use super::expansion::{WordExpansion, word_term};
 use super::row_origin::RowOrigin;
 use super::row_values::RowValues;
 use crate::error::{Error, SyntaxError};
-use crate::mail_query::{FolderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest};
+use crate::mail_query::{MailFlag, MailQuery, MailTextFields, TextMatch, TextTest};
 use crate::pattern::RegexPattern;
 use larder_format::fold::{fold, is_unspaced};
 use larder_format::message::MessagePriority;
@@ -17,10 +18,7 @@ use larder_store::message_flags::MessageFlag;
 use larder_store::tokenizer::Tokenizer;
 use larder_store::{BLOCK_ROWS, HandlePrefix, MailColumn, PhraseCursor, common_pair, date_value};
 use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
-use std::ffi::OsStr;
 use std::ops::{Range, RangeInclusive};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 /// The work of comparing a Message-ID with a pattern, and of reading and comparing a subject.
 const WORK_PER_ID: u64 = 1000;
@@ -101,32 +99,6 @@ impl MailSearch<'_> {
         Ok(BlockTest::And(Conjunction::new(ranked.into_iter().map(|(_, test)| test))))
     }
 
-    /// Returns the messages with the file of this absolute path, in all maildirs.
-    fn find_path(&self, path: &str) -> Result<Vec<u32>, Error> {
-        self.check_roots()?;
-        let mut found = Vec::new();
-        for (collection, root) in self.roots {
-            let Ok(below) = Path::new(path).strip_prefix(root) else { continue };
-            let (Some(directory), Some(name)) = (below.parent(), below.file_name()) else {
-                continue;
-            };
-            let directory = directory.as_os_str().as_encoded_bytes();
-            found.extend(self.mail.find_file(collection, directory, name.as_encoded_bytes())?);
-        }
-        Ok(found)
-    }
-
-    /// Refuses the test of a path where the paths of the maildirs are not known, instead of finding
-    /// nothing.
-    fn check_roots(&self) -> Result<(), Error> {
-        if !self.roots.is_empty() {
-            return Ok(());
-        }
-        let message = "absolute paths can be used in larder find only".to_string();
-        let hint = "elsewhere, use in:SOURCE and maildir:/FOLDER".to_string();
-        Err(SyntaxError { message, at: 1, hint: Some(hint) }.into())
-    }
-
     pub(super) fn rows_test(&self, rows: &[u32], origin: RowOrigin) -> BlockTest {
         let mut bits: Vec<u64> = Vec::new();
         for row in rows {
@@ -179,53 +151,6 @@ impl MailSearch<'_> {
             members.extend(self.mail.thread_members(thread)?);
         }
         Ok(members)
-    }
-
-    fn compile_folder(&self, folder: &FolderTest) -> Result<BlockTest, Error> {
-        let pattern = match folder {
-            FolderTest::Pattern(text) => Some(compile_pattern(text)?),
-            _ => None,
-        };
-        // As in mu, folders match in any case.
-        let folder = match folder {
-            FolderTest::Is(path) => FolderTest::Is(fold(path).into_owned()),
-            FolderTest::Within(path) => FolderTest::Within(fold(path).into_owned()),
-            FolderTest::Prefix(path) => FolderTest::Prefix(fold(path).into_owned()),
-            other => other.clone(),
-        };
-        if matches!(folder, FolderTest::Directory(_)) {
-            self.check_roots()?;
-        }
-        let mut sets = Vec::new();
-        let (mut sources, mut is_known) = (Vec::new(), false);
-        for (source, folder_path, set) in self.mail.folders()? {
-            let path = &folder_path;
-            let path = format!("/{}", String::from_utf8_lossy(path));
-            let path = fold(&path);
-            let is_match = match &folder {
-                FolderTest::Is(folder) => *path == **folder,
-                FolderTest::Within(folder) => {
-                    let folder = folder.trim_end_matches('/');
-                    let below = path.strip_prefix(folder);
-                    below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                }
-                FolderTest::Prefix(start) => path.starts_with(start.as_str()),
-                FolderTest::Pattern(_) => pattern.as_ref().is_some_and(|one| one.is_match(&path)),
-                FolderTest::Source(name) => *name == source,
-                FolderTest::Directory(directory) => self.roots.get(&source).is_some_and(|root| {
-                    root.join(OsStr::from_bytes(&folder_path)).starts_with(directory)
-                }),
-            };
-            if is_match {
-                sets.push(BlockTest::Set(set));
-            }
-            is_known |= matches!(folder, FolderTest::Source(_)) && is_match;
-            sources.push(source);
-        }
-        match folder {
-            FolderTest::Source(name) if !is_known => Err(unknown_source(&name, sources)),
-            _ => Ok(BlockTest::Or(sets)),
-        }
     }
 
     /// Compiles the test of the labels: of those whose names pass. Names are compared as they are
@@ -557,7 +482,7 @@ pub(crate) fn is_unspaced_text(text: &str) -> bool {
     folded.chars().all(is_unspaced) && folded.chars().nth(1).is_some()
 }
 
-fn flag_test(flag: MailFlag) -> BlockTest {
+pub(super) fn flag_test(flag: MailFlag) -> BlockTest {
     let flag = match flag {
         MailFlag::Draft => MessageFlag::Draft,
         MailFlag::Flagged => MessageFlag::Flagged,
@@ -595,13 +520,6 @@ pub(crate) fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
         let message = format!("the pattern /{text}/ cannot be used: {reason}");
         SyntaxError { message, at: 1, hint: None }.into()
     })
-}
-
-fn unknown_source(name: &str, mut sources: Vec<String>) -> Error {
-    sources.dedup();
-    let message = format!("no mail of a source {name:?} is indexed");
-    let hint = format!("sources with mail: {}; other collections: --in NAME", sources.join(", "));
-    SyntaxError { message, at: 1, hint: Some(hint) }.into()
 }
 
 fn unsupported_error(name: &str) -> Error {

@@ -58,8 +58,19 @@ impl MailSearch<'_> {
                 Some(self.list_hint(name)?)
             }
             MailQuery::Label(TextMatch::Words(name)) => Some(self.label_hint(name)?),
-            MailQuery::Folder(FolderTest::Is(path)) => Some(self.folder_hint(path, "")?),
+            MailQuery::Folder(FolderTest::Is(path) | FolderTest::Named(path)) => {
+                Some(self.folder_hint(path, "")?)
+            }
             MailQuery::Folder(FolderTest::Within(path)) => Some(self.folder_hint(path, "/**")?),
+            MailQuery::Folder(FolderTest::Prefix(start)) => {
+                let paths = self.folder_paths()?;
+                let names: Vec<&str> = paths.iter().map(String::as_str).collect();
+                Some(format!("no folder begins with {start:?}; folders: {}", join_names(&names)))
+            }
+            MailQuery::Folder(FolderTest::FilePrefix(start)) => Some(format!(
+                "no message is in a file whose path begins with {start:?}; all files of a folder: \
+                 path:FOLDER/**"
+            )),
             MailQuery::Folder(FolderTest::Directory(path)) => {
                 Some(format!("no source has messages in the directory {path:?}"))
             }

@@ -30,7 +30,7 @@ impl MailSearch<'_> {
             MailQuery::Not(query) | MailQuery::ThreadOf(query) => self.check_names(query),
             MailQuery::Existing(query) => match &**query {
                 MailQuery::Label(TextMatch::Words(name)) => self.check_label(name),
-                MailQuery::Folder(FolderTest::Is(path)) => self.check_folder(path),
+                MailQuery::Folder(FolderTest::Named(path)) => self.check_folder(path),
                 _ => Ok(()),
             },
             MailQuery::Thread(id) if self.find_thread(id)?.is_empty() => {
@@ -67,6 +67,9 @@ impl MailSearch<'_> {
         let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         let name = path.trim_start_matches('/');
         let hint = match nearest_name(name, &names) {
+            _ if self.is_relative_file(name)? => {
+                format!("a file is named by its absolute path: path:/DIRECTORY/{name}")
+            }
             Some(near) => format!("did you mean path:{near}?"),
             None => format!(
                 "folders: {}; all files below a directory: path:/DIRECTORY/**",
@@ -74,6 +77,25 @@ impl MailSearch<'_> {
             ),
         };
         Err(unknown_name("folder", name, hint))
+    }
+
+    /// Returns whether a path ends with that of a file below the root of its maildir.
+    fn is_relative_file(&self, path: &str) -> Result<bool, Error> {
+        let mut collections: Vec<String> =
+            self.mail.folders()?.into_iter().map(|(collection, ..)| collection).collect();
+        collections.dedup();
+        let starts = path.match_indices('/').map(|(at, _)| at + 1);
+        for below in std::iter::once(0).chain(starts).filter_map(|start| path.get(start..)) {
+            let (directory, name) = below.rsplit_once('/').unwrap_or(("", below));
+            for collection in &collections {
+                let found =
+                    self.mail.find_file(collection, directory.as_bytes(), name.as_bytes())?;
+                if found.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the paths of all folders, from the roots of their maildirs on.

@@ -82,11 +82,12 @@ impl MailQueryParser<'_> {
         Ok(MailQuery::Header { name: header.to_string(), test })
     }
 
-    /// Parses `/x`, `x`, `x/**`, `x*` or `/regex/`.
+    /// Parses `/x`, `x`, `x/**`, `x*` or `/regex/`. A name without a star is compared by `named`.
     pub(super) fn parse_folder(
         &mut self,
         at: usize,
         value: &str,
+        named: fn(String) -> FolderTest,
     ) -> Result<MailQuery, SyntaxError> {
         if let Some(pattern) = pattern_text(value) {
             self.check_pattern(at, pattern)?;
@@ -104,18 +105,21 @@ impl MailQueryParser<'_> {
                 let slash = if start.starts_with('/') { "" } else { "/" };
                 MailQuery::Folder(FolderTest::Prefix(format!("{slash}{start}")))
             }
-            None => MailQuery::Folder(FolderTest::Is(folder_path(value))),
+            None => MailQuery::Folder(named(folder_path(value))),
         })
     }
 
-    /// Parses the path of a file, `/x/**` for all files below a directory, or the path of a folder
-    /// without its first slash.
+    /// Parses the path of a file, `/x*` for files whose paths begin with it, `/x/**` for all files
+    /// below a directory, or the path of a folder without its first slash.
     pub(super) fn parse_path(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
         if let Some(directory) = value.strip_suffix("/**").filter(|path| path.starts_with('/')) {
             return Ok(MailQuery::Folder(FolderTest::Directory(directory.to_string())));
         }
-        if value.starts_with('/') && pattern_text(value).is_none() && !value.ends_with('*') {
-            return Ok(MailQuery::Path(value.to_string()));
+        if value.starts_with('/') && pattern_text(value).is_none() {
+            return Ok(match value.strip_suffix('*') {
+                Some(start) => MailQuery::Folder(FolderTest::FilePrefix(start.to_string())),
+                None => MailQuery::Path(value.to_string()),
+            });
         }
         let is_new = |is_new: bool| match is_new {
             true => MailQuery::Flag(MailFlag::New),
@@ -125,15 +129,23 @@ impl MailQueryParser<'_> {
             if let Some(folder) = value.strip_suffix(end)
                 && (folder.is_empty() || folder.ends_with('/'))
             {
-                let folder = MailQuery::Folder(FolderTest::Is(folder_path(folder)));
-                let folder = MailQuery::Existing(Box::new(folder));
-                return Ok(MailQuery::And(vec![folder, is_new(flag)]));
+                let folder = MailQuery::Folder(FolderTest::Named(folder_path(folder)));
+                return Ok(MailQuery::And(vec![self.existing(folder), is_new(flag)]));
             }
         }
-        Ok(match self.parse_folder(at, value)? {
-            folder @ MailQuery::Folder(FolderTest::Is(_)) => MailQuery::Existing(Box::new(folder)),
+        // The star stands for files, as in `/x/*`.
+        if let Some(folder) = value.strip_suffix("/*") {
+            return Ok(MailQuery::Folder(FolderTest::Within(folder_path(folder))));
+        }
+        Ok(match self.parse_folder(at, value, FolderTest::Named)? {
+            folder @ MailQuery::Folder(FolderTest::Named(_)) => self.existing(folder),
             folder => folder,
         })
+    }
+
+    /// Returns a query whose name must exist.
+    fn existing(&self, query: MailQuery) -> MailQuery {
+        MailQuery::Existing(Box::new(query))
     }
 
     /// Parses a tag: the name of a flag, a label, or for `tag:` also a keyword.
@@ -154,7 +166,7 @@ impl MailQueryParser<'_> {
         if field == MailField::FlagOrLabel {
             return Ok(match text {
                 TextMatch::Words(_) if !self.context.is_among_kinds || !is_item_state(value) => {
-                    MailQuery::Existing(Box::new(label))
+                    self.existing(label)
                 }
                 _ => label,
             });

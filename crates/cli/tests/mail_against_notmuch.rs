@@ -112,6 +112,9 @@ folder:Inbox or folder:Sent
 folder:/Archive/
 folder:/^Archive/
 folder:/^Inbox$/
+subject:""
+not subject:""
+subject:"" or from:anna
 path:Inbox/cur
 path:Inbox/new
 path:Archive/**

@@ -82,6 +82,11 @@ a "or" b => (and (any "a") (any "or") (any "b"))
 "a ""b"" c" => (any "a \"b\" c")
 foo"bar baz" => (any "foobar baz")
 "" => (all)
+subject:"" or from:"" => (or (not (subject (exists))) (not (from (exists))))
+not subject:"" => (not (not (subject (exists))))
+label:"" => (not (label (exists)))
+tag:"" => (not (or (keyword (exists)) (label (exists))))
+subject: => (subject (exists))
 "a"b => (and (any "a") (any "b"))
 "##,
     );

@@ -254,6 +254,9 @@ impl<'a> MailQueryParser<'a> {
         {
             return self.expand_search(at, name);
         }
+        if word.is_quoted && word.value.is_empty() {
+            return self.parse_empty_text(at, word);
+        }
         let query = self.resolve_word(at, word)?;
         match query {
             MailQuery::Text(TextTest { fields, text: TextMatch::Words(left) }) => {
@@ -261,6 +264,17 @@ impl<'a> MailQueryParser<'a> {
             }
             query => Ok(query),
         }
+    }
+
+    /// Parses `field:""`: as in notmuch, the text is empty or missing.
+    fn parse_empty_text(&mut self, at: usize, word: &MailWord) -> Result<MailQuery, SyntaxError> {
+        let query = self.resolve_word(at, word)?;
+        let has_field = match &query {
+            MailQuery::Text(_) | MailQuery::Label(_) => true,
+            MailQuery::Or(_) => word.field == Some(MailField::FlagOrKeyword),
+            _ => false,
+        };
+        Ok(if has_field { MailQuery::Not(Box::new(query)) } else { query })
     }
 
     /// Parses the words that must be near a word. With several operators each pair must match.

@@ -19,7 +19,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("* and not walrus", "a star is a term like others"),
     ("tag:tax tag:bill", "terms of one field must all match"),
     ("walrus not budget audit", "a negation is of one term"),
-    ("enclosure", "a free word is searched in attached messages, too"),
+    ("enclosure", "a free word is searched in attached texts, too"),
     ("photo", "a free word is not searched in the names of attachments, as in mu"),
     ("hyperlink", "HTML is indexed if a message has no plain text"),
     ("forwarded", "a free word is searched in the subjects of attached messages, too"),

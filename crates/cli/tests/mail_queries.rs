@@ -241,6 +241,8 @@ fn a_thread_is_named_by_the_beginning_of_the_id_of_a_message() {
 fn names_that_no_message_has_are_named() {
     let home = home_with_mail();
     home.ok(&["edit", "a1", "--label", "+travel"]);
+    // A saved search may name what messages get later.
+    home.ok(&["searches", "add", "later", "--kind", "message", "is:foo"]);
     let hints = |query: &str| {
         let run = home.code(&["find", "--kind", "message", query], 1);
         let hints = run.stderr();
@@ -269,6 +271,7 @@ fn names_that_no_message_has_are_named() {
         ),
         ("path:nope/*", "no folder is \"/nope\"; folders: /Archive, /INBOX, /Lists/sea"),
         ("maildir:nope*", "no folder begins with \"/nope\"; folders: /Archive, /INBOX, /Lists/sea"),
+        ("@later", "no label is \"foo\"; labels: travel"),
         // What exists, or must not exist, is no reason.
         ("label:travel penguin", ""),
         ("not label:nolabel penguin", ""),

@@ -143,9 +143,13 @@ impl MailQueryParser<'_> {
         })
     }
 
-    /// Returns a query whose name must exist.
+    /// Returns a query whose name must exist, unless it is that of a saved search, which may name
+    /// what messages get later.
     fn existing(&self, query: MailQuery) -> MailQuery {
-        MailQuery::Existing(Box::new(query))
+        match self.expanded.is_empty() {
+            true => MailQuery::Existing(Box::new(query)),
+            false => query,
+        }
     }
 
     /// Parses a tag: the name of a flag, a label, or for `tag:` also a keyword.

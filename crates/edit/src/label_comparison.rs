@@ -74,6 +74,8 @@ fn compare_all(data: &Reader, mail: &MailReader<'_>) -> Result<LabelDifferences,
                 let mut expected: Vec<&str> = expected.iter().collect();
                 expected.sort_unstable();
                 is_same &= mail.labels_of(&mut listed, row)? == expected;
+                let is_of_any_text = !expected.is_empty() && one.text_hash.is_none();
+                is_same &= mail.are_labels_of_any_text(&listed, row) == is_of_any_text;
                 let (block, place) = block_of(row);
                 let bits = compared.entry(block).or_insert([0; BLOCK_ROWS as usize / 64]);
                 bits.iter_mut()

@@ -9,8 +9,8 @@ use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTables;
 use crate::mail::batch::file_key;
 use crate::mail::columns::{
-    FIRST_LABEL_PAGE, MailColumn, MailSet, block_of, column_page, date_value, present_rows,
-    read_values, unpack_set,
+    ANY_TEXT_SET, FIRST_LABEL_PAGE, MailColumn, MailSet, block_of, column_page, date_value,
+    present_rows, read_values, unpack_set,
 };
 use crate::mail::threads::find_thread;
 use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
@@ -378,7 +378,8 @@ fn compare_sets(
         if page >= FIRST_LABEL_PAGE {
             let label = page & 0xff_ffff;
             let block = u32::try_from(page >> 24 & 0xff_ffff).unwrap_or(u32::MAX);
-            nameless += u64::from(!labels.contains(&label));
+            let is_named = label == i64::from(ANY_TEXT_SET) || labels.contains(&label);
+            nameless += u64::from(!is_named);
             let messages = expected.message_rows(block);
             unlabelled += count(&mut stored.iter().zip(messages).map(|(a, b)| a & !b));
         } else if page >> 24 > 0 {

@@ -308,6 +308,13 @@ impl<'r> MailReader<'r> {
         listed.labels_of(&self.tx, row).map_err(sqlite_error_at(&self.reader.path))
     }
 
+    /// Returns whether the labels of a message, which were read before, belong to any text with its
+    /// name.
+    #[must_use]
+    pub fn are_labels_of_any_text(&self, listed: &ListedLabels, row: u32) -> bool {
+        listed.are_of_any_text(row)
+    }
+
     /// Returns the position in the change feed of `data.db` up to which the labels are known.
     pub fn label_cursor(&self) -> Result<Option<ChangeCursor>> {
         self.run(|tx| read_label_cursor(tx))

@@ -17,10 +17,11 @@
 //! * `mail_set(id, rows)`: the rows of a folder or of a label, as a bitmap for each block. `id` is
 //!   the number of the set times 2^24 plus the number of the block; for labels, 2^62 plus the
 //!   number of the block times 2^24 plus the number of the label, so that the labels of a block are
-//!   beside each other.
-//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels,
-//!   is_given)`: the labels of messages that are not in the index, by Message-ID, as the bytes of
-//!   the item in `data.db`; `is_given`: another text with the Message-ID has them in the meantime.
+//!   beside each other. In place of a label, 0 is the set of the messages whose labels belong to any
+//!   text with their name, see `mail::labels`.
+//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels, is_given)`: the labels of
+//!   messages that are not in the index, by Message-ID, as the bytes of the item in `data.db`;
+//!   `is_given`: another text with the Message-ID has them in the meantime.
 //!   The value `label_cursor` in `meta` is the position in the change feed of `data.db` up to which
 //!   the labels are known.
 //! * The value `rule_row:C` in `meta`: the first row of the collection C whose message the rules

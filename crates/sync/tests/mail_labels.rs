@@ -8,7 +8,9 @@ use larder_edit::labels::{
 };
 use larder_edit::{LabelDifferences, compare_labels};
 use larder_format::label::{LabelChange, LabelList};
-use larder_store::{DataDirectory, Operation, OperationId, Store, StoreOptions};
+use larder_store::{
+    DataDirectory, LabelledText, MailReader, Operation, OperationId, Reader, Store, StoreOptions,
+};
 use larder_sync::{
     MailSyncOptions, SourceSelection, SyncRound, SyncRoundEvent, sync_mail_sources, sync_maildir,
 };
@@ -17,6 +19,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 /// The number of Message-IDs.
 const IDS: usize = 6;
@@ -69,6 +72,32 @@ impl LabelledMail {
         assert!(!are_labels_outdated(&reader, &self.mailbox.store.open_reader().unwrap()).unwrap());
     }
 
+    /// The other maildir, which has texts of its own.
+    fn other_root(&self) -> PathBuf {
+        self.mailbox.outside_path("other")
+    }
+
+    fn write_other(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.other_root().join("cur")).unwrap();
+        fs::create_dir_all(self.other_root().join("new")).unwrap();
+        fs::write(self.other_root().join(name), text).unwrap();
+    }
+
+    /// Synchronises the other maildir.
+    fn sync_other(&mut self) {
+        let root = self.other_root();
+        fs::create_dir_all(root.join("cur")).unwrap();
+        let (store, options) = (&mut self.mailbox.store, MailSyncOptions::default());
+        sync_maildir(store, &root, "other", &options, &mut |_| {}, &|| false).unwrap();
+    }
+
+    /// Reads all messages of the maildir again, by other rules than before.
+    fn sync_with_addresses(&mut self, addresses: &[&str]) {
+        let personal_addresses = addresses.iter().map(|one| one.to_string()).collect();
+        self.mailbox
+            .sync_with(&MailSyncOptions { personal_addresses, ..MailSyncOptions::default() });
+    }
+
     /// Synchronises the maildir as a further collection, so that each message is in two.
     fn sync_twin(&mut self) {
         let (root, options) = (self.mailbox.root(), MailSyncOptions::default());
@@ -97,7 +126,7 @@ impl LabelledMail {
                 assert!(found.is_empty(), "a row without a message has labels");
                 continue;
             };
-            let labels = read_labels(&data, &message.uid).unwrap();
+            let labels = expected_labels(&data, &mail, row);
             assert_eq!(found, labels.iter().collect::<Vec<_>>(), "{}", message.uid);
             for name in labels.iter() {
                 expected.entry(name.to_string()).or_default().push(row);
@@ -112,6 +141,21 @@ impl LabelledMail {
             let others = find_rows(&reader, &format!("not label:{name}"));
             assert!(others.iter().all(|row| !rows.contains(row)), "{name}");
         }
+    }
+}
+
+/// Returns the labels that a message must have: those of its name, unless another message with the
+/// name has the text that they were given to.
+fn expected_labels(data: &Reader, mail: &MailReader<'_>, row: u32) -> LabelList {
+    let message = mail.labelled_text(row).unwrap().unwrap();
+    let stored = data.stored_labels(&[&message.uid]).unwrap().remove(0).labels;
+    let is_labelled =
+        |text: &LabelledText| stored.text_hash.is_none() || text.text_hash == stored.text_hash;
+    let holders = mail.labelled_texts(&mail.rows_with_uid(&message.uid).unwrap()).unwrap();
+    let mut holders = holders.iter().filter(|holder| holder.uid == message.uid);
+    match is_labelled(&message) || !holders.any(is_labelled) {
+        true => stored.labels,
+        false => LabelList::default(),
     }
 }
 
@@ -304,6 +348,81 @@ fn labels_stay_with_their_text_in_a_new_index() {
     }
 }
 
+/// A list sends a copy with a footer, in another source than the copy that came directly.
+#[test]
+fn labels_stay_with_their_text_beside_another_source() {
+    for is_other_first in [false, true] {
+        let mut mail = LabelledMail::new();
+        mail.mailbox.write("cur/1:2,", message("m", "note", "walrus"));
+        mail.write_other("cur/1:2,", message("m", "note", "otter"));
+        mail.mailbox.sync();
+        mail.sync_other();
+        mail.label_matches("walrus", &["+tax"]);
+        let check_rows = |mail: &LabelledMail, line: &str| {
+            let reader = mail.mailbox.store.open_reader().unwrap();
+            assert_eq!(find_rows(&reader, "label:tax"), find_rows(&reader, line), "{line}");
+            assert_eq!(find_rows(&reader, line).len(), 1, "{line}");
+            mail.check_labels();
+            check(&mail.mailbox.store);
+        };
+        check_rows(&mail, "walrus");
+        mail.sync_with_addresses(&["anna@example.org"]);
+        check_rows(&mail, "walrus");
+        // While the text is away, the other one has its labels.
+        let (path, away) = (mail.mailbox.root().join("cur/1:2,"), mail.mailbox.outside_path("m"));
+        fs::rename(&path, &away).unwrap();
+        let full = MailSyncOptions { is_full: true, ..MailSyncOptions::default() };
+        mail.mailbox.sync_with(&full);
+        check_rows(&mail, "otter");
+        if is_other_first {
+            mail.delete_index();
+            mail.follow();
+            mail.sync_other();
+            check_rows(&mail, "otter");
+        }
+        fs::rename(&away, &path).unwrap();
+        mail.mailbox.sync_with(&full);
+        check_rows(&mail, "walrus");
+        // A copy of the text comes into the source that has the other one.
+        mail.write_other("cur/2:2,", message("m", "note", "walrus"));
+        mail.sync_other();
+        let reader = mail.mailbox.store.open_reader().unwrap();
+        assert_eq!(find_rows(&reader, "label:tax"), find_rows(&reader, "walrus"));
+        assert_eq!(find_rows(&reader, "label:tax").len(), 2);
+        mail.check_labels();
+        check(&mail.mailbox.store);
+    }
+}
+
+/// Labels that were given before the mail was read belong to each text with the Message-ID.
+#[test]
+fn all_texts_in_all_sources_have_labels_that_came_first() {
+    let mut mail = LabelledMail::new();
+    mail.mailbox.write("cur/1:2,", message("m", "note", "walrus"));
+    mail.write_other("cur/1:2,", message("m", "note", "otter"));
+    mail.label(&["m"], &["+tax"]);
+    mail.follow();
+    let labelled = |mail: &LabelledMail| {
+        find_rows(&mail.mailbox.store.open_reader().unwrap(), "label:tax").len()
+    };
+    let full = MailSyncOptions { is_full: true, ..MailSyncOptions::default() };
+    mail.mailbox.sync();
+    mail.sync_other();
+    assert_eq!(labelled(&mail), 2);
+    mail.check_labels();
+    let path = mail.mailbox.root().join("cur/1:2,");
+    let text = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    mail.mailbox.sync_with(&full);
+    assert_eq!(labelled(&mail), 1);
+    mail.check_labels();
+    fs::write(&path, text).unwrap();
+    mail.mailbox.sync_with(&full);
+    assert_eq!(labelled(&mail), 2);
+    mail.check_labels();
+    check(&mail.mailbox.store);
+}
+
 /// A draft that is saved again in its file has another text, and the same Message-ID.
 #[test]
 fn a_message_whose_text_changed_keeps_its_labels() {
@@ -367,12 +486,21 @@ enum Action {
     /// Undoes an operation, or undoes its undo.
     Undo(Index),
     Follow,
-    Deliver(usize),
-    Delete(usize),
+    /// Labels the messages with a word, as the texts that they have.
+    LabelTexts(&'static str, &'static str),
+    Deliver(usize, &'static str),
+    Delete(usize, &'static str),
     Sync,
     SyncTwin,
+    DeliverOther(usize, &'static str),
+    DeleteOther(usize, &'static str),
+    SyncOther,
+    ReadAgain(&'static str),
     DeleteIndex,
 }
+
+/// The words of texts with one Message-ID.
+const TEXTS: [&str; 3] = ["walrus", "otter", "seal"];
 
 fn arb_action() -> impl Strategy<Value = Action> {
     prop_oneof![
@@ -380,10 +508,16 @@ fn arb_action() -> impl Strategy<Value = Action> {
             .prop_map(|(ids, changes)| Action::Label(ids, changes)),
         2 => any::<Index>().prop_map(Action::Undo),
         2 => Just(Action::Follow),
-        3 => (0..IDS).prop_map(Action::Deliver),
-        1 => (0..IDS).prop_map(Action::Delete),
+        2 => (select(&TEXTS[..]), select(&CHANGES[..]))
+            .prop_map(|(word, change)| Action::LabelTexts(word, change)),
+        3 => (0..IDS, select(&TEXTS[..])).prop_map(|(id, word)| Action::Deliver(id, word)),
+        2 => (0..IDS, select(&TEXTS[..])).prop_map(|(id, word)| Action::Delete(id, word)),
         2 => Just(Action::Sync),
         1 => Just(Action::SyncTwin),
+        2 => (0..IDS, select(&TEXTS[..])).prop_map(|(id, word)| Action::DeliverOther(id, word)),
+        1 => (0..IDS, select(&TEXTS[..])).prop_map(|(id, word)| Action::DeleteOther(id, word)),
+        2 => Just(Action::SyncOther),
+        1 => select(&["a@example.org", "b@example.org"][..]).prop_map(Action::ReadAgain),
         1 => Just(Action::DeleteIndex),
     ]
 }
@@ -409,14 +543,25 @@ impl LabelledMail {
                 self.follow();
                 self.check_labels();
             }
-            Action::Deliver(id) => {
-                let text = message(&format!("m{id}"), "note", "common words");
-                self.mailbox.write(format!("cur/{id}:2,"), text);
+            Action::LabelTexts(word, change) => self.label_matches(word, &[change]),
+            Action::Deliver(id, word) => {
+                let text = message(&format!("m{id}"), "note", word);
+                self.mailbox.write(format!("cur/{id}.{word}:2,"), text);
             }
-            Action::Delete(id) => {
-                let _may_not_exist =
-                    fs::remove_file(self.mailbox.root().join(format!("cur/{id}:2,")));
+            Action::Delete(id, word) => {
+                let path = self.mailbox.root().join(format!("cur/{id}.{word}:2,"));
+                let _may_not_exist = fs::remove_file(path);
             }
+            Action::DeliverOther(id, word) => {
+                let text = message(&format!("m{id}"), "note", word);
+                self.write_other(&format!("cur/{id}.{word}:2,"), text);
+            }
+            Action::DeleteOther(id, word) => {
+                let path = self.other_root().join(format!("cur/{id}.{word}:2,"));
+                let _may_not_exist = fs::remove_file(path);
+            }
+            Action::SyncOther => self.sync_other(),
+            Action::ReadAgain(address) => self.sync_with_addresses(&[address]),
             Action::Sync => drop(self.mailbox.sync()),
             Action::SyncTwin => self.sync_twin(),
             Action::DeleteIndex => self.delete_index(),
@@ -426,7 +571,7 @@ impl LabelledMail {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 8, failure_persistence: None, ..ProptestConfig::default()
+        cases: 16, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]
@@ -438,6 +583,7 @@ proptest! {
         mail.follow();
         mail.check_labels();
         mail.mailbox.sync();
+        mail.sync_other();
         mail.check_labels();
         let mut labelled = BTreeMap::new();
         let data = mail.data.open_reader().unwrap();

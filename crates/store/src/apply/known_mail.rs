@@ -41,8 +41,8 @@ impl MailWriter<'_, '_> {
             .prepare_cached("SELECT EXISTS(SELECT 1 FROM mail_departed WHERE name = ?1)")?
             .query_row([hash_message_id(uid)], |row| row.get(0))?;
         let is_known = has_departed
-            || match find_elsewhere(tx, &mut self.batch.finder, &self.collection, uid)? {
-                Some(other) => {
+            || match find_elsewhere(tx, &mut self.batch.finder, &self.collection, uid)?.first() {
+                Some(&other) => {
                     let collection: CollectionRow = tx
                         .prepare_cached("SELECT collection FROM item WHERE id = ?1")?
                         .query_row([other], |row| row.get(0))?;

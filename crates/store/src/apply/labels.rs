@@ -9,7 +9,6 @@ use crate::Kind;
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::mail::before_image::BeforeImageWriter;
-use crate::mail::columns::row_number;
 use crate::mail::labels::{LABEL_CURSOR_KEY, LabelBatch, LabelWriter, read_label_cursor};
 use crate::mail_state_changes::StateChangeWriter;
 use crate::meta::write_meta;
@@ -17,7 +16,6 @@ use crate::read_transaction::{ReadStatement, ReadTransaction};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidFinder, UidLookup};
 use larder_extract::message_summary::MessageSummary;
-use larder_format::label::LabelList;
 
 impl BatchWriter<'_> {
     /// Writes labels.
@@ -36,7 +34,7 @@ impl BatchWriter<'_> {
         // Of many messages, each looked up by its name: the statements are prepared once.
         let (mut texts, mut changes) = (TextHashReader::new(tx)?, StateChangeWriter::new(tx)?);
         let mut neighbours = NeighbourFinder::new(tx)?;
-        let mut holders = Vec::new();
+        let (mut holders, mut changed) = (Vec::new(), Vec::new());
         for (uid, one) in &batch.messages {
             holders.clear();
             for collection in &collections {
@@ -52,22 +50,11 @@ impl BatchWriter<'_> {
                     holders.push((item, texts.is_text(item, one.text_hash)?));
                 }
             }
-            let has_text = holders.iter().any(|(_, is_text)| *is_text);
-            for (item, is_text) in &holders {
-                // Without the text that was labelled, another one with the name has the labels.
-                let labels = match is_text == &has_text {
-                    true => &one.labels,
-                    false => &LabelList::default(),
-                };
-                if writer.set_labels(tx, row_number(*item)?, labels)? {
-                    let ordinal = self.next_ordinal();
-                    changes.write(*item, self.seq, ordinal)?;
-                    self.updated += 1;
-                }
-            }
-            match has_text {
-                true => writer.forget_waiting(tx, uid)?,
-                false => writer.keep_waiting(tx, uid, one, !holders.is_empty())?,
+            writer.give_labels(tx, uid, one, &holders, &mut changed)?;
+            for item in changed.drain(..) {
+                let ordinal = self.next_ordinal();
+                changes.write(item, self.seq, ordinal)?;
+                self.updated += 1;
             }
         }
         writer.write(tx, &mut before)?;
@@ -172,17 +159,18 @@ pub(super) fn read_mail_collections(
     rows.collect()
 }
 
-/// Finds the message with this name in another collection than one.
+/// Finds the messages with this name in other collections than one.
 pub(super) fn find_elsewhere(
     tx: &ReadTransaction<'_>,
     finder: &mut UidFinder<'_>,
     collection: &CollectionKey,
     uid: &str,
-) -> DatabaseResult<Option<ItemRow>> {
+) -> DatabaseResult<Vec<ItemRow>> {
+    let mut found = Vec::new();
     for other in read_mail_collections(tx)?.iter().filter(|other| other.id != collection.id) {
         if let UidLookup::Item(item) = finder.find(other, uid, "")? {
-            return Ok(Some(item));
+            found.push(item);
         }
     }
-    Ok(None)
+    Ok(found)
 }

@@ -319,7 +319,7 @@ impl MailWriter<'_, '_> {
         self.columns.set_value(tx, MailColumn::Date, row, date_value(message.date))?;
         self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
         join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
-        self.restore_labels(uid, row, message.text_hash)?;
+        self.restore_labels(uid, item)?;
         self.conversions.add_uses(tx, item, &message.conversions)?;
         self.mark_returned(uid, item)?;
         self.batch.added += 1;
@@ -370,7 +370,7 @@ impl MailWriter<'_, '_> {
     }
 
     /// Records that the batch changed a message.
-    fn touch_item(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+    pub(super) fn touch_item(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, seq) = (self.batch.tx, self.batch.seq);
         let ordinal = self.batch.next_ordinal();
         StateChangeWriter::new(tx)?.write(item, seq, ordinal)?;
@@ -456,7 +456,7 @@ impl MailWriter<'_, '_> {
 
     pub(super) fn delete_message(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, row) = (self.batch.tx, row_number(item)?);
-        self.keep_labels(item, row)?;
+        self.keep_labels(item)?;
         self.conversions.release_uses(tx, item)?;
         self.keep_name(item)?;
         self.record_removal(item)?;

@@ -10,7 +10,7 @@ use super::mail::MailWriter;
 use crate::mail::columns::{MailSet, row_number};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::CollectionKey;
-use larder_format::label::LabelList;
+use larder_format::label::MessageLabels;
 
 impl BatchWriter<'_> {
     /// Deletes a message, with its labels and the records of its files.
@@ -25,7 +25,7 @@ impl BatchWriter<'_> {
         writer.forget_files(item.id)?;
         // Without labels, none are kept for the return of the message.
         let (tx, row) = (writer.batch.tx, row_number(item.id)?);
-        writer.labels.set_labels(tx, row, &LabelList::default())?;
+        writer.labels.set_labels(tx, row, &MessageLabels::default())?;
         writer.delete_message(item.id)?;
         writer.finish()
     }

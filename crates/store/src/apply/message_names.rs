@@ -17,7 +17,7 @@ use crate::mail_state_changes::delete_state_change;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{UidLookup, delete_collision};
 use larder_extract::message_flags::MessageFlag;
-use larder_format::label::{LabelList, MessageLabels};
+use larder_format::label::MessageLabels;
 
 impl MailWriter<'_, '_> {
     /// Looks for a message with the same Message-ID and text. The hash of a text that was made by
@@ -51,8 +51,9 @@ impl MailWriter<'_, '_> {
         }
         Ok(match lookup {
             UidLookup::Item(item) => {
-                let waiting = self.labels.find_waiting(self.batch.tx, &message.uid)?;
-                match waiting.is_some_and(|one| one.text_hash == Some(message.text_hash)) {
+                let others = self.find_elsewhere(&message.uid)?;
+                let labels = self.find_labels(&message.uid, &others)?;
+                match labels.is_some_and(|one| one.text_hash == Some(message.text_hash)) {
                     true => FoundMessage::NameHolder(item),
                     false => FoundMessage::OtherText,
                 }
@@ -116,8 +117,7 @@ impl MailWriter<'_, '_> {
         lookup: &UidLookup,
     ) -> Result<(), ApplyError> {
         let (tx, row) = (self.batch.tx, row_number(item)?);
-        let text_hash = read_text_hash(tx, item)?.unwrap_or_default();
-        self.labels.set_labels(tx, row, &LabelList::default())?;
+        self.labels.set_labels(tx, row, &MessageLabels::default())?;
         self.record_removal(item)?;
         delete_collision(tx, item)?;
         delete_state_change(tx, item)?;
@@ -137,58 +137,88 @@ impl MailWriter<'_, '_> {
             ordinal,
             row_checksum.at_ordinal(ordinal),
         ))?;
-        self.restore_labels(uid, row, text_hash)?;
+        self.restore_labels(uid, item)?;
         self.batch.updated += 1;
         Ok(())
     }
 
-    /// Gives a new message the labels that wait for it, or that it has in another collection.
-    pub(super) fn restore_labels(
-        &mut self,
-        uid: &str,
-        row: u32,
-        text_hash: u64,
-    ) -> Result<(), ApplyError> {
-        let tx = self.batch.tx;
-        if !self.labels.has_labels(tx)? {
+    /// Gives a new message the labels that its name has. Those that belong to its text, which came
+    /// back, are taken from other texts with the name.
+    pub(super) fn restore_labels(&mut self, uid: &str, item: ItemRow) -> Result<(), ApplyError> {
+        if !self.labels.has_labels(self.batch.tx)? {
             return Ok(());
         }
-        let labels = match self.labels.take_waiting(tx, uid, text_hash)? {
-            Some(labels) => labels,
-            None => match find_elsewhere(tx, &mut self.batch.finder, &self.collection, uid)? {
-                Some(item) if is_text(tx, item, Some(text_hash))? => {
-                    self.labels.labels(tx, row_number(item)?)?
-                }
-                _ => return Ok(()),
-            },
-        };
-        self.labels.set_labels(tx, row, &labels)?;
-        Ok(())
+        let mut holders = self.find_elsewhere(uid)?;
+        let Some(one) = self.find_labels(uid, &holders)? else { return Ok(()) };
+        holders.push(item);
+        self.give_labels(uid, &one, &holders, Some(item))
     }
 
-    /// Takes the labels of a message that is about to be deleted, and keeps them in case it comes
-    /// back.
-    pub(super) fn keep_labels(&mut self, item: ItemRow, row: u32) -> Result<(), ApplyError> {
-        let tx = self.batch.tx;
-        if !self.labels.has_labels(tx)? {
+    /// Takes the labels of a message that is about to be deleted. Other texts with its name have
+    /// them until it comes back.
+    pub(super) fn keep_labels(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        let (tx, row) = (self.batch.tx, row_number(item)?);
+        if !self.labels.has_labels(tx)? || self.labels.labels(tx, row)?.is_empty() {
             return Ok(());
         }
-        let labels = self.labels.labels(tx, row)?;
-        if labels.is_empty() {
-            return Ok(());
-        }
-        self.labels.set_labels(tx, row, &LabelList::default())?;
         let uid: String = tx
             .prepare_cached("SELECT uid FROM item WHERE id = ?1")?
             .query_row([item], |row| row.get(0))?;
-        if find_elsewhere(tx, &mut self.batch.finder, &self.collection, &uid)?.is_none() {
-            // Another text may have had the labels before.
-            let text_hash = match self.labels.find_waiting(tx, &uid)? {
-                Some(one) => one.text_hash,
-                None => read_text_hash(tx, item)?,
-            };
-            self.labels.keep_waiting(tx, &uid, &MessageLabels { text_hash, labels }, false)?;
+        let Some(one) = self.find_labels(&uid, &[item])? else { return Ok(()) };
+        self.labels.set_labels(tx, row, &MessageLabels::default())?;
+        let holders = self.find_elsewhere(&uid)?;
+        self.give_labels(&uid, &one, &holders, None)
+    }
+
+    /// Returns the messages with a name in other collections.
+    fn find_elsewhere(&mut self, uid: &str) -> Result<Vec<ItemRow>, ApplyError> {
+        Ok(find_elsewhere(self.batch.tx, &mut self.batch.finder, &self.collection, uid)?)
+    }
+
+    /// Returns the labels of a name, with the text that they were given to: those that wait, or
+    /// those of a message with the name.
+    fn find_labels(
+        &mut self,
+        uid: &str,
+        holders: &[ItemRow],
+    ) -> Result<Option<MessageLabels>, ApplyError> {
+        let tx = self.batch.tx;
+        let waiting = self.labels.find_waiting(tx, uid)?;
+        if waiting.is_some() {
+            return Ok(waiting);
         }
-        Ok(())
+        for item in holders {
+            let row = row_number(*item)?;
+            let labels = self.labels.labels(tx, row)?;
+            if !labels.is_empty() {
+                let text_hash = match self.labels.has_labels_of_any_text(tx, row)? {
+                    true => None,
+                    false => read_text_hash(tx, *item)?,
+                };
+                return Ok(Some(MessageLabels { text_hash, labels }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the messages with a name its labels, and records the changes, but not that of a
+    /// message whose row the batch wrote.
+    fn give_labels(
+        &mut self,
+        uid: &str,
+        one: &MessageLabels,
+        holders: &[ItemRow],
+        written: Option<ItemRow>,
+    ) -> Result<(), ApplyError> {
+        let (tx, mut changed) = (self.batch.tx, Vec::new());
+        let mut compared = Vec::with_capacity(holders.len());
+        for item in holders {
+            compared.push((*item, is_text(tx, *item, one.text_hash)?));
+        }
+        self.labels.give_labels(tx, uid, one, &compared, &mut changed)?;
+        changed
+            .into_iter()
+            .filter(|item| Some(*item) != written)
+            .try_for_each(|item| self.touch_item(item))
     }
 }

@@ -43,6 +43,10 @@ pub enum MailSet {
     Reread,
 }
 
+/// The rows whose labels belong to any text with the name of the message, and not only to the text
+/// of the message. No label has the row 0.
+pub(crate) const ANY_TEXT_SET: u32 = 0;
+
 impl MailSet {
     pub(crate) fn page(self, block: u32) -> i64 {
         match self {
@@ -243,10 +247,20 @@ pub(crate) fn write_set(
     rows: &BlockRows,
     before: &mut BeforeImageWriter,
 ) -> DatabaseResult<()> {
-    let page = set.page(block);
     if before.has_known_rows(block) {
-        before.add_set(page, block, &read_set(tx, set, block)?, rows);
+        before.add_set(set.page(block), block, &read_set(tx, set, block)?, rows);
     }
+    write_hidden_set(tx, set, block, rows)
+}
+
+/// Writes the rows of a set in a block, which no query names.
+pub(crate) fn write_hidden_set(
+    tx: &WriteTransaction<'_>,
+    set: MailSet,
+    block: u32,
+    rows: &BlockRows,
+) -> DatabaseResult<()> {
+    let page = set.page(block);
     if rows.iter().all(|word| *word == 0) {
         tx.prepare_cached("DELETE FROM mail_set WHERE id = ?1")?.execute([page])?;
         return Ok(());

@@ -2,19 +2,29 @@
 //!
 //! Labels are items of `data.db`; these sets follow them (`label_feed`). A table of its own keeps
 //! the labels of messages that are not in the index, and the batch that adds such a message gives
-//! it its labels. A text with the Message-ID of another one may be added first: it gets the labels,
-//! too, until the text comes that the labels were given to. Separate from `columns`, because labels
-//! have names, and the labels of one message are read together.
+//! it its labels.
+//!
+//! Labels were given to a text, or to any text with the name. The messages with the name that have
+//! this text have the labels. If there is none, those with other texts have them in the meantime,
+//! and the labels wait on for their text. So which message has which labels follows from the labels
+//! in `data.db` and the messages that there are, in whatever order these came. Which text the
+//! labels were given to is in the waiting labels; if none wait, it is the text of each message that
+//! has them, or, for the rows of [`ANY_TEXT_SET`], any text.
+//!
+//! Separate from `columns`, because labels have names, and the labels of one message are read
+//! together.
 
 use super::before_image::BeforeImageWriter;
 use super::columns::{
-    MailSet, block_of, delete_label_sets, for_each_label_set, label_number, write_set,
+    ANY_TEXT_SET, MailSet, block_of, delete_label_sets, for_each_label_set, label_number,
+    row_number, write_hidden_set, write_set,
 };
 use super::{BLOCK_WORDS, BlockRows};
 use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::meta::read_index_state;
 use crate::read_transaction::ReadTransaction;
+use crate::row_ids::ItemRow;
 use crate::write_transaction::WriteTransaction;
 use larder_format::label::{LabelList, MessageLabels};
 use rusqlite::OptionalExtension as _;
@@ -134,16 +144,55 @@ impl LabelWriter {
         Ok(labels)
     }
 
+    /// Returns whether the labels of a row belong to any text with the name of the message.
+    pub(crate) fn has_labels_of_any_text(
+        &mut self,
+        tx: &ReadTransaction<'_>,
+        row: u32,
+    ) -> DatabaseResult<bool> {
+        let (block, place) = block_of(row);
+        let set = self.block(tx, block)?.get(&ANY_TEXT_SET);
+        Ok(set.is_some_and(|set| is_member(&set.rows, place)))
+    }
+
+    /// Gives the messages with a name the labels of the name: those with the text that the labels
+    /// were given to, or all, if none has it. Each holder comes with whether it has this text. Adds
+    /// the messages that had other labels to `changed`.
+    pub(crate) fn give_labels(
+        &mut self,
+        tx: &WriteTransaction<'_>,
+        uid: &str,
+        one: &MessageLabels,
+        holders: &[(ItemRow, bool)],
+        changed: &mut Vec<ItemRow>,
+    ) -> DatabaseResult<()> {
+        let none = MessageLabels::default();
+        let has_text = holders.iter().any(|(_, is_text)| *is_text);
+        for (item, is_text) in holders {
+            let labels = if *is_text == has_text { one } else { &none };
+            if self.set_labels(tx, row_number(*item)?, labels)? {
+                changed.push(*item);
+            }
+        }
+        match has_text {
+            true => self.forget_waiting(tx, uid),
+            false => self.keep_waiting(tx, uid, one, !holders.is_empty()),
+        }
+    }
+
     /// Sets the labels of a row. Returns whether they were others.
     pub(crate) fn set_labels(
         &mut self,
         tx: &WriteTransaction<'_>,
         row: u32,
-        labels: &LabelList,
+        one: &MessageLabels,
     ) -> DatabaseResult<bool> {
         let mut wanted = Vec::new();
-        for name in labels.iter() {
+        for name in one.labels.iter() {
             wanted.push(self.number_of(tx, name)?);
+        }
+        if !wanted.is_empty() && one.text_hash.is_none() {
+            wanted.push(ANY_TEXT_SET);
         }
         let (block, place) = block_of(row);
         let bit = 1 << (place % 64);
@@ -153,7 +202,7 @@ impl LabelWriter {
             if is_member(&set.rows, place) && !wanted.contains(label) {
                 set.rows.iter_mut().skip(place / 64).take(1).for_each(|word| *word &= !bit);
                 set.is_changed = true;
-                is_changed = true;
+                is_changed |= *label != ANY_TEXT_SET;
             }
         }
         for label in wanted {
@@ -163,7 +212,7 @@ impl LabelWriter {
             if !is_member(&set.rows, place) {
                 set.rows.iter_mut().skip(place / 64).take(1).for_each(|word| *word |= bit);
                 set.is_changed = true;
-                is_changed = true;
+                is_changed |= label != ANY_TEXT_SET;
             }
         }
         Ok(is_changed)
@@ -171,7 +220,7 @@ impl LabelWriter {
 
     /// Keeps the labels of a message that is not in the index, or whose place another text has
     /// (`is_given`). Empty ones are forgotten.
-    pub(crate) fn keep_waiting(
+    fn keep_waiting(
         &mut self,
         tx: &WriteTransaction<'_>,
         uid: &str,
@@ -189,11 +238,7 @@ impl LabelWriter {
     }
 
     /// Forgets the labels that wait for a message.
-    pub(crate) fn forget_waiting(
-        &mut self,
-        tx: &WriteTransaction<'_>,
-        uid: &str,
-    ) -> DatabaseResult<()> {
+    fn forget_waiting(&mut self, tx: &WriteTransaction<'_>, uid: &str) -> DatabaseResult<()> {
         if self.has_waiting(tx)? {
             tx.prepare_cached("DELETE FROM mail_waiting_label WHERE uid = ?1")?.execute([uid])?;
         }
@@ -216,23 +261,6 @@ impl LabelWriter {
         Ok(bytes.map(|bytes| MessageLabels::parse(&bytes)))
     }
 
-    /// Takes the labels that wait for a message. Those that were given to another text with its
-    /// name wait on for that one.
-    pub(crate) fn take_waiting(
-        &mut self,
-        tx: &WriteTransaction<'_>,
-        uid: &str,
-        text_hash: u64,
-    ) -> DatabaseResult<Option<LabelList>> {
-        let Some(one) = self.find_waiting(tx, uid)? else { return Ok(None) };
-        if one.text_hash.is_none_or(|hash| hash == text_hash) {
-            self.forget_waiting(tx, uid)?;
-        } else {
-            self.keep_waiting(tx, uid, &one, true)?;
-        }
-        Ok(Some(one.labels))
-    }
-
     /// Forgets all labels, of all messages.
     pub(crate) fn clear(&mut self, tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
         *self = LabelWriter::default();
@@ -250,7 +278,11 @@ impl LabelWriter {
     ) -> DatabaseResult<()> {
         for (block, labels) in self.blocks {
             for (label, set) in labels.iter().filter(|(_, set)| set.is_changed) {
-                write_set(tx, MailSet::Label(*label), block, &set.rows, before)?;
+                let (page, rows) = (MailSet::Label(*label), &set.rows);
+                match *label {
+                    ANY_TEXT_SET => write_hidden_set(tx, page, block, rows)?,
+                    _ => write_set(tx, page, block, rows, before)?,
+                }
             }
         }
         Ok(())
@@ -303,5 +335,13 @@ impl ListedLabels {
             found.filter_map(|(label, _)| self.names.get(label)).map(String::as_str).collect();
         labels.sort_unstable();
         Ok(labels)
+    }
+
+    /// Returns whether the labels of a row that was listed belong to any text with the name of the
+    /// message.
+    pub(crate) fn are_of_any_text(&self, row: u32) -> bool {
+        let (block, place) = block_of(row);
+        let mut sets = self.blocks.get(&block).into_iter().flatten();
+        sets.any(|(label, rows)| *label == ANY_TEXT_SET && is_member(rows, place))
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTables;
-use crate::mail::batch::file_key;
+use crate::mail::batch::{OTHER_TEXT_ORIGIN, file_key};
 use crate::mail::columns::{
     ANY_TEXT_SET, FIRST_LABEL_PAGE, MailColumn, MailSet, block_of, column_page, date_value,
     present_rows, read_values, unpack_set,
@@ -76,6 +76,13 @@ const MAIL_CHECKS: &[(&str, &str)] = &[
         "SELECT count(*) FROM item WHERE kind = {message} AND id NOT IN (SELECT item FROM mail_thread)",
     ),
     (
+        "further texts of a Message-ID that are not found by it",
+        "SELECT (SELECT count(*) FROM item WHERE kind = {message} AND uid_origin = {other_text}
+                   AND id NOT IN (SELECT item FROM mail_other_text))
+           + (SELECT count(*) FROM mail_other_text
+                WHERE item NOT IN (SELECT id FROM item WHERE uid_origin = {other_text}))",
+    ),
+    (
         "converted texts and uses of them without each other",
         "SELECT (SELECT count(*) FROM mail_conversion WHERE id NOT IN (SELECT conversion FROM mail_conversion_use))
            + (SELECT count(*) FROM mail_conversion_use WHERE conversion NOT IN (SELECT id FROM mail_conversion)
@@ -132,6 +139,7 @@ pub(crate) fn find_mail_faults(tx: &ReadTransaction<'_>) -> DatabaseResult<MailF
     for (what, sql) in MAIL_CHECKS {
         let sql = sql
             .replace("{message}", &Kind::Message.number().to_string())
+            .replace("{other_text}", &OTHER_TEXT_ORIGIN.to_string())
             .replace("{commit}", &Kind::Commit.number().to_string())
             .replace("{dictionary}", &WORD_DICTIONARY.0.to_string());
         let count: i64 = tx.query_row(&sql, [], |row| row.get(0))?;
@@ -421,9 +429,12 @@ fn compare_block_dates(
 
 /// Compares the threads of Message-IDs with the members that have or name them.
 fn compare_thread_ids(tx: &ReadTransaction<'_>, faults: &mut MailFaults) -> DatabaseResult<()> {
-    let mut select = tx.prepare_cached("SELECT thread, ids FROM mail_thread")?;
+    let mut select = tx.prepare_cached(
+        "SELECT t.thread, t.ids, o.message_id FROM mail_thread t
+         LEFT JOIN mail_other_text o ON o.item = t.item",
+    )?;
     let mut rows = select.query([])?;
-    let mut wrong = 0;
+    let (mut wrong, mut wrong_texts) = (0, 0);
     while let Some(member) = rows.next()? {
         let thread: i64 = member.get(0)?;
         let (ids, rest) = member.get_ref(1)?.as_blob()?.as_chunks::<8>();
@@ -433,8 +444,12 @@ fn compare_thread_ids(tx: &ReadTransaction<'_>, faults: &mut MailFaults) -> Data
             is_wrong |= found.map(i64::from) != Some(thread);
         }
         wrong += u64::from(is_wrong);
+        let noted: Option<i64> = member.get(2)?;
+        wrong_texts +=
+            u64::from(noted.is_some() && noted.map(i64::to_le_bytes).as_ref() != ids.first());
     }
     faults.add("messages whose Message-IDs lead to another thread", wrong);
+    faults.add("further texts under another Message-ID", wrong_texts);
     Ok(())
 }
 

@@ -435,22 +435,18 @@ fn removed_message(
     Ok(RemovedMessage { row, handle, uid: uid.unwrap_or_default() })
 }
 
-/// Returns the rows of the messages with a Message-ID whose names are made from their texts. They
-/// are in the thread of the Message-ID.
+/// Returns the rows of the messages with a Message-ID whose names are made from their texts.
 pub(crate) fn find_other_texts(
     tx: &ReadTransaction<'_>,
     message_id: &str,
 ) -> DatabaseResult<Vec<u32>> {
     let mut found = Vec::new();
-    let id = hash_message_id(message_id);
-    let Some(thread) = find_thread(tx, id)? else { return Ok(found) };
-    // A thread may be very long, and few of its members have this Message-ID.
     let mut select = tx.prepare_cached(
-        "SELECT i.id, i.uid, i.stored_fields
-         FROM mail_thread t JOIN item i ON i.id = t.item JOIN collection c ON c.id = i.collection
-         WHERE t.thread = ?1 AND substr(t.ids, 1, 8) = ?2 AND i.uid_origin = 2 AND c.removed = 0",
+        "SELECT i.id, i.uid, i.stored_fields FROM mail_other_text o
+         JOIN item i ON i.id = o.item JOIN collection c ON c.id = i.collection
+         WHERE o.message_id = ?1 AND c.removed = 0 ORDER BY o.item",
     )?;
-    let mut rows = select.query((thread, id.to_le_bytes()))?;
+    let mut rows = select.query([hash_message_id(message_id)])?;
     while let Some(item) = rows.next()? {
         let text_hash = MessageSummary::text_hash_of(item.get_ref(2)?.as_blob()?);
         let name = text_hash.map(|text_hash| name_other_text(text_hash, message_id));

@@ -35,6 +35,9 @@
 //!   Message-IDs that each has and names, its own first. `mail_thread_id(id, thread)`: the thread
 //!   of each Message-ID, by its hash, also of messages that only others name.
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
+//! * `mail_other_text(item, message_id)`: the messages whose names are made from their texts,
+//!   because another text has the Message-ID as its name, with the hash of the Message-ID. They are
+//!   few.
 //! * `mail_state_change(item, seq, ordinal)`: the last batch that changed the state of a message
 //!   after the batch that wrote its row in `item`, and the place in it. It is the place of the
 //!   message in the change feed. The rows have no checksum: the unique index has all columns a
@@ -132,6 +135,8 @@ CREATE TABLE mail_thread(
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE mail_thread_id(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL) STRICT;
 CREATE TABLE mail_thread_alias(thread INTEGER PRIMARY KEY, joined INTEGER NOT NULL) STRICT;
+CREATE TABLE mail_other_text(item INTEGER PRIMARY KEY, message_id INTEGER NOT NULL) STRICT;
+CREATE INDEX mail_other_text_message_id ON mail_other_text(message_id);
 CREATE TABLE mail_conversion(
   id INTEGER PRIMARY KEY,
   key BLOB NOT NULL UNIQUE,

@@ -7,7 +7,9 @@
 
 use crate::error::{DatabaseResult, Result};
 use crate::index_tables::IndexTables;
-use crate::mail::batch::{MailBatchBuilder, MailFileState, name_other_text, to_prepared_message};
+use crate::mail::batch::{
+    MailBatchBuilder, MailFileState, OTHER_TEXT_ORIGIN, name_other_text, to_prepared_message,
+};
 use crate::mail::columns::{MailColumn, block_of, read_values, row_number};
 use crate::mail::conversions::MessageConversion;
 use crate::mail_reader::MailReader;
@@ -210,7 +212,7 @@ impl MailBatchBuilder {
             let digest = self.digest_document(&document);
             let message = to_prepared_message(indexed.row, bytes, &document, conversions);
             let name = match indexed.uid_origin {
-                2 => name_other_text(message.text_hash, &message.uid),
+                OTHER_TEXT_ORIGIN => name_other_text(message.text_hash, &message.uid),
                 _ => message.uid.clone(),
             };
             let ids: Vec<u8> = message.thread_ids.iter().flat_map(|id| id.to_le_bytes()).collect();

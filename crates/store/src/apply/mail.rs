@@ -13,7 +13,8 @@ use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::mail::batch::{
-    MailBatch, MailChange, MailFile, PreparedMessage, name_other_text, rule_row_key, write_words,
+    MailBatch, MailChange, MailFile, OTHER_TEXT_ORIGIN, PreparedMessage, name_other_text,
+    rule_row_key, write_words,
 };
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
@@ -221,7 +222,7 @@ impl MailWriter<'_, '_> {
             FoundMessage::OtherText | FoundMessage::NameHolder(_) => {
                 let name = name_other_text(message.text_hash, &message.uid);
                 let lookup = self.find_message(&name)?;
-                self.insert_message(&name, 2, &lookup, message)?
+                self.insert_message(&name, OTHER_TEXT_ORIGIN, &lookup, message)?
             }
             FoundMessage::None(lookup) => {
                 let origin = i64::from(!message.has_message_id);
@@ -315,6 +316,9 @@ impl MailWriter<'_, '_> {
             &message.summary,
             row_checksum,
         ))?;
+        if let (OTHER_TEXT_ORIGIN, Some(id)) = (uid_origin, message.thread_ids.first()) {
+            self.note_other_text(item, *id)?;
+        }
         let row = message.row;
         self.columns.set_value(tx, MailColumn::Date, row, date_value(message.date))?;
         self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
@@ -469,6 +473,7 @@ impl MailWriter<'_, '_> {
         self.departures.leave(tx, &mut self.columns, row)?;
         delete_collision(tx, item)?;
         delete_state_change(tx, item)?;
+        self.forget_other_text(item)?;
         tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item])?;
         self.batch.removed += 1;
         Ok(())

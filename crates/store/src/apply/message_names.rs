@@ -9,13 +9,14 @@
 use super::ApplyError;
 use super::labels::{find_elsewhere, is_text, read_text_hash};
 use super::mail::{FoundMessage, KnownFile, MailWriter};
-use crate::mail::batch::{PreparedMessage, name_other_text};
+use crate::mail::batch::{OTHER_TEXT_ORIGIN, PreparedMessage, name_other_text};
 use crate::mail::columns::row_number;
 use crate::mail::threads::find_thread;
 use crate::mail_reader::find_other_texts;
 use crate::mail_state_changes::delete_state_change;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{UidLookup, delete_collision};
+use larder_extract::hash_message_id;
 use larder_extract::message_flags::MessageFlag;
 use larder_format::label::MessageLabels;
 
@@ -81,7 +82,8 @@ impl MailWriter<'_, '_> {
         if matches!(lookup, UidLookup::Item(_)) {
             return Ok(false);
         }
-        self.rename_message(item, &uid, 2, &lookup)?;
+        self.rename_message(item, &uid, OTHER_TEXT_ORIGIN, &lookup)?;
+        self.note_other_text(item, hash_message_id(message_id))?;
         Ok(true)
     }
 
@@ -102,10 +104,25 @@ impl MailWriter<'_, '_> {
                 let lookup = self.find_message(message_id)?;
                 if !matches!(lookup, UidLookup::Item(_)) {
                     self.rename_message(item, message_id, 0, &lookup)?;
+                    self.forget_other_text(item)?;
                 }
                 return Ok(());
             }
         }
+        Ok(())
+    }
+
+    /// Notes a message whose name is made from its text, with the hash of its Message-ID.
+    pub(super) fn note_other_text(&self, item: ItemRow, message_id: i64) -> Result<(), ApplyError> {
+        let sql = "INSERT INTO mail_other_text VALUES(?1, ?2)";
+        self.batch.tx.prepare_cached(sql)?.execute((item, message_id))?;
+        Ok(())
+    }
+
+    /// Forgets a message whose name was made from its text, if it was noted as one.
+    pub(super) fn forget_other_text(&self, item: ItemRow) -> Result<(), ApplyError> {
+        let sql = "DELETE FROM mail_other_text WHERE item = ?1";
+        self.batch.tx.prepare_cached(sql)?.execute([item])?;
         Ok(())
     }
 

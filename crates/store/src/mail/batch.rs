@@ -349,6 +349,9 @@ fn is_derived_name(message_id: &str) -> bool {
     })
 }
 
+/// The origin of the name of a message whose Message-ID another text has, in `item.uid_origin`.
+pub(crate) const OTHER_TEXT_ORIGIN: i64 = 2;
+
 /// Returns the name of a message whose Message-ID another text has: from the text and the
 /// Message-ID, so that it can be told which messages have a Message-ID.
 pub(crate) fn name_other_text(text_hash: u64, message_id: &str) -> String {

@@ -361,7 +361,8 @@ fn compare_columns(
     Ok(bounds)
 }
 
-/// Compares the sets of folders with the files, and those of labels with the names of labels.
+/// Compares the sets of folders with the files, those of labels with the names of labels, and that of
+/// known mail with the messages.
 fn compare_sets(
     tx: &ReadTransaction<'_>,
     expected: &ExpectedStates,
@@ -373,7 +374,7 @@ fn compare_sets(
     {
         labels.insert(label?);
     }
-    let (mut wrong_members, mut nameless, mut unlabelled) = (0, 0, 0);
+    let (mut wrong_members, mut nameless, mut unlabelled, mut unread) = (0, 0, 0, 0);
     let mut seen = BTreeSet::new();
     let mut select = tx.prepare_cached("SELECT id, rows FROM mail_set")?;
     let mut rows = select.query([])?;
@@ -394,6 +395,9 @@ fn compare_sets(
             let files = expected.folders.get(&page).copied().unwrap_or([0; BLOCK_WORDS]);
             wrong_members += count(&mut stored.iter().zip(files).map(|(a, b)| a ^ b));
             seen.insert(page);
+        } else {
+            let messages = expected.message_rows(u32::try_from(page).unwrap_or(u32::MAX));
+            unread += count(&mut stored.iter().zip(messages).map(|(a, b)| a & !b));
         }
     }
     for (_, files) in expected.folders.iter().filter(|(page, _)| !seen.contains(page)) {
@@ -402,6 +406,7 @@ fn compare_sets(
     faults.add("messages in other folders than their files", wrong_members);
     faults.add("labels without a name", nameless);
     faults.add("labels of rows without a message", unlabelled);
+    faults.add("marks of known mail in rows without a message", unread);
     Ok(())
 }
 

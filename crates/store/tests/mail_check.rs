@@ -93,6 +93,7 @@ fn wrong_rows_are_found() {
             "INSERT INTO mail_set SELECT (1 << 62) + (7 << 24) + 1, rows FROM mail_set",
             "labels of rows",
         ),
+        ("INSERT INTO mail_set SELECT 7, rows FROM mail_set", "marks of known mail in rows"),
         ("UPDATE mail_block SET newest = newest - 1", "blocks of messages with wrong dates"),
         ("UPDATE mail_block SET oldest = -1", "blocks of messages with wrong dates"),
         ("DELETE FROM mail_block", "blocks of messages with wrong dates"),

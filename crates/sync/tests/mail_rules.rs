@@ -1,5 +1,6 @@
 //! Rules: saved searches label new mail, once, also after an interruption; replies inherit labels.
 
+use crate::mail_sync::check;
 use crate::mailbox::{COLLECTION, Mailbox, create_index, message};
 use larder_edit::labels::{change_labels, follow_labels, read_labels};
 use larder_edit::put_saved_searches;
@@ -219,6 +220,7 @@ fn mail_that_comes_back_is_not_new() {
     std::fs::write(mail.mailbox.outside_path("other/cur/d1:2,"), message("d", "note", "text"))
         .unwrap();
     assert_eq!(sync_other(&mut mail).changed, 1);
+    check(&mail.mailbox.store);
 }
 
 #[test]

@@ -21,12 +21,9 @@ use larder_extract::hash_message_id;
 const MAX_DEPARTED: i64 = 1_000_000;
 
 impl MailWriter<'_, '_> {
-    /// Marks the new row of a message that was no new mail under its former row, either.
-    pub(super) fn mark_reread(&mut self, former: ItemRow, new: ItemRow) -> Result<(), ApplyError> {
-        if self.is_known_mail(self.collection.id, former)? {
-            self.mark_known(new)?;
-        }
-        Ok(())
+    /// Returns whether a message of this collection is no new mail.
+    pub(super) fn is_known(&self, item: ItemRow) -> Result<bool, ApplyError> {
+        self.is_known_mail(self.collection.id, item)
     }
 
     /// Marks the row of a message that came back, or that is in another collection, if it is no new
@@ -55,7 +52,7 @@ impl MailWriter<'_, '_> {
 
     /// Keeps the name of a message that is about to be deleted, if it is no new mail.
     pub(super) fn keep_name(&mut self, item: ItemRow) -> Result<(), ApplyError> {
-        if !self.is_known_mail(self.collection.id, item)? {
+        if !self.is_known(item)? {
             return Ok(());
         }
         let tx = self.batch.tx;
@@ -83,7 +80,8 @@ impl MailWriter<'_, '_> {
         Ok(rule_row.filter(|rule_row| *rule_row > 0))
     }
 
-    fn mark_known(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+    /// Marks a message that is no new mail, although its row is new.
+    pub(super) fn mark_known(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let row = row_number(item)?;
         Ok(self.columns.set_member(self.batch.tx, MailSet::Reread, row, true)?)
     }

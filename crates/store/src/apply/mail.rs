@@ -194,6 +194,7 @@ impl MailWriter<'_, '_> {
         let directory = self.find_directory(&file.directory)?;
         let known = self.find_file(directory, &file.name)?;
         let mut found = self.find_copy(message, known)?;
+        let mut was_known = false;
         if let Some(known) = known {
             if let FoundMessage::Copy(item) = found
                 && item == known.item
@@ -204,6 +205,7 @@ impl MailWriter<'_, '_> {
                 return self.settle_copy(item, directory, &file.name, message);
             }
             // The file was replaced by another one of the same name. Its former message may go.
+            was_known = self.is_known(known.item)?;
             self.delete_file(directory, &file.name, known.item)?;
             found = self.find_copy(message, None)?;
         }
@@ -229,8 +231,8 @@ impl MailWriter<'_, '_> {
                 self.insert_message(&message.uid, origin, &lookup, message)?
             }
         };
-        if let Some(known) = known {
-            self.mark_reread(known.item, item)?;
+        if was_known {
+            self.mark_known(item)?;
         }
         self.insert_file(directory, file, item, Some(message.rank))?;
         self.set_folder(directory, item)?;
@@ -464,6 +466,9 @@ impl MailWriter<'_, '_> {
         self.conversions.release_uses(tx, item)?;
         self.keep_name(item)?;
         self.record_removal(item)?;
+        if self.columns.is_member(tx, MailSet::Reread, row)? {
+            self.columns.set_member(tx, MailSet::Reread, row, false)?;
+        }
         let columns = [MailColumn::Date, MailColumn::Flags, MailColumn::Size, MailColumn::Changed];
         for column in columns {
             self.columns.set_value(tx, column, row, 0)?;

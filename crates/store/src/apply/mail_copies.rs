@@ -192,10 +192,13 @@ impl MailWriter<'_, '_> {
             )?
             .query_map([item], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
+        let was_known = self.is_known(item)?;
         self.delete_message(item)?;
         let lookup = self.find_message(&uid)?;
         let new = self.insert_message(&uid, uid_origin, &lookup, message)?;
-        self.mark_reread(item, new)?;
+        if was_known {
+            self.mark_known(new)?;
+        }
         tx.prepare_cached("UPDATE mail_file SET item = ?2 WHERE item = ?1")?
             .execute((item, new))?;
         self.least_ranks.remove(&new);

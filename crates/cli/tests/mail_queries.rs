@@ -223,6 +223,23 @@ fn unknown_names_are_refused_in_searches() {
     assert!(error.contains("unknown field \"from\" of correspondents"), "{error}");
 }
 
+/// Folders that went are as unknown as in a new index.
+#[test]
+fn a_folder_that_went_is_unknown() {
+    let home = home_with_mail();
+    home.write("mail/.Old/cur/9.host:2,S", "Message-ID: <o>\nSubject: old\n\nText.\n");
+    home.write("mail/.Old/new/.keep", "");
+    home.ok(&["sync"]);
+    assert_eq!(ids(&home, &["--kind", "message", "path:.Old"]), ["o"]);
+    std::fs::remove_dir_all(home.work("mail/.Old")).unwrap();
+    home.ok(&["sync"]);
+    let error = home.code(&["find", "--kind", "message", "path:.Old"], 2).stderr();
+    assert!(error.contains("unknown folder \".Old\""), "{error}");
+    assert!(!error.contains("Old,") && !error.contains("path:.Old?"), "{error}");
+    let note = home.code(&["find", "--kind", "message", "maildir:/.Old"], 1).stderr();
+    assert!(note.contains("no folder is \"/.Old\""), "{note}");
+}
+
 #[test]
 fn a_thread_is_named_by_the_beginning_of_the_id_of_a_message() {
     let home = home_with_mail();

@@ -71,6 +71,9 @@ impl MailSearch<'_> {
                 format!("a file is named by its absolute path: path:/DIRECTORY/{name}")
             }
             Some(near) => format!("did you mean path:{near}?"),
+            None if names.is_empty() => {
+                "there are no folders; all files below a directory: path:/DIRECTORY/**".to_string()
+            }
             None => format!(
                 "folders: {}; all files below a directory: path:/DIRECTORY/**",
                 join_names(&names)
@@ -100,8 +103,8 @@ impl MailSearch<'_> {
 
     /// Returns the paths of all folders, from the roots of their maildirs on.
     pub(super) fn folder_paths(&self) -> Result<Vec<String>, Error> {
-        let folders = self.mail.folders()?.into_iter();
-        let paths = folders.map(|(_, path, _)| format!("/{}", String::from_utf8_lossy(&path)));
+        let folders = self.mail.present_folders()?.into_iter();
+        let paths = folders.map(|path| format!("/{}", String::from_utf8_lossy(&path)));
         let mut paths: Vec<String> = paths.collect();
         paths.sort_unstable();
         paths.dedup();

@@ -41,8 +41,8 @@ pub struct MailFileRecord {
 }
 
 impl MailReader<'_> {
-    /// Returns the folders of all collections: the collection's name, the path, and the set of
-    /// messages.
+    /// Returns the folders of all collections, also those that are gone, of which live views need the
+    /// former messages: the collection's name, the path, and the set of messages.
     pub fn folders(&self) -> Result<Vec<(String, Vec<u8>, MailSet)>> {
         self.run(|tx| {
             let sql = "SELECT c.name, f.path, f.id FROM mail_folder f
@@ -53,6 +53,21 @@ impl MailReader<'_> {
                 Ok((row.get(0)?, row.get(1)?, MailSet::Folder(row.get(2)?)))
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the paths of the folders that there are, each once.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn present_folders(&self) -> Result<Vec<Vec<u8>>> {
+        self.run(|tx| {
+            let sql = "SELECT DISTINCT f.path FROM mail_folder f
+                 JOIN collection c ON c.id = f.collection
+                 WHERE c.removed = 0 AND f.id IN (SELECT folder FROM mail_directory)";
+            let mut select = tx.prepare_cached(sql)?;
+            let paths = select.query_map([], |row| row.get(0))?;
+            Ok(paths.collect::<rusqlite::Result<_>>()?)
         })
     }
 

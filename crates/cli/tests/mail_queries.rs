@@ -223,6 +223,23 @@ fn unknown_names_are_refused_in_searches() {
     assert!(error.contains("unknown field \"from\" of correspondents"), "{error}");
 }
 
+/// Labels that no message has any more are named by no hint.
+#[test]
+fn hints_name_the_labels_that_messages_have() {
+    let home = home_with_mail();
+    home.ok(&["edit", "a1", "--label", "+journey", "+tax"]);
+    home.ok(&["labels", "rename", "journey", "voyage"]);
+    let hint = |code: i32, query: &str| {
+        home.code(&["find", "--kind", "message", query], code).stderr()
+    };
+    let label = hint(1, "label:zzz");
+    assert!(label.contains("labels: tax, voyage\n"), "{label}");
+    let flag = hint(2, "is:zzzzzzzz");
+    assert!(flag.contains("voyage") && !flag.contains("journey"), "{flag}");
+    let gone = hint(1, "label:journey");
+    assert!(gone.contains("no message has the label \"journey\""), "{gone}");
+}
+
 /// Folders that went are as unknown as in a new index.
 #[test]
 fn a_folder_that_went_is_unknown() {

@@ -100,11 +100,12 @@ impl MailSearch<'_> {
     }
 
     fn label_hint(&self, name: &str) -> Result<String, Error> {
-        let labels: Vec<String> = self.mail.labels()?.into_iter().map(|(label, _)| label).collect();
+        let is_known = self.mail.labels()?.iter().any(|(label, _)| label == name);
+        let labels = self.used_labels()?;
         let names: Vec<&str> = labels.iter().map(String::as_str).collect();
         Ok(match nearest_name(name, &names) {
-            // Labels that a person removed from all messages, too.
-            _ if names.contains(&name) => format!("no message has the label {name:?}"),
+            // A person removed it from all messages.
+            _ if is_known => format!("no message has the label {name:?}"),
             Some(near) => format!("no label is {name:?}; did you mean label:{}?", quote(near)),
             None if names.is_empty() => format!("no label is {name:?}; there are no labels"),
             None => format!("no label is {name:?}; labels: {}", join_names(&names)),

@@ -43,10 +43,10 @@ impl MailSearch<'_> {
     }
 
     fn check_label(&self, name: &str) -> Result<(), Error> {
-        let labels: Vec<String> = self.mail.labels()?.into_iter().map(|(label, _)| label).collect();
-        if labels.iter().any(|label| label == name) {
+        if self.mail.labels()?.iter().any(|(label, _)| label == name) {
             return Ok(());
         }
+        let labels = self.used_labels()?;
         let flags = MailFlag::ALL.iter().map(|(_, flag, _)| *flag);
         let names: Vec<&str> = flags.chain(labels.iter().map(String::as_str)).collect();
         let hint = match nearest_name(name, &names) {
@@ -99,6 +99,11 @@ impl MailSearch<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the labels that any message has.
+    pub(super) fn used_labels(&self) -> Result<Vec<String>, Error> {
+        Ok(self.mail.count_labels()?.into_iter().map(|(label, _)| label).collect())
     }
 
     /// Returns the paths of all folders, from the roots of their maildirs on.

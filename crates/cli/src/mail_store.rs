@@ -10,10 +10,12 @@ use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
 use crate::source_names::{follow_source_names, print_unindexed_sources};
 use larder_edit::labels::are_labels_outdated;
+use larder_format::message::trim_message_id;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
 use larder_store::{DataDirectory, Error, HandlePrefix, PendingWork, Reader, Store, StoreFile};
 use larder_sync::{RegisteredSource, RenamedFileFinder, SourceStores, SourceType};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -230,16 +232,15 @@ const MAX_LISTED_MESSAGES: usize = 20;
 
 /// Returns the Message-ID without the name of a field in front, and without the angle brackets that
 /// it has in a header.
-pub(crate) fn message_id(id: &str) -> &str {
+pub(crate) fn message_id(id: &str) -> Cow<'_, str> {
     let fields = ["mid:", "id:", "msgid:"];
     let id = fields.iter().find_map(|field| id.strip_prefix(field)).unwrap_or(id);
-    id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id)
+    trim_message_id(id)
 }
 
 /// Returns the rows of the messages that an ID names: the beginning of a handle, or a Message-ID.
 pub(crate) fn find_message_rows(reader: &Reader, id: &str) -> Result<Vec<u32>, CommandFailure> {
-    let uid = message_id(id);
-    let mut rows = reader.mail()?.rows_with_uid(uid)?;
+    let mut rows = reader.mail()?.rows_with_uid(&message_id(id))?;
     if let Some(prefix) = HandlePrefix::parse(id) {
         for meta in reader.items().find_by_handle(prefix, MAX_LISTED_MESSAGES)? {
             rows.extend(u32::try_from(meta.row.to_number()).ok());
@@ -284,7 +285,7 @@ fn resolve_read_message(
 ) -> Result<Option<u32>, CommandFailure> {
     let mail = reader.mail()?;
     let uid = message_id(id);
-    let rows = mail.rows_with_uid(uid)?;
+    let rows = mail.rows_with_uid(&uid)?;
     if rows.len() < 2 {
         drop(mail);
         return resolve_message(context, reader, id);

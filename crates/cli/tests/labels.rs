@@ -358,7 +358,7 @@ fn messages_whose_flags_are_unknown_are_not_exported() {
     assert_snapshot!(home.run(&["labels", "export"]).masked_output(), @"
     #notmuch-dump batch-tag:3 tags
     ! note: notmuch has no database here, so tags such as unread are made from the files
-    ! warning: 4 messages (id:11c3ec078cfee83b@larder, id:2bfdba0f5ad06bea976292e0a2e9ebcf@larder, id:m0@example.org, id:m1@example.org) left out: not in the index; run: larder sync
+    ! warning: 4 messages (id:11c3ec078cfee83b@larder, id:2bfdba0f5ad06bea976292e0a2e9ebcf@larder, ...) left out: not in the index; run: larder sync
     exit 3
     ");
 }

@@ -229,9 +229,8 @@ fn hints_name_the_labels_that_messages_have() {
     let home = home_with_mail();
     home.ok(&["edit", "a1", "--label", "+journey", "+tax"]);
     home.ok(&["labels", "rename", "journey", "voyage"]);
-    let hint = |code: i32, query: &str| {
-        home.code(&["find", "--kind", "message", query], code).stderr()
-    };
+    let hint =
+        |code: i32, query: &str| home.code(&["find", "--kind", "message", query], code).stderr();
     let label = hint(1, "label:zzz");
     assert!(label.contains("labels: tax, voyage\n"), "{label}");
     let flag = hint(2, "is:zzzzzzzz");

@@ -29,7 +29,7 @@ pub use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 pub use crate::message::date::MessageDate;
 pub use crate::message::fields::MESSAGE_FIELDS;
 pub use crate::message::header_fields::HeaderFields;
-pub use crate::message::headers::{MailAddress, MessageHeaders, MessagePriority};
+pub use crate::message::headers::{MailAddress, MessageHeaders, MessagePriority, trim_message_id};
 pub use crate::message::part::{MessagePart, PartContent, PartRole};
 use crate::message::unfold::unfold_parameters;
 use mail_parser::{HeaderName, MessageParser};

@@ -3,6 +3,7 @@
 use crate::corpora::messages;
 use larder_format::message::{
     MAX_NESTED_MESSAGES, Message, MessagePriority, MessageProblem, PartContent, PartRole,
+    trim_message_id,
 };
 
 fn parse(text: &str) -> Message {
@@ -42,6 +43,28 @@ fn headers() {
     assert_eq!(headers.references, ["root@example.org", "zero@example.org"]);
     assert_eq!(headers.list_id.as_deref(), Some("walrus.example.org"));
     assert_eq!(message.problems, []);
+}
+
+/// White space between the angle brackets is not a part of a Message-ID, as in notmuch.
+#[test]
+fn white_space_in_message_ids_is_left_out() {
+    for (field, expected) in [
+        ("<a b@c>", "ab@c"),
+        ("\n <fold\n ed@c>", "folded@c"),
+        ("<t\tab@c>", "tab@c"),
+        ("< lead@c >", "lead@c"),
+        ("\"q s\"@c", "\"q s\"@c"),
+        ("bare id@c", "bare id@c"),
+    ] {
+        let message = parse(&format!("Message-ID: {field}\nSubject: x\n\nx\n"));
+        assert_eq!(message.headers.message_id.as_deref(), Some(expected), "{field}");
+        let message = parse(&format!("References: <r@c> {field}\nSubject: x\n\nx\n"));
+        if field.contains('<') {
+            assert_eq!(message.headers.references, ["r@c", expected], "{field}");
+        }
+        let typed = format!("<{expected}>").replace("ab@", "a b@");
+        assert_eq!(trim_message_id(&typed), expected.replace(' ', ""));
+    }
 }
 
 #[test]

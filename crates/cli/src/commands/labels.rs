@@ -31,6 +31,8 @@ use std::path::{Path, PathBuf};
 
 /// The number of labels that a warning names.
 const MAX_NAMED_LABELS: usize = 3;
+/// The number of messages that a note names.
+const MAX_NAMED_MESSAGES: usize = 2;
 
 /// List the labels of messages, export and import them, rename and remove labels
 ///
@@ -309,8 +311,9 @@ fn has_notmuch_database() -> bool {
 
 /// Returns the number of messages, with the Message-IDs of the first of them.
 pub(super) fn name_messages(count: u64, ids: &[String]) -> String {
-    let mut named: Vec<String> = ids.iter().map(|id| format!("id:{}", sanitize_line(id))).collect();
-    if count > ids.len() as u64 {
+    let named = ids.iter().take(MAX_NAMED_MESSAGES);
+    let mut named: Vec<String> = named.map(|id| format!("id:{}", sanitize_line(id))).collect();
+    if count > named.len() as u64 {
         named.push("...".to_string());
     }
     format!("{} ({})", format_count(count, "message"), named.join(", "))

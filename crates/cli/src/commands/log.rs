@@ -110,7 +110,7 @@ fn list_label_histories(
     id: &str,
 ) -> Result<Option<Vec<ItemHistory>>, CommandFailure> {
     // A message that went has labels still.
-    let mut names = vec![message_id(id).to_string()];
+    let mut names = vec![message_id(id).into_owned()];
     let mut is_message = false;
     if let Some(index) = open_mail_reader(context)? {
         let rows = find_message_rows(&index, id)?;

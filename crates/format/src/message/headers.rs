@@ -114,9 +114,10 @@ impl MessageHeaders {
         if parsed.parts.is_empty() {
             return MessageHeaders::default();
         }
-        let ids = |value: &HeaderValue<'_>| -> Vec<String> {
+        let ids = |name: HeaderName<'static>, value: &HeaderValue<'_>| -> Vec<String> {
             let ids = value.as_text_list().unwrap_or_default().iter();
-            ids.map(|id| id.trim().to_string()).filter(|id| !id.is_empty()).collect()
+            let ids = ids.map(|id| unfold_message_id(parsed, name.clone(), id));
+            ids.filter(|id| !id.is_empty()).collect()
         };
         MessageHeaders {
             subject: parsed.subject().map(one_line),
@@ -129,15 +130,49 @@ impl MessageHeaders {
             date: date(parsed),
             message_id: parsed
                 .message_id()
-                .map(str::trim)
-                .filter(|id| !id.is_empty())
-                .map(Into::into),
-            in_reply_to: ids(parsed.in_reply_to()),
-            references: ids(parsed.references()),
+                .map(|id| unfold_message_id(parsed, HeaderName::MessageId, id))
+                .filter(|id| !id.is_empty()),
+            in_reply_to: ids(HeaderName::InReplyTo, parsed.in_reply_to()),
+            references: ids(HeaderName::References, parsed.references()),
             list_id: list_id(parsed),
             keywords: keywords(parsed),
             priority: priority(parsed),
         }
+    }
+}
+
+/// Returns a Message-ID as people type it or as a header has it, without angle brackets, and without
+/// the white space between them.
+#[must_use]
+pub fn trim_message_id(id: &str) -> Cow<'_, str> {
+    match id.strip_prefix('<').and_then(|id| id.strip_suffix('>')) {
+        Some(inner) => without_white_space(inner),
+        None => Cow::Borrowed(id),
+    }
+}
+
+/// Returns the text without the white space in it.
+fn without_white_space(text: &str) -> Cow<'_, str> {
+    match text.contains(|c: char| c.is_ascii_whitespace()) {
+        true => Cow::Owned(text.split_ascii_whitespace().collect()),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Returns a Message-ID of a field as notmuch has it: white space between angle brackets, such as
+/// the fold of a long line, is not a part of it. A text without brackets is kept.
+fn unfold_message_id(
+    parsed: &mail_parser::Message<'_>,
+    name: HeaderName<'static>,
+    id: &str,
+) -> String {
+    let id = id.trim();
+    let unfolded = without_white_space(id);
+    match unfolded {
+        Cow::Owned(unfolded) if parsed.header_raw(name).is_some_and(|raw| raw.contains('<')) => {
+            unfolded
+        }
+        _ => id.to_string(),
     }
 }
 

@@ -17,6 +17,7 @@ use super::{
 use crate::error::{MAX_LINE_DEPTH, SyntaxError, check_length};
 use crate::item_terms::is_item_field;
 use crate::saved_searches::{error_in_search, parse_search_reference};
+use larder_format::message::trim_message_id;
 use larder_format::saved_search::is_search_name;
 use larder_store::Kind;
 
@@ -386,7 +387,7 @@ impl<'a> MailQueryParser<'a> {
     fn parse_thread(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
         let inner = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         let Some(inner) = inner else {
-            return Ok(MailQuery::Thread(trim_brackets(value).to_string()));
+            return Ok(MailQuery::Thread(trim_message_id(value).into_owned()));
         };
         self.enter(at)?;
         let mut parser = MailQueryParser {
@@ -447,8 +448,4 @@ fn join_sides(mut sides: Vec<MailQuery>, operator: Option<BinaryOperator>) -> Ma
         }
         _ => MailQuery::Or(sides),
     }
-}
-
-fn trim_brackets(id: &str) -> &str {
-    id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id)
 }

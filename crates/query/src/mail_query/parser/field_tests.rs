@@ -4,7 +4,7 @@
 //! Separate from `field_values`, whose values are of a set: here each value is a test, unless it is
 //! a pattern that cannot be used.
 
-use super::{MailQueryParser, trim_brackets};
+use super::MailQueryParser;
 use crate::error::SyntaxError;
 use crate::item_terms::is_item_state;
 use crate::mail_query::tokens::{MailField, pattern_text};
@@ -13,6 +13,7 @@ use crate::mail_query::{
 };
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::Comparison;
+use larder_format::message::trim_message_id;
 use larder_store::Kind;
 
 impl MailQueryParser<'_> {
@@ -71,7 +72,7 @@ impl MailQueryParser<'_> {
                 });
             }
             TextMatch::Words(_) | TextMatch::Near { .. } => {
-                let id = trim_brackets(value).to_string();
+                let id = trim_message_id(value).into_owned();
                 return Ok(match header {
                     "references" => MailQuery::Reference(id),
                     _ => MailQuery::MessageId(id),

@@ -529,6 +529,12 @@ fn changes_of_labels_are_logged_by_message() {
     let text = log("m0@example.org");
     let changes: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
     assert_eq!(changes, ["  + tax", "  - tax", "  + todo"], "{text}");
+    // The last label goes, and another one comes.
+    home.ok(&["edit", "mid:m0@example.org", "--label", "-todo"]);
+    home.ok(&["edit", "mid:m0@example.org", "--label", "+keep"]);
+    let text = log("m0@example.org");
+    let changes: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
+    assert_eq!(changes[3..], ["  - todo", "  + keep"], "{text}");
     assert_eq!(log("mid:m0@example.org"), text);
     assert_eq!(log("<m0@example.org>"), text);
     let id = home.json(&["find", "--kind", "message", "id:m0@example.org"]);

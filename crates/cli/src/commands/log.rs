@@ -53,7 +53,8 @@ impl LogArgs {
                     handle => handle?,
                 };
                 let versions = reader.changes().list_versions(handle)?;
-                return print_histories(context, &[ItemHistory { title: String::new(), versions }]);
+                let history = ItemHistory { title: String::new(), versions, are_labels: false };
+                return print_histories(context, &[history]);
             }
             Some(number) => find_operation(&reader, number)?,
             None => reader.changes().list_operations(None, self.limit)?,
@@ -100,6 +101,8 @@ struct ItemHistory {
     title: String,
     /// The versions, oldest first.
     versions: Vec<Version>,
+    /// Whether the item is the labels of a message, which is removed with its last label.
+    are_labels: bool,
 }
 
 /// Returns the versions of the labels of the message with an ID, of each of its texts; `None`:
@@ -133,7 +136,7 @@ fn list_label_histories(
                 version.bytes = bytes.map(|bytes| MessageLabels::parse(&bytes).labels.to_bytes());
             }
             let title = format!("labels of {}", sanitize_line(&name));
-            histories.push(ItemHistory { title, versions });
+            histories.push(ItemHistory { title, versions, are_labels: true });
         }
     }
     histories.retain(|history| !history.versions.is_empty());
@@ -277,21 +280,23 @@ fn print_histories(
     }
     let is_titled =
         histories.len() > 1 && !matches!(context.format, OutputFormat::Raw | OutputFormat::Json);
-    for ItemHistory { title, versions } in histories {
+    for history in histories {
         if is_titled {
+            let title = &history.title;
             context.out.print_line(format!("{STRONG_STYLE}{title}{STRONG_STYLE:#}"))?;
         }
-        print_versions(context, versions)?;
+        print_versions(context, history)?;
     }
     Ok(CommandStatus::Done)
 }
 
 fn print_versions(
     context: &mut CommandContext,
-    versions: &[Version],
+    history: &ItemHistory,
 ) -> Result<(), CommandFailure> {
     let mut before: &[u8] = &[];
-    for version in versions {
+    for version in &history.versions {
+        let ends_labels = history.are_labels && version.removed;
         let bytes = version.bytes.as_deref().unwrap_or_default();
         match context.format {
             OutputFormat::Raw => {
@@ -312,9 +317,13 @@ fn print_versions(
                 if version.removed {
                     print_version_event(&mut context.out, version.ended_by.as_ref(), "removed")?;
                 }
+                if ends_labels {
+                    print_difference(&mut context.out, bytes, &[])?;
+                }
             }
         }
-        before = bytes;
+        // Labels that come after the last one was removed are new.
+        before = if ends_labels { &[] } else { bytes };
     }
     Ok(())
 }

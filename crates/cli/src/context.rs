@@ -61,6 +61,7 @@ pub(crate) struct CommandContext {
     has_reported_work: Cell<bool>,
     /// Whether lost commits were reported.
     has_reported_loss: Cell<bool>,
+    has_reported_missing_store: Cell<bool>,
     answer_count: Cell<u64>,
     locale: Option<String>,
     locale_if_new: Option<String>,
@@ -118,6 +119,7 @@ impl CommandContext {
             last_commit: LastCommit::default(),
             has_reported_work: Cell::new(false),
             has_reported_loss: Cell::new(false),
+            has_reported_missing_store: Cell::new(false),
             answer_count: Cell::new(0),
             format: global.format,
             quiet: global.quiet,
@@ -165,6 +167,17 @@ impl CommandContext {
                 self.warn_of_pending_work(&reader.pending_work()?);
                 Ok(reader)
             }
+        }
+    }
+
+    /// Warns, once, that there is no `data.db` beside an index that is read.
+    pub(crate) fn warn_of_missing_store(&self) {
+        if !self.has_reported_missing_store.replace(true) {
+            self.print_warning(
+                "data.db is missing, with the labels of messages, the sources and all other items; \
+                 the index has the labels that were last known. Restore the last backup (a file that \
+                 `larder backup` wrote): larder restore FILE",
+            );
         }
     }
 

@@ -55,6 +55,7 @@ pub(crate) fn open_labelled_mail(
     let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
     let follow = || -> Result<(), CommandFailure> {
         if !DataDirectory::new(&context.dir).has_store() {
+            context.warn_of_missing_store();
             return Ok(());
         }
         let data = context.open_reader()?;

@@ -110,6 +110,17 @@ impl Default for SyncArgs {
     }
 }
 
+/// Returns the failure of a synchronisation without registrations: it would take all sources for
+/// removed ones, and delete the last copy of the labels with their messages.
+fn missing_store_failure() -> CommandFailure {
+    let message = "data.db is missing, which has the sources and the labels of messages";
+    CommandFailure::new(FailureKind::Store, message)
+        .with_hint(
+            "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
+        )
+        .with_hint("without one, delete index.db and commits.db, and register the sources again")
+}
+
 impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         context.warn_of_access_by_others();
@@ -126,6 +137,9 @@ impl SyncArgs {
         let has_commits = !repositories.is_empty() || open_commit_reader(context)?.is_some();
         if !has_mail && !has_commits {
             return Err(no_sources_failure());
+        }
+        if !DataDirectory::new(&context.dir).has_store() {
+            return Err(missing_store_failure());
         }
         if has_mail {
             follow_labels(context, &mut open_mail_store(context)?)?;

@@ -21,6 +21,7 @@ mod locks;
 mod mail_check;
 mod mail_index;
 mod mail_states;
+mod mail_threads;
 mod memory_map;
 mod model;
 mod output_file;

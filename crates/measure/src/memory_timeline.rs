@@ -44,6 +44,9 @@ const MAP_GROWTH: f64 = 1.05;
 /// Maps may take this part of the time, as a divisor, and this time more.
 const MAP_DIVISOR: u32 = 10;
 const MAP_ALLOWANCE: Duration = Duration::from_millis(2);
+/// The kernel sums up its counters of memory lazily: a peak has to exceed that of this program by
+/// this part of it, as a divisor, to be that of the command.
+const FLOOR_MARGIN_DIVISOR: u64 = 8;
 /// The unit of processor time in `/proc`, on every Linux.
 const TICK: Duration = Duration::from_millis(10);
 /// Samples that are kept; with more, every second one is dropped.
@@ -94,8 +97,8 @@ pub struct MemoryTimeline {
     /// The sample with the most resident memory.
     pub peak: Option<TreeSample>,
     /// The peak of resident memory of the largest process of a command, as the kernel tells it
-    /// after the end: exact. None if it is not above what this program itself takes, from which
-    /// the command was started; nor for a process that was not started here.
+    /// after the end: exact. None if it is not clearly above what this program itself takes, from
+    /// which the command was started; nor for a process that was not started here.
     pub largest_process_bytes: Option<u64>,
     /// The time at which the map was read, in microseconds since the start.
     pub map_time_us: u64,
@@ -166,11 +169,13 @@ pub fn watch_command(
     if phases.is_some() {
         command.stderr(Stdio::piped());
     }
-    // The kernel counts the memory of the process that starts a command to that of the command.
-    let floor = peak_of(UsageWho::RUSAGE_SELF).max(peak_of(UsageWho::RUSAGE_CHILDREN));
+    let children_before = peak_of(UsageWho::RUSAGE_CHILDREN);
     let start = Instant::now();
     let mut child = command.spawn()?;
     let messages = phases
+    // The kernel counts the memory of the process that starts a command to that of the command, as
+    // it is at the moment of exec: `spawn` returns after it.
+    let floor = peak_of(UsageWho::RUSAGE_SELF).max(children_before);
         .zip(child.stderr.take())
         .map(|((pattern, output), messages)| MessagePhases::start(messages, pattern, output));
     let mut sampler = TreeSampler::new(child.id(), start);
@@ -207,7 +212,7 @@ pub fn watch_command(
     }
     let mut timeline = sampler.timeline;
     timeline.duration_us = micros(end.saturating_duration_since(start));
-    timeline.largest_process_bytes = (most > floor).then_some(most);
+    timeline.largest_process_bytes = (most > floor + floor / FLOOR_MARGIN_DIVISOR).then_some(most);
     Ok((timeline, status))
 }
 

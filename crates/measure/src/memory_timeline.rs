@@ -132,7 +132,8 @@ struct TreeSampler {
     next_costly: Instant,
     /// The time that all maps took, and the last one.
     map_times: (Duration, Duration),
-    processor_time: Duration,
+    /// The processor time that the tree had used at `last_sample`; `None` before the first one.
+    processor_time: Option<Duration>,
     processor_share: f64,
     last_sample: Instant,
     /// The time that the last sample took, without costly counters.
@@ -172,13 +173,14 @@ pub fn watch_command(
     let children_before = peak_of(UsageWho::RUSAGE_CHILDREN);
     let start = Instant::now();
     let mut child = command.spawn()?;
-    let messages = phases
     // The kernel counts the memory of the process that starts a command to that of the command, as
     // it is at the moment of exec: `spawn` returns after it.
     let floor = peak_of(UsageWho::RUSAGE_SELF).max(children_before);
+    let messages = phases
         .zip(child.stderr.take())
         .map(|((pattern, output), messages)| MessagePhases::start(messages, pattern, output));
     let mut sampler = TreeSampler::new(child.id(), start);
+    sampler.processor_time = Some(Duration::ZERO);
     // Another thread waits, so that the end has its time.
     let (sender, ends) = channel();
     std::thread::spawn(move || drop(sender.send((child.wait(), Instant::now()))));
@@ -258,7 +260,7 @@ impl TreeSampler {
             timeline: MemoryTimeline::default(),
             next_costly: start,
             map_times: Default::default(),
-            processor_time: Duration::ZERO,
+            processor_time: None,
             processor_share: 0.0,
             last_sample: start,
             sample_time: Duration::ZERO,
@@ -322,16 +324,27 @@ impl TreeSampler {
             self.timeline.map_time_us = sample.time_us;
             self.timeline.map_resident_bytes = sample.resident_bytes;
         }
-        // Over less time, the ticks of the clock would be more than the use.
-        if self.last_sample.elapsed() >= MIN_SHARE_INTERVAL {
-            let used = processor_time.saturating_sub(self.processor_time).as_secs_f64();
-            self.processor_share = used / self.last_sample.elapsed().as_secs_f64().max(1e-3);
-            self.processor_time = processor_time;
-            self.last_sample = Instant::now();
-        }
+        self.note_processor_time(processor_time);
         sample.processor_share = self.processor_share;
         self.keep(sample);
         Some(costly.map)
+    }
+
+    /// Takes the share of the processors from the time that the tree has used up to now. What a
+    /// process had used before its first sample is not in it.
+    fn note_processor_time(&mut self, used: Duration) {
+        let now = Instant::now();
+        let interval = now.duration_since(self.last_sample);
+        let Some(before) = self.processor_time else {
+            (self.processor_time, self.last_sample) = (Some(used), now);
+            return;
+        };
+        // Over less time, the ticks of the clock would be more than the use.
+        if interval >= MIN_SHARE_INTERVAL {
+            self.processor_share =
+                used.saturating_sub(before).as_secs_f64() / interval.as_secs_f64();
+            (self.processor_time, self.last_sample) = (Some(used), now);
+        }
     }
 
     /// Keeps a sample, or one of several if there are many.
@@ -493,6 +506,32 @@ mod tests {
         let stat = "7 (a) b (c) Z 1 7 7 0 -1 4 338 0 0 0 12 10 3 1 20 0 1 0 31";
         assert_eq!(processor_time(stat), Some(Duration::from_millis(260)));
         assert_eq!(processor_time("7 (a) Z 1"), Some(Duration::ZERO));
+    }
+
+    /// What a process had used before it was watched is no use of processors.
+    #[test]
+    fn the_processor_time_before_the_first_sample_does_not_count() {
+        let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let begin = Instant::now();
+        let timeline = watch_process(child.id(), &|| begin.elapsed().as_millis() > 150);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let timeline = timeline.unwrap();
+        let most = timeline.samples.iter().map(|sample| sample.processor_share).fold(0.0, f64::max);
+        // One thread, and a tick of the clock at either end.
+        assert!(most > 0.0 && most < 2.0, "{most}");
+    }
+
+    /// The peak of a command is its own: that of the program which starts it is left out.
+    #[test]
+    fn the_memory_of_the_starting_program_is_not_that_of_the_command() {
+        let own = peak_of(UsageWho::RUSAGE_SELF);
+        for _ in 0..20 {
+            let (timeline, _) = watch_command(&mut Command::new("true"), None).unwrap();
+            let most = timeline.largest_process_bytes;
+            assert!(most.is_none_or(|most| most > own + own / 10), "{most:?} with {own}");
+        }
     }
 
     #[test]

@@ -149,6 +149,9 @@ pub enum AllocLogError {
     /// The log cannot be read.
     #[error("cannot read the log: {0}")]
     Read(#[source] io::Error),
+    /// The log is a pipe or a device, which cannot be read twice.
+    #[error("a log is read several times, so it has to be a regular file")]
+    NoFile,
     /// The file is no log.
     #[error("not a log of larder measure record")]
     NoLog,

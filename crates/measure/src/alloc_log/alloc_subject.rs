@@ -40,8 +40,8 @@ impl LoggedProcess {
     /// Returns the start, and how long the process is known to have run, in microseconds.
     pub(super) fn duration_us(&self) -> (u64, u64) {
         let start = self.start.start_us;
-        let last_sample = self.samples.last().map(|sample| sample.time_us);
-        let end = self.end.map(|end| end.end_us).or(last_sample).unwrap_or(start);
+        let last_sample = self.samples.last().map_or(start, |sample| sample.time_us);
+        let end = self.end.map_or(last_sample.max(self.last_call_us), |end| end.end_us);
         (start, end.saturating_sub(start))
     }
 }

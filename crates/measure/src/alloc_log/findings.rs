@@ -2,7 +2,6 @@
 
 use super::alloc_subject::{AllocSubject, shorten_command};
 use super::analysis::AllocAnalysis;
-use super::log_file::LoggedProcess;
 use super::process_list::ProcessEnding;
 use crate::chart::MeasureUnit;
 
@@ -11,10 +10,16 @@ const FREQUENT_SIZE_SHARE: f64 = 0.1;
 
 /// Describes what stands out.
 #[must_use]
-pub(super) fn describe_findings(analysis: &AllocAnalysis) -> Vec<String> {
+pub(super) fn describe_findings(subject: &AllocSubject<'_>) -> Vec<String> {
+    let analysis = &subject.analysis;
     if analysis.calls == 0 {
-        let sentence =
-            "No calls were recorded: the program made none, or has an allocator of its own.";
+        // Calls may have been made that are not in the log: that was said before.
+        let sentence = match describe_missing_calls(subject) {
+            Some(_) => "No calls of the process are in the log.",
+            None => {
+                "No calls were recorded: the program made none, or has an allocator of its own."
+            }
+        };
         return vec![sentence.into()];
     }
     let mut sentences = vec![describe_peak(analysis)];
@@ -58,15 +63,9 @@ pub(super) fn describe_process(subject: &AllocSubject<'_>) -> String {
 
 /// Describes the calls of a process that are not in its log, or do not fit.
 #[must_use]
-pub(super) fn describe_gaps(process: &LoggedProcess) -> Vec<String> {
-    let gap = match &process.end {
-        None => Some("The log ends before the process did: later calls are missing."),
-        Some(end) if end.is_abandoned => {
-            Some("The process went on after its recording had ended: later calls are missing.")
-        }
-        Some(_) => None,
-    };
-    let mut sentences: Vec<String> = gap.map(String::from).into_iter().collect();
+pub(super) fn describe_gaps(subject: &AllocSubject<'_>) -> Vec<String> {
+    let process = subject.logged_process();
+    let mut sentences: Vec<String> = describe_missing_calls(subject).into_iter().collect();
     if let Some(end) = process.end.filter(|end| end.anomalies > 0) {
         sentences.push(format!(
             "{} calls do not fit to those before: the memory was allocated, or released, by calls \
@@ -75,6 +74,27 @@ pub(super) fn describe_gaps(process: &LoggedProcess) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// Says why calls of a process are missing in its log, if some are.
+fn describe_missing_calls(subject: &AllocSubject<'_>) -> Option<String> {
+    let process = subject.logged_process();
+    let text = match &process.end {
+        None if subject.log.damage.is_some() => {
+            "A part of the log cannot be read: calls of the process are missing.".into()
+        }
+        None => "The log ends before the process did: later calls are missing.".into(),
+        Some(end) if end.calls > process.calls => format!(
+            "A part of the log cannot be read: the last {} of {} are missing.",
+            count(end.calls - process.calls),
+            count_of(end.calls, "call")
+        ),
+        Some(end) if end.is_abandoned => {
+            "The process went on after its recording had ended: later calls are missing.".into()
+        }
+        Some(_) => return None,
+    };
+    Some(text)
 }
 
 /// Describes the changes from one log to another.

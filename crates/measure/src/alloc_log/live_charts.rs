@@ -122,7 +122,8 @@ fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
     let samples = &subject.logged_process().samples;
     let curve = &subject.analysis.curve;
     let (start, duration) = subject.logged_process().duration_us();
-    let last = samples.last()?.time_us.max(curve.last()?.time_us).max(start + duration);
+    let last_sample = samples.last().map_or(0, |sample| sample.time_us);
+    let last = last_sample.max(curve.last()?.time_us).max(start.saturating_add(duration));
     let since = |time_us: f64| (time_us - start as f64).max(0.0);
     let line = |name: &str, colour, points: Vec<(f64, f64)>| StepLine {
         name: name.into(),

@@ -1,8 +1,10 @@
 //! A log on the disk, opened for analysis.
 //!
 //! Opening reads the file once and checks every block, so that later passes know how many calls
-//! there are and meet no surprise. A log that was cut off, or damaged, is used up to the first
-//! block that is not whole; the rest is named.
+//! there are and meet no surprise. Of a damaged log all whole blocks are used that do not depend on
+//! a lost one: a process whose calls are lost is used up to there, the others go on. Where the head
+//! of a block is damaged, the next valid head is looked for. The bytes that are left out are
+//! counted.
 
 use super::AllocLogError;
 use super::function_names::FunctionNames;
@@ -11,11 +13,18 @@ use super::log_block::{
     ProcessStart, RecordingEnd, RssSample, StackBlock, StackFrame, StackModule, read_json,
 };
 use std::fs::File;
-use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
 
 /// Bytes before the first block.
 const FILE_HEAD_BYTES: u64 = 16;
+const HEAD_BYTES: u64 = BLOCK_HEAD_BYTES as u64;
+/// Processes one after another whose starts may be lost.
+const MAX_LOST_PROCESSES: u64 = 10_000;
+/// The program of a process whose start is lost.
+const LOST_PROGRAM: &str = "[lost]";
+/// Bytes that are read at once where a head is looked for.
+const SEARCH_BYTES: u64 = 1 << 20;
 
 /// A process image in a log.
 #[derive(Debug, Clone, Default)]
@@ -38,8 +47,14 @@ pub struct LoggedProcess {
     pub frames: Vec<StackFrame>,
     /// The functions of the frames, if the recording came to its end.
     pub functions: Option<FunctionNames>,
+    /// The time at which its last call was seen, in microseconds since the recording began.
+    pub last_call_us: u64,
     /// The places of its blocks of calls in the file.
     pub(super) blocks: Vec<BlockPlace>,
+    /// Its start is lost, and so are its calls.
+    pub(super) is_lost: bool,
+    /// Frames are lost: the numbers of later ones are not known.
+    pub(super) lacks_frames: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,14 +63,14 @@ pub(super) struct BlockPlace {
     bytes: u32,
 }
 
-/// The part of a log that cannot be used.
+/// The parts of a log that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogDamage {
     /// The offset of the first byte that is not used.
     pub offset: u64,
-    /// The number of bytes from there on.
+    /// The number of bytes that are not used.
     pub bytes: u64,
-    /// The reason.
+    /// The reason at that offset.
     pub reason: String,
 }
 
@@ -67,7 +82,7 @@ pub struct AllocLog {
     pub processes: Vec<LoggedProcess>,
     /// The end of the recording; `None` if it was interrupted.
     pub end: Option<RecordingEnd>,
-    /// The part that cannot be used.
+    /// The parts that cannot be used.
     pub damage: Option<LogDamage>,
     /// Bytes of the file.
     pub bytes: u64,
@@ -80,14 +95,18 @@ impl AllocLog {
     /// The file cannot be read, or is not a log of this version.
     pub fn open(path: &Path) -> Result<AllocLog, AllocLogError> {
         let file = File::open(path).map_err(AllocLogError::Read)?;
-        let bytes = file.metadata().map_err(AllocLogError::Read)?.len();
+        let found = file.metadata().map_err(AllocLogError::Read)?;
+        if !found.is_file() && !found.is_dir() {
+            return Err(AllocLogError::NoFile);
+        }
+        let bytes = found.len();
         let mut log = AllocLog { file, processes: Vec::new(), end: None, damage: None, bytes };
         log.read_blocks()?;
         Ok(log)
     }
 
-    /// Returns the process with the highest peak of live memory; what a fork inherits is that of
-    /// its parent.
+    /// Returns the process that had the most live memory of its own at its peak: what a fork
+    /// inherits is that of its parent, whose log tells where it is from.
     #[must_use]
     pub fn largest_process(&self) -> Option<usize> {
         let peak = |number: &usize| {
@@ -98,7 +117,7 @@ impl AllocLog {
         (0..self.processes.len()).rev().max_by_key(peak)
     }
 
-    /// Reads all blocks, up to the first that is not whole.
+    /// Reads all blocks.
     fn read_blocks(&mut self) -> Result<(), AllocLogError> {
         let file = self.file.try_clone().map_err(AllocLogError::Read)?;
         let mut input = BufReader::with_capacity(1 << 20, file);
@@ -116,26 +135,56 @@ impl AllocLog {
         }
         let mut offset = FILE_HEAD_BYTES;
         let mut content = Vec::new();
-        let mut damage = None;
         while offset < self.bytes {
-            let reason = match read_block(&mut input, self.bytes - offset, &mut content) {
+            offset = match read_block(&mut input, self.bytes - offset, &mut content) {
                 Ok(block) => {
-                    let place = offset + BLOCK_HEAD_BYTES as u64;
-                    match self.take_block(block, &content, place) {
-                        Ok(()) => {
-                            offset = place + u64::from(block.bytes);
-                            continue;
-                        }
-                        Err(error) => error.to_string(),
+                    let place = offset + HEAD_BYTES;
+                    let end = place + u64::from(block.bytes);
+                    if let Err(error) = self.take_block(block, &content, place) {
+                        self.lose_block(block);
+                        self.note_damage(offset, end, error.to_string());
                     }
+                    end
                 }
-                Err(reason) => reason,
+                Err(fault @ (BlockFault::Head | BlockFault::Content(_) | BlockFault::Short)) => {
+                    // Bytes may be missing in a content, so its length says nothing.
+                    let (from, reason) = match fault {
+                        BlockFault::Content(_) => {
+                            (offset + HEAD_BYTES, "the checksum of a block is wrong")
+                        }
+                        BlockFault::Head => (offset + 1, "the checksum of a block's head is wrong"),
+                        _ => (offset + HEAD_BYTES, "the last block is not whole"),
+                    };
+                    let next =
+                        find_head(&mut input, from, self.bytes).map_err(AllocLogError::Read)?;
+                    match fault {
+                        BlockFault::Content(block) => self.lose_block(block),
+                        // Frames may be lost, of whichever process.
+                        _ => self.processes.iter_mut().for_each(|it| it.lacks_frames = true),
+                    }
+                    self.note_damage(offset, next, reason.into());
+                    next
+                }
+                Err(BlockFault::Read(error)) => return Err(AllocLogError::Read(error)),
             };
-            damage = Some(LogDamage { offset, bytes: self.bytes - offset, reason });
-            break;
         }
-        self.damage = damage;
         Ok(())
+    }
+
+    /// Notes that bytes of the file are left out.
+    fn note_damage(&mut self, offset: u64, end: u64, reason: String) {
+        let damage = self.damage.get_or_insert(LogDamage { offset, bytes: 0, reason });
+        damage.bytes += end - offset;
+    }
+
+    /// Notes that a block is lost whose head is known. Lost calls are noticed by the number of the
+    /// first call of the next block, and by the number of calls at the end.
+    fn lose_block(&mut self, block: BlockHead) {
+        if let BlockKind::STACKS = block.kind
+            && let Some(process) = self.processes.get_mut(block.process as usize)
+        {
+            process.lacks_frames = true;
+        }
     }
 
     /// Passes the blocks of calls of a process on, in order.
@@ -162,27 +211,67 @@ impl AllocLog {
     }
 }
 
-/// Reads a block; the failure is a reason for people.
+/// A reason why a block cannot be used.
+#[derive(Debug)]
+enum BlockFault {
+    /// The file ends before the block does.
+    Short,
+    /// Its head is damaged, so its length is not known.
+    Head,
+    /// Its content is damaged.
+    Content(BlockHead),
+    /// The file cannot be read.
+    Read(std::io::Error),
+}
+
+/// Reads a block.
 fn read_block(
-    input: &mut impl std::io::Read,
+    input: &mut impl Read,
     available: u64,
     content: &mut Vec<u8>,
-) -> Result<BlockHead, String> {
+) -> Result<BlockHead, BlockFault> {
     let mut head = [0; BLOCK_HEAD_BYTES];
-    if available < BLOCK_HEAD_BYTES as u64 {
-        return Err("the last block is not whole".into());
+    if available < HEAD_BYTES {
+        return Err(BlockFault::Short);
     }
-    input.read_exact(&mut head).map_err(|error| error.to_string())?;
-    let block = BlockHead::from_bytes(&head).ok_or("the checksum of a block's head is wrong")?;
-    if available - (BLOCK_HEAD_BYTES as u64) < u64::from(block.bytes) {
-        return Err("the last block is not whole".into());
+    input.read_exact(&mut head).map_err(BlockFault::Read)?;
+    let block = BlockHead::from_bytes(&head).ok_or(BlockFault::Head)?;
+    if available - HEAD_BYTES < u64::from(block.bytes) {
+        return Err(BlockFault::Short);
     }
     content.resize(block.bytes as usize, 0);
-    input.read_exact(content).map_err(|error| error.to_string())?;
-    if crc32fast::hash(content) != block.checksum {
-        return Err("the checksum of a block is wrong".into());
+    input.read_exact(content).map_err(BlockFault::Read)?;
+    match crc32fast::hash(content) == block.checksum {
+        true => Ok(block),
+        false => Err(BlockFault::Content(block)),
     }
-    Ok(block)
+}
+
+/// Finds the next valid head from an offset on, and sets the input there. Returns its offset, or
+/// the end of the file.
+fn find_head(input: &mut BufReader<File>, from: u64, end: u64) -> std::io::Result<u64> {
+    let mut offset = from;
+    let mut bytes = Vec::new();
+    while end.saturating_sub(offset) >= HEAD_BYTES {
+        input.seek(SeekFrom::Start(offset))?;
+        bytes.clear();
+        input.by_ref().take(SEARCH_BYTES.min(end - offset)).read_to_end(&mut bytes)?;
+        let place = bytes.windows(BLOCK_HEAD_BYTES).position(|bytes| {
+            // Most bytes are no head by their kind and by the zeros after it.
+            let can_be_head = bytes.iter().take(4).all(|byte| *byte < 16);
+            can_be_head && bytes.try_into().ok().and_then(BlockHead::from_bytes).is_some()
+        });
+        if let Some(place) = place {
+            let found = offset + place as u64;
+            input.seek(SeekFrom::Start(found))?;
+            return Ok(found);
+        }
+        if (bytes.len() as u64) < SEARCH_BYTES {
+            break;
+        }
+        offset += SEARCH_BYTES - (HEAD_BYTES - 1);
+    }
+    Ok(end)
 }
 
 impl AllocLog {
@@ -193,14 +282,21 @@ impl AllocLog {
         content: &[u8],
         offset: u64,
     ) -> Result<(), AllocLogError> {
+        // No more processes can be lost than heads fit into the lost bytes.
+        let lost_bytes = self.damage.as_ref().map_or(0, |damage| damage.bytes);
+        let max_lost = (lost_bytes / HEAD_BYTES).min(MAX_LOST_PROCESSES) as usize;
         let processes = &mut self.processes;
         let unknown = || AllocLogError::Content("a block of an unknown process".into());
         match block.kind {
             BlockKind::PROCESS => {
-                if block.process as usize != processes.len() {
+                let start: ProcessStart = read_json(content)?;
+                // A process whose start is lost keeps its number, without calls.
+                let number = block.process as usize;
+                let lost = number.checked_sub(processes.len()).filter(|lost| *lost <= max_lost);
+                if lost.is_none() {
                     return Err(AllocLogError::Content("a process is missing".into()));
                 }
-                let start: ProcessStart = read_json(content)?;
+                processes.resize_with(number, LoggedProcess::lost);
                 let live_bytes = start.inherited_bytes;
                 processes.push(LoggedProcess {
                     start,
@@ -213,12 +309,13 @@ impl AllocLog {
                 let process = processes.get_mut(block.process as usize).ok_or_else(unknown)?;
                 let calls = CallBlock::from_content(content, None)
                     .ok_or_else(|| AllocLogError::Content("a block of calls is short".into()))?;
-                if calls.first_call != process.calls {
+                if calls.first_call != process.calls || process.is_lost {
                     return Err(AllocLogError::Content("calls are missing".into()));
                 }
-                process.calls += calls.calls;
+                process.calls = process.calls.saturating_add(calls.calls);
                 process.peak_bytes = process.peak_bytes.max(calls.peak_bytes);
                 process.live_bytes = calls.live_bytes;
+                process.last_call_us = process.last_call_us.max(calls.end_us);
                 process.blocks.push(BlockPlace { offset, bytes: block.bytes });
             }
             BlockKind::PROCESS_END => {
@@ -252,7 +349,16 @@ impl AllocLog {
 }
 
 impl LoggedProcess {
+    /// Returns a process whose start is lost.
+    fn lost() -> LoggedProcess {
+        let start = ProcessStart { executable: LOST_PROGRAM.into(), ..ProcessStart::default() };
+        LoggedProcess { start, is_lost: true, lacks_frames: true, ..LoggedProcess::default() }
+    }
+
     fn add_frames(&mut self, block: StackBlock) -> Result<(), AllocLogError> {
+        if self.lacks_frames {
+            return Err(AllocLogError::Content("frames are missing".into()));
+        }
         self.modules.extend(block.modules);
         if self.functions.is_some() {
             return Err(AllocLogError::Content("frames after their functions".into()));

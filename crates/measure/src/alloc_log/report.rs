@@ -52,8 +52,8 @@ pub fn build_report(subjects: &[AllocSubject<'_>]) -> MeasureReport {
 fn describe_subjects(subjects: &[AllocSubject<'_>]) -> Vec<String> {
     let sentences = |subject: &AllocSubject<'_>| {
         let process = [describe_process(subject)].into_iter();
-        let about = process.chain(describe_gaps(subject.logged_process()));
-        about.chain(describe_findings(&subject.analysis)).collect::<Vec<_>>()
+        let about = process.chain(describe_gaps(subject));
+        about.chain(describe_findings(subject)).collect::<Vec<_>>()
     };
     let [before, after] = subjects else {
         return subjects.iter().flat_map(sentences).collect();

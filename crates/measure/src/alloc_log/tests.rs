@@ -1,10 +1,12 @@
 //! Random calls through the encoder, a log and the analysis, compared with a plain model.
 
+use super::alloc_subject::AllocSubject;
 use super::analysis::{AllocAnalysis, analyse_process};
 use super::call_decoder::{LifetimeClock, is_realloc};
-use super::log_block::{BlockKind, LogWriter, ProcessStart, StackBlock, StackFrame};
+use super::log_block::{BlockKind, LogWriter, ProcessEnd, ProcessStart, StackBlock, StackFrame};
 use super::log_file::AllocLog;
 use super::process_encoder::ProcessEncoder;
+use super::report::build_report;
 use super::ring_layout::RingOperation;
 use super::ring_reader::RingEvent;
 use proptest::prelude::*;
@@ -374,4 +376,102 @@ fn a_realloc_ends_no_life() {
     let stacks = analysis.stacks.unwrap();
     assert_eq!(stacks.by_frame[1].requested, 3000 + 1200 * 10_000);
     assert_eq!(stacks.by_frame[1].short_lived, 700 * 10_000);
+}
+
+/// Writes a log of two processes with a hundred blocks of calls each, in turn; returns its bytes,
+/// and the places of the heads.
+fn two_processes() -> (Vec<u8>, Vec<usize>) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut log = LogWriter::new(File::create(file.path()).unwrap()).unwrap();
+    let mut heads = Vec::new();
+    let mut encoders = [ProcessEncoder::new(), ProcessEncoder::new()];
+    for process in 0..2 {
+        heads.push(log.bytes() as usize);
+        let start = ProcessStart { pid: 7 + process, ..ProcessStart::default() };
+        log.write_json(BlockKind::PROCESS, process, &start).unwrap();
+    }
+    for block in 1..=100_u64 {
+        for (process, encoder) in (0..).zip(&mut encoders) {
+            heads.push(log.bytes() as usize);
+            for call in 0..50 {
+                let address = (block * 50 + call) * 48;
+                encoder.encode(&simple_event(RingOperation::Malloc, address, 30 + call));
+            }
+            log.write_calls(process, &encoder.take_block(block * 1000).unwrap()).unwrap();
+        }
+    }
+    for process in 0..2 {
+        heads.push(log.bytes() as usize);
+        let end = ProcessEnd { end_us: 200_000, calls: 5_000, ..ProcessEnd::default() };
+        log.write_json(BlockKind::PROCESS_END, process, &end).unwrap();
+    }
+    (std::fs::read(file.path()).unwrap(), heads)
+}
+
+/// Opens a log of these bytes, and returns it with the analysis of its processes.
+fn open_bytes(bytes: &[u8]) -> (AllocLog, Vec<AllocAnalysis>) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    let log = AllocLog::open(file.path()).unwrap();
+    let analyse = |process| analyse_process(&log, process, LifetimeClock::AllCalls).unwrap();
+    let analyses = (0..log.processes.len()).map(analyse).collect();
+    (log, analyses)
+}
+
+/// A damaged block costs the calls of its process from there on, and nothing of the other one.
+#[test]
+fn whole_blocks_after_a_damage_are_used() {
+    let (whole, heads) = two_processes();
+    let calls = |bytes: &[u8]| -> Vec<u64> {
+        let (log, analyses) = open_bytes(bytes);
+        let damage = log.damage.unwrap();
+        assert!(damage.bytes > 0 && damage.bytes < bytes.len() as u64, "{damage:?}");
+        assert!(log.processes.iter().all(|process| process.end.is_some()));
+        analyses.iter().map(|analysis| analysis.calls).collect()
+    };
+    // The twenty-first block of the first process, and the tenth of the second: content and head.
+    let (first, second) = (heads[2 + 40], heads[2 + 19]);
+    for place in [40, 100, 0, 9, 20] {
+        let mut bytes = whole.clone();
+        bytes[first + place] ^= 0x10;
+        assert_eq!(calls(&bytes), [1_000, 5_000], "{place}");
+        bytes[second + place] ^= 0x10;
+        assert_eq!(calls(&bytes), [1_000, 450], "{place}");
+    }
+    // A process whose start is lost keeps its number.
+    let mut bytes = whole.clone();
+    bytes[heads[0] + 30] ^= 0x10;
+    assert_eq!(calls(&bytes), [0, 5_000]);
+    // Bytes that are lost or added.
+    let mut bytes = whole.clone();
+    bytes.drain(first + 40..first + 50);
+    assert_eq!(calls(&bytes), [1_000, 5_000]);
+    bytes.splice(second..second, vec![7; 3_000_000]);
+    assert_eq!(calls(&bytes), [1_000, 5_000]);
+}
+
+/// The time of a log that was cut off is that of its last block, and it does not say that the
+/// program made no calls.
+#[test]
+fn a_log_that_was_cut_off_has_its_time() {
+    let (whole, heads) = two_processes();
+    let report = |bytes: &[u8]| {
+        let (log, mut analyses) = open_bytes(bytes);
+        let analysis = analyses.remove(0);
+        let subject =
+            AllocSubject { name: "log".into(), log: &log, process: 0, analysis, stacks: None };
+        build_report(&[subject])
+    };
+    let cut = report(&whole[..heads[2 + 100]]);
+    assert!(cut.findings[0].contains("Recorded for 50 ms"), "{:?}", cut.findings);
+    let titles: Vec<&str> = cut.sections[0].charts.iter().map(|chart| chart.0.as_str()).collect();
+    assert!(titles.contains(&"Memory by time"), "{titles:?}");
+    let empty = report(&whole[..heads[2]]);
+    let gap = "The log ends before the process did: later calls are missing.";
+    assert_eq!(empty.findings[1..3], [gap, "No calls of the process are in the log."]);
+    let mut bytes = whole.clone();
+    bytes[heads[2 + 40] + 40] ^= 0x10;
+    let damaged = report(&bytes).findings;
+    let gap = "A part of the log cannot be read: the last 4,000 of 5,000 calls are missing.";
+    assert_eq!(damaged[1], gap, "{damaged:?}");
 }

@@ -103,13 +103,16 @@ impl AllocArgs {
 
 /// Opens a log, and names the part that cannot be used.
 pub(super) fn open_log(path: &Path) -> Result<AllocLog, CommandFailure> {
+    if path.as_os_str() == "-" {
+        return Err(log_failure(Path::new("standard input"), &AllocLogError::NoFile));
+    }
     let log = AllocLog::open(path).map_err(|error| log_failure(path, &error))?;
     if let Some(damage) = &log.damage {
         let name = sanitize_line(&path.display().to_string());
         print_message(
             "error",
             format!(
-                "{name}: {} from byte {} on; {} of {} bytes are left out",
+                "{name}: {} at byte {}; {} of {} bytes are left out",
                 damage.reason, damage.offset, damage.bytes, log.bytes
             ),
         );
@@ -137,6 +140,11 @@ pub(super) fn find_process(
 fn log_failure(path: &Path, error: &AllocLogError) -> CommandFailure {
     match error {
         AllocLogError::Read(error) => CommandFailure::from_file_error(path, error),
+        AllocLogError::NoFile => CommandFailure::new(
+            FailureKind::Usage,
+            format!("{}: {error}", sanitize_line(&path.display().to_string())),
+        )
+        .with_hint("write the log to a file, and name that"),
         _ => CommandFailure::new(
             FailureKind::NotFound,
             format!("{}: {error}", sanitize_line(&path.display().to_string())),

@@ -381,3 +381,49 @@ fn a_request_that_failed_is_named() {
         |line: &str| line.ends_with(" failed; the largest request among them was for 70 TB.");
     assert!(text.lines().any(is_named), "{text}");
 }
+
+/// An output that is the log itself, by whatever name, or that cannot be created, is refused before
+/// anything is read or run.
+#[test]
+fn outputs_are_checked_before_the_work() {
+    let home = Home::new();
+    record(&home, "true");
+    let log = std::fs::read(home.work("log")).unwrap();
+    std::fs::hard_link(home.work("log"), home.work("link")).unwrap();
+    for command in [
+        "alloc log --html log",
+        "alloc log --svg ./log",
+        "alloc log --html link",
+        "alloc link log --svg log",
+        "replay log --html link",
+    ] {
+        let run =
+            home.code(&[&["measure"], &command.split(' ').collect::<Vec<_>>()[..]].concat(), 2);
+        assert!(run.stderr().contains(" is the log itself"), "{command}: {}", run.masked_output());
+        assert!(std::fs::read(home.work("log")).unwrap() == log, "{command}");
+    }
+    for option in ["--html", "--svg"] {
+        let arguments = ["measure", "memory", option, "none/page", "--", "touch", "started"];
+        let run = home.code(&arguments, 5);
+        assert!(run.stderr().contains("none/page: "), "{}", run.masked_output());
+        assert!(!home.work("started").exists());
+    }
+    // A measurement is printed also if its page cannot be written.
+    let run = home.run(&["measure", "memory", "--html", "/dev/full", "--", "sleep", "0.1"]);
+    assert!(run.stdout().starts_with("Memory: sleep 0.1\n"), "{}", run.masked_output());
+    assert!(run.code == 5 && run.stderr().contains("/dev/full: "), "{}", run.masked_output());
+}
+
+/// A log is read several times, so it cannot come through a pipe.
+#[test]
+fn a_log_from_a_pipe_is_refused() {
+    let home = Home::new();
+    record(&home, "true");
+    for command in ["cat log | larder measure alloc /dev/stdin", "larder measure alloc - <log"] {
+        let run = home.shell(command);
+        assert_eq!(run.code, 2, "{command}: {}", run.masked_output());
+        assert!(run.stderr().contains("has to be a regular file"), "{}", run.masked_output());
+    }
+    // Standard input that is a file can be read twice.
+    assert_eq!(home.shell("larder measure alloc /dev/stdin <log").code, 0);
+}

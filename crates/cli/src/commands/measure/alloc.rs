@@ -1,6 +1,6 @@
 //! `larder measure alloc`.
 
-use super::report_output::print_report;
+use super::report_output::{ReportFiles, print_report};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -10,7 +10,6 @@ use larder_measure::alloc_log::{
     AllocLog, AllocLogError, AllocSubject, LifetimeClock, StackProfile, analyse_process,
     build_report, report_json,
 };
-use larder_store::FilePrivacy;
 use std::path::{Path, PathBuf};
 
 /// Analyse a log of allocator calls: live memory, sizes, lifetimes, phases
@@ -46,6 +45,8 @@ impl AllocArgs {
             .flatten()
             .map(PathBuf::as_path)
             .collect();
+        let files = ReportFiles { html: self.html.as_ref(), svg: self.svg.as_ref() };
+        files.check(context, &paths)?;
         let mut logs = Vec::new();
         for path in paths {
             logs.push((path, open_log(path)?));
@@ -64,12 +65,7 @@ impl AllocArgs {
             (before.name, after.name) = (path(logs[0].0), path(logs[1].0));
         }
         let report = build_report(&subjects);
-        if let Some(path) = &self.html {
-            context.write_output(path, FilePrivacy::Private, report.render_html().as_bytes())?;
-        }
-        if let Some(path) = &self.svg {
-            context.write_output(path, FilePrivacy::Private, report.render_svg().as_bytes())?;
-        }
+        let written = files.write(context, &report);
         if context.format == OutputFormat::Json {
             for subject in &subjects {
                 context.out.print_json(&report_json(subject))?;
@@ -77,6 +73,7 @@ impl AllocArgs {
         } else {
             print_report(context, &report)?;
         }
+        written?;
         Ok(if is_damaged { CommandStatus::Rejected } else { CommandStatus::Done })
     }
 

@@ -1,15 +1,12 @@
 //! `larder measure memory`.
 
-use super::report_output::print_report;
+use super::report_output::{ReportFiles, print_report};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output_path::OutputPath;
-use larder_measure::memory_timeline::{
-    MemoryTimeline, memory_report, watch_command, watch_process,
-};
+use larder_measure::memory_timeline::{memory_report, watch_command, watch_process};
 use larder_measure::process_cost::exit_code;
-use larder_store::FilePrivacy;
 use regex::bytes::Regex;
 use std::ffi::OsString;
 use std::path::Path;
@@ -48,6 +45,8 @@ pub(crate) struct MemoryArgs {
 
 impl MemoryArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let files = ReportFiles { html: self.html.as_ref(), svg: self.svg.as_ref() };
+        files.check(context, &[])?;
         let interrupted = crate::interrupt::install_interrupt_flag();
         let (name, timeline, status) = match (self.pid, self.command.split_first()) {
             (Some(pid), _) => {
@@ -77,28 +76,15 @@ impl MemoryArgs {
                     .with_hint("usage: larder measure memory -- COMMAND"));
             }
         };
-        self.print(context, &name, &timeline)?;
-        Ok(status)
-    }
-
-    fn print(
-        &self,
-        context: &mut CommandContext,
-        name: &str,
-        timeline: &MemoryTimeline,
-    ) -> Result<(), CommandFailure> {
-        let report = memory_report(name, timeline);
-        if let Some(path) = &self.html {
-            context.write_output(path, FilePrivacy::Private, report.render_html().as_bytes())?;
-        }
-        if let Some(path) = &self.svg {
-            context.write_output(path, FilePrivacy::Private, report.render_svg().as_bytes())?;
-        }
+        let report = memory_report(&name, &timeline);
+        let written = files.write(context, &report);
         if context.format == OutputFormat::Json {
             let json = serde_json::to_value(timeline).map_err(std::io::Error::from)?;
             context.out.print_json(&json)?;
-            return Ok(());
+        } else {
+            print_report(context, &report)?;
         }
-        print_report(context, &report)
+        written?;
+        Ok(status)
     }
 }

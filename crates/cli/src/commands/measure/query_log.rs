@@ -1,5 +1,6 @@
 //! `larder measure queries`.
 
+use super::report_output::check_not_input;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -15,10 +16,8 @@ use larder_measure::query_log::log_reader::{BadLine, BadLines};
 use larder_measure::query_log::view_lifetimes::LifetimeReport;
 use larder_measure::query_log::{QueryLogReport, anonymise, read_log, render_html, text_report};
 use larder_store::FilePrivacy;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Analyse a query log: frequency and cost of queries, lifetimes of views, cache hit rate
@@ -121,25 +120,6 @@ fn open_log(path: &Path) -> Result<Box<dyn BufRead>, CommandFailure> {
     }
     let file = File::open(path).map_err(|error| CommandFailure::from_file_error(path, &error))?;
     Ok(Box::new(BufReader::with_capacity(256 << 10, file)))
-}
-
-/// Fails if the output file is one of the inputs, by whatever name.
-fn check_not_input(target: &Path, logs: &[&Path]) -> Result<(), CommandFailure> {
-    let file_id = |file: std::io::Result<Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
-    let Some(target_id) = file_id(std::fs::metadata(target)) else { return Ok(()) };
-    let is_target = |log: &&Path| match log.to_str() {
-        Some("-") => {
-            let input = std::io::stdin().as_fd().try_clone_to_owned();
-            file_id(input.and_then(|input| File::from(input).metadata())) == Some(target_id)
-        }
-        _ => file_id(std::fs::metadata(log)) == Some(target_id),
-    };
-    if logs.iter().any(is_target) {
-        let message = format!("{} is the log itself", sanitize_line(&target.display().to_string()));
-        return Err(CommandFailure::new(FailureKind::Usage, message)
-            .with_hint("choose another output file"));
-    }
-    Ok(())
 }
 
 fn empty_log_failure(path: &Path) -> CommandFailure {

@@ -2,7 +2,7 @@
 
 use super::alloc::{find_process, open_log};
 use super::record::find_recorder;
-use super::report_output::print_report;
+use super::report_output::{ReportFiles, print_report};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -12,7 +12,6 @@ use larder_measure::alloc_log::{
     AllocLog, LifetimeClock, NamedReplay, ReplayOptions, analyse_process, find_allocator,
     replay_json, replay_process, replay_report,
 };
-use larder_store::FilePrivacy;
 use std::path::{Path, PathBuf};
 
 /// The allocator of libc.
@@ -46,6 +45,8 @@ pub(crate) struct ReplayArgs {
 
 impl ReplayArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let files = ReportFiles { html: self.html.as_ref(), svg: None };
+        files.check(context, &[&self.log])?;
         let log = open_log(&self.log)?;
         let process = find_process(&self.log, &log, self.process)?;
         let recorder = find_recorder(self.recorder.as_deref())?;
@@ -55,14 +56,13 @@ impl ReplayArgs {
         }
         let name = sanitize_line(&self.log.display().to_string());
         let report = replay_report(&name, &replays);
-        if let Some(path) = &self.html {
-            context.write_output(path, FilePrivacy::Private, report.render_html().as_bytes())?;
-        }
+        let written = files.write(context, &report);
         if context.format == OutputFormat::Json {
             context.out.print_json(&replay_json(&name, &replays))?;
         } else {
             print_report(context, &report)?;
         }
+        written?;
         Ok(if log.damage.is_some() { CommandStatus::Rejected } else { CommandStatus::Done })
     }
 

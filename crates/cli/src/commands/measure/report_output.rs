@@ -1,10 +1,77 @@
-//! The output of a report of an instrument, as text.
+//! The output of a report of an instrument: text, and the files that the user names.
 
 use crate::context::CommandContext;
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, FailureKind};
 use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
+use crate::output_path::OutputPath;
 use crate::table::format_figure_rows;
 use larder_measure::measure_report::{MeasureReport, ReportTable};
+use larder_store::FilePrivacy;
+use std::fs::{File, Metadata};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// The files that a report is written to, beside the text.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ReportFiles<'a> {
+    /// The page with charts.
+    pub(super) html: Option<&'a OutputPath>,
+    /// The picture of the charts over time.
+    pub(super) svg: Option<&'a OutputPath>,
+}
+
+impl ReportFiles<'_> {
+    /// Fails if a file is one of the inputs, or cannot be created: before a measurement that would
+    /// be lost. Pipes and devices are opened later, when there is something to write.
+    pub(super) fn check(
+        self,
+        context: &mut CommandContext,
+        inputs: &[&Path],
+    ) -> Result<(), CommandFailure> {
+        for path in [self.html, self.svg].into_iter().flatten() {
+            check_not_input(path.path(), inputs)?;
+            if !path.is_direct() {
+                drop(context.create_output(path, FilePrivacy::Private)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the files.
+    pub(super) fn write(
+        self,
+        context: &mut CommandContext,
+        report: &MeasureReport,
+    ) -> Result<(), CommandFailure> {
+        if let Some(path) = self.html {
+            context.write_output(path, FilePrivacy::Private, report.render_html().as_bytes())?;
+        }
+        if let Some(path) = self.svg {
+            context.write_output(path, FilePrivacy::Private, report.render_svg().as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails if the output file is one of the inputs, by whatever name.
+pub(super) fn check_not_input(target: &Path, logs: &[&Path]) -> Result<(), CommandFailure> {
+    let file_id = |file: std::io::Result<Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
+    let Some(target_id) = file_id(std::fs::metadata(target)) else { return Ok(()) };
+    let is_target = |log: &&Path| match log.to_str() {
+        Some("-") => {
+            let input = std::io::stdin().as_fd().try_clone_to_owned();
+            file_id(input.and_then(|input| File::from(input).metadata())) == Some(target_id)
+        }
+        _ => file_id(std::fs::metadata(log)) == Some(target_id),
+    };
+    if logs.iter().any(is_target) {
+        let message = format!("{} is the log itself", sanitize_line(&target.display().to_string()));
+        return Err(CommandFailure::new(FailureKind::Usage, message)
+            .with_hint("choose another output file"));
+    }
+    Ok(())
+}
 
 /// Prints a report.
 pub(super) fn print_report(

@@ -6,7 +6,9 @@
 //! that are resident from the start, so every later page is the allocator's.
 
 use crate::real_functions::{functions, resolve_functions};
-use crate::replay_step::{REPLAY_VARIABLE, ReplayCode, STEP_BYTES, decode_step};
+use crate::replay_step::{
+    EXIT_OTHER_ALLOCATOR, REPLAY_VARIABLE, ReplayCode, STEP_BYTES, decode_step,
+};
 use crate::syscall::{syscall3, syscall6};
 use core::ffi::{c_char, c_void};
 use core::ptr::null_mut;
@@ -20,16 +22,39 @@ const EXIT_FAILURE: usize = 1;
 /// Replays, and ends the process, if the environment asks for it.
 pub(crate) fn run_if_asked() {
     // SAFETY: the name ends with a zero byte; the environment is not changed at the start.
-    let is_asked = unsafe { !libc::getenv(REPLAY_VARIABLE.as_ptr().cast::<c_char>()).is_null() };
-    if is_asked && resolve_functions() {
-        // SAFETY: no other code of this process runs any more.
+    let library = unsafe { libc::getenv(REPLAY_VARIABLE.as_ptr().cast::<c_char>()) };
+    if !library.is_null() && resolve_functions() {
+        // SAFETY: no other code of this process runs any more; the name ends with a zero byte.
         unsafe {
-            let code = match replay() {
-                Some(()) => 0,
-                None => EXIT_FAILURE,
+            let code = match is_allocator_of(library) {
+                false => usize::from(EXIT_OTHER_ALLOCATOR),
+                true if replay().is_some() => 0,
+                true => EXIT_FAILURE,
             };
             syscall3(libc::SYS_exit_group, code, 0, 0);
         }
+    }
+}
+
+/// Returns whether the real `malloc` is in the file of this name; an empty name stands for any. The
+/// loader only prints a message about a library that it cannot load, and goes on with libc's.
+unsafe fn is_allocator_of(library: *const c_char) -> bool {
+    // SAFETY: both names end with a zero byte, and the structures are as long as those that libc
+    // fills.
+    unsafe {
+        if *library == 0 {
+            return true;
+        }
+        let Some(malloc) = functions().malloc else { return false };
+        let mut found: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr(malloc as *const c_void, &raw mut found) == 0 || found.dli_fname.is_null() {
+            return false;
+        }
+        let mut files: [libc::stat; 2] = core::mem::zeroed();
+        let [expected, actual] = &mut files;
+        libc::stat(library, expected) == 0
+            && libc::stat(found.dli_fname, actual) == 0
+            && (expected.st_dev, expected.st_ino) == (actual.st_dev, actual.st_ino)
     }
 }
 

@@ -5,8 +5,11 @@
 //! 8, the slot of the object above them; and the size. Before the first step come the number of
 //! slots and the largest number of samples.
 
-/// The variable that makes the library replay.
+/// The variable that makes the library replay. Its value is the path of the allocator's library,
+/// or empty for the allocator of libc.
 pub const REPLAY_VARIABLE: &[u8] = b"LARDER_ALLOCLOG_REPLAY\0";
+/// The exit code of a replay whose `malloc` is not one of that library.
+pub const EXIT_OTHER_ALLOCATOR: u8 = 2;
 /// Bytes of a step.
 pub const STEP_BYTES: usize = 16;
 

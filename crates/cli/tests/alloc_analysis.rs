@@ -116,7 +116,21 @@ fn a_log_is_replayed_on_an_allocator() {
     assert!(resident > live * 9 / 10 && resident < live * 3 / 2, "{resident} for {live}");
     let run = home.code(&["measure", "replay", "log", "--allocator", "noalloc"], 1);
     assert!(run.stderr().contains("noalloc is not installed"), "{}", run.masked_output());
+    // A library that is not there, or has no malloc, is not taken for an allocator.
+    let run = home.code(&["measure", "replay", "log", "--allocator", "./none.so"], 5);
+    assert!(run.stderr().contains("./none.so: "), "{}", run.masked_output());
+    home.write("text.so", "no library\n");
+    let Some(other) = LIBRARIES.iter().find(|path| Path::new(path).exists()) else {
+        return left_out("a_log_is_replayed_on_an_allocator", "no library without malloc");
+    };
+    for library in ["./text.so", other] {
+        let run = home.code(&["measure", "replay", "log", "--allocator", library], 5);
+        assert!(run.stderr().contains("has no malloc"), "{library}: {}", run.masked_output());
+    }
 }
+
+/// Libraries of C that have no malloc.
+const LIBRARIES: [&str; 2] = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6"];
 
 /// The page of a real clone, in a real browser: it needs nothing but itself, and everything is
 /// drawn.

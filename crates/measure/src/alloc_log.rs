@@ -123,6 +123,7 @@ pub use self::stack_profile::StackProfile;
 pub use self::static_program::{find_program, is_static_program};
 pub use self::unrecorded_processes::{UnrecordedProcess, UnrecordedReason};
 
+use crate::chart::MeasureUnit;
 use std::io;
 
 /// A failure to record a command, or to read a log.
@@ -146,6 +147,21 @@ pub enum AllocLogError {
     /// The calls cannot be replayed.
     #[error("cannot replay the calls: {0}")]
     Replay(#[source] io::Error),
+    /// The calls need more memory than there is.
+    #[error(
+        "the calls have {} live at their peak, and {} of memory are available",
+        MeasureUnit::Bytes.format(*needed as f64),
+        MeasureUnit::Bytes.format(*available as f64)
+    )]
+    TooLarge {
+        /// The peak of live bytes.
+        needed: u64,
+        /// Bytes that a process can take.
+        available: u64,
+    },
+    /// The library of an allocator has no `malloc`, or cannot be loaded.
+    #[error("the library has no malloc, or cannot be loaded into a program")]
+    Allocator,
     /// The log cannot be read.
     #[error("cannot read the log: {0}")]
     Read(#[source] io::Error),

@@ -9,10 +9,10 @@ use super::AllocLogError;
 use super::call_decoder::{CallPlace, CallVisitor, LifetimeClock, decode_process};
 use super::live_table::LiveObject;
 use super::log_file::AllocLog;
-use super::replay_step::{REPLAY_VARIABLE, ReplayCode, encode_step};
+use super::replay_step::{EXIT_OTHER_ALLOCATOR, REPLAY_VARIABLE, ReplayCode, encode_step};
 use super::ring_layout::RingOperation;
 use rustc_hash::FxHashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -91,6 +91,9 @@ pub fn replay_process(
     let mut output = child.stdout.take().ok_or_else(missing)?;
     let read = output.read_to_end(&mut resident);
     let status = child.wait().map_err(AllocLogError::Replay)?;
+    if status.code() == Some(i32::from(EXIT_OTHER_ALLOCATOR)) {
+        return Err(AllocLogError::Allocator);
+    }
     decoded?;
     read.map_err(AllocLogError::Replay)?;
     if !status.success() || failure.is_some() || resident.len() != marks.len() * 8 {
@@ -141,7 +144,7 @@ fn replay_command(options: &ReplayOptions<'_>) -> Command {
     let mut command = Command::new(options.host);
     command
         .env("LD_PRELOAD", preload)
-        .env(OsStr::from_bytes(name), OsString::from("1"))
+        .env(OsStr::from_bytes(name), options.allocator.unwrap_or(Path::new("")))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     command

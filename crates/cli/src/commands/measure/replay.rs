@@ -76,7 +76,9 @@ impl ReplayArgs {
         }
         let find = |name: &String| match name.as_str() {
             SYSTEM_ALLOCATOR => Ok((name.clone(), None)),
-            path if path.contains('/') => Ok((name.clone(), Some(PathBuf::from(path)))),
+            path if path.contains('/') => std::fs::canonicalize(path)
+                .map(|path| (name.clone(), Some(path)))
+                .map_err(|error| CommandFailure::from_file_error(Path::new(path), &error)),
             _ => match find_allocator(name) {
                 Some(path) => Ok((name.clone(), Some(path))),
                 None => Err(CommandFailure::new(

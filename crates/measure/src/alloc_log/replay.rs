@@ -11,6 +11,7 @@ use super::live_table::LiveObject;
 use super::log_file::AllocLog;
 use super::replay_step::{EXIT_OTHER_ALLOCATOR, REPLAY_VARIABLE, ReplayCode, encode_step};
 use super::ring_layout::RingOperation;
+use crate::process_cost::proc_number;
 use rustc_hash::FxHashMap;
 use std::ffi::OsStr;
 use std::io::{self, BufWriter, Read as _, Write};
@@ -65,25 +66,80 @@ pub struct ReplayOptions<'a> {
     pub host: &'a Path,
     /// The library of the allocator; `None`: that of libc.
     pub allocator: Option<&'a Path>,
-    /// The number of slots: the peak of live objects.
-    pub slots: u64,
+}
+
+/// The live memory of a replay: that of the process, without what it inherited by a fork.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct ReplayedMemory {
+    bytes: u64,
+    objects: u64,
+    peak_bytes: u64,
+    peak_objects: u64,
+}
+
+impl ReplayedMemory {
+    fn take(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.objects += 1;
+        self.note_peak();
+    }
+
+    fn resize(&mut self, before: u64, after: u64) {
+        self.bytes = self.bytes.saturating_sub(before).saturating_add(after);
+        self.note_peak();
+    }
+
+    fn release(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.objects = self.objects.saturating_sub(1);
+    }
+
+    fn note_peak(&mut self) {
+        self.peak_bytes = self.peak_bytes.max(self.bytes);
+        self.peak_objects = self.peak_objects.max(self.objects);
+    }
+}
+
+impl CallVisitor for ReplayedMemory {
+    fn alloc(&mut self, _at: CallPlace, object: &LiveObject, _alignment_log2: u64) {
+        self.take(object.size);
+    }
+
+    fn free(&mut self, _at: CallPlace, object: &LiveObject) {
+        self.release(object.size);
+    }
+
+    fn realloc(&mut self, _at: CallPlace, object: &LiveObject, new_size: u64) {
+        self.resize(object.size, new_size);
+    }
+
+    fn inherited_realloc(&mut self, _at: CallPlace, _old_size: u64, object: &LiveObject) {
+        self.take(object.size);
+    }
 }
 
 /// Replays the calls of a process.
 ///
 /// # Errors
-/// The log cannot be read, the process cannot be started, or it failed.
+/// The log cannot be read, the calls need more memory than there is, the process cannot be started,
+/// or it failed.
 pub fn replay_process(
     log: &AllocLog,
     process: usize,
     options: &ReplayOptions<'_>,
 ) -> Result<ReplayResult, AllocLogError> {
+    let mut expected = ReplayedMemory::default();
+    decode_process(log, process, LifetimeClock::AllCalls, &mut expected)?;
+    if let Some(available) = available_memory_bytes().filter(|free| expected.peak_bytes > *free) {
+        return Err(AllocLogError::TooLarge { needed: expected.peak_bytes, available });
+    }
     let start = Instant::now();
     let mut child = replay_command(options).spawn().map_err(AllocLogError::Replay)?;
     let missing = || AllocLogError::Replay(io::ErrorKind::BrokenPipe.into());
     let input = child.stdin.take().ok_or_else(missing)?;
-    let mut sender = StepSender::new(BufWriter::with_capacity(1 << 16, input), log, process);
-    sender.send_words([options.slots + 1, SAMPLES + 3]);
+    let output = BufWriter::with_capacity(1 << 16, input);
+    let mut sender = StepSender::new(output, log.processes[process].calls, expected.peak_bytes);
+    sender.send_words([expected.peak_objects + 1, SAMPLES + 3]);
     let decoded = decode_process(log, process, LifetimeClock::AllCalls, &mut sender);
     sender.sample();
     let (marks, failure) = sender.finish();
@@ -106,6 +162,12 @@ pub fn replay_process(
         ReplaySample { calls: mark.0, live_bytes: mark.1, resident_bytes: pages * page }
     });
     Ok(ReplayResult { samples: samples.collect(), wall: start.elapsed() })
+}
+
+/// Returns the memory that a new process can take without swapping, as the kernel estimates it.
+fn available_memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    Some(proc_number(&text, "MemAvailable:")?.saturating_mul(1024))
 }
 
 /// The folders in which the libraries of allocators are.
@@ -158,7 +220,8 @@ struct StepSender<W> {
     free_slots: Vec<u64>,
     /// Memory from before a fork is not replayed.
     next_slot: u64,
-    live_bytes: u64,
+    memory: ReplayedMemory,
+    /// The peak of live memory of all calls.
     peak_bytes: u64,
     has_peak: bool,
     calls: u64,
@@ -168,19 +231,19 @@ struct StepSender<W> {
 }
 
 impl<W: Write> StepSender<W> {
-    fn new(output: W, log: &AllocLog, process: usize) -> StepSender<W> {
-        let process = &log.processes[process];
+    /// Begins the replay of so many calls, with this peak of live memory.
+    fn new(output: W, calls: u64, peak_bytes: u64) -> StepSender<W> {
         StepSender {
             output,
             failure: None,
             slots: FxHashMap::default(),
             free_slots: Vec::new(),
             next_slot: 0,
-            live_bytes: 0,
-            peak_bytes: process.peak_bytes,
+            memory: ReplayedMemory::default(),
+            peak_bytes,
             has_peak: false,
             calls: 0,
-            interval: process.calls.div_ceil(SAMPLES).max(1),
+            interval: calls.div_ceil(SAMPLES).max(1),
             marks: Vec::new(),
         }
     }
@@ -196,7 +259,7 @@ impl<W: Write> StepSender<W> {
         self.send_words(encode_step(code, slot, alignment_log2, size));
         self.calls += 1;
         // One sample is where live memory has its peak.
-        let is_peak = !self.has_peak && self.live_bytes >= self.peak_bytes && self.peak_bytes > 0;
+        let is_peak = !self.has_peak && self.memory.bytes >= self.peak_bytes && self.peak_bytes > 0;
         self.has_peak |= is_peak;
         if is_peak || self.calls.is_multiple_of(self.interval) {
             self.sample();
@@ -204,7 +267,7 @@ impl<W: Write> StepSender<W> {
     }
 
     fn sample(&mut self) {
-        self.marks.push((self.calls, self.live_bytes));
+        self.marks.push((self.calls, self.memory.bytes));
         self.send_words(encode_step(ReplayCode::SAMPLE, 0, 0, 0));
     }
 
@@ -227,7 +290,7 @@ impl<W: Write> StepSender<W> {
 impl<W: Write> CallVisitor for StepSender<W> {
     fn alloc(&mut self, at: CallPlace, object: &LiveObject, alignment_log2: u64) {
         let slot = self.take_slot(object.ordinal);
-        self.live_bytes += object.size;
+        self.memory.take(object.size);
         let code = match at.function {
             RingOperation::Calloc => ReplayCode::CALLOC,
             _ if alignment_log2 > 0 => ReplayCode::ALIGNED,
@@ -237,7 +300,7 @@ impl<W: Write> CallVisitor for StepSender<W> {
     }
 
     fn free(&mut self, _at: CallPlace, object: &LiveObject) {
-        self.live_bytes -= object.size;
+        self.memory.release(object.size);
         if let Some(slot) = self.slots.remove(&object.ordinal) {
             self.free_slots.push(slot);
             self.send(ReplayCode::FREE, slot, 0, 0);
@@ -245,7 +308,7 @@ impl<W: Write> CallVisitor for StepSender<W> {
     }
 
     fn realloc(&mut self, _at: CallPlace, object: &LiveObject, new_size: u64) {
-        self.live_bytes = self.live_bytes - object.size + new_size;
+        self.memory.resize(object.size, new_size);
         if let Some(slot) = self.slots.get(&object.ordinal).copied() {
             self.send(ReplayCode::REALLOC, slot, 0, new_size.max(1));
         }
@@ -253,7 +316,56 @@ impl<W: Write> CallVisitor for StepSender<W> {
 
     fn inherited_realloc(&mut self, _at: CallPlace, _old_size: u64, object: &LiveObject) {
         let slot = self.take_slot(object.ordinal);
-        self.live_bytes += object.size;
+        self.memory.take(object.size);
         self.send(ReplayCode::MALLOC, slot, 0, object.size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log_block::{BlockKind, CallBlock, LogWriter, ProcessStart};
+    use super::*;
+    use std::fs::File;
+
+    /// Writes a log of one forked process with these tokens, which inherits a megabyte.
+    fn forked_log(tokens: Vec<u8>, calls: u64, peak_bytes: u64) -> AllocLog {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut log = LogWriter::new(File::create(file.path()).unwrap()).unwrap();
+        let start = ProcessStart {
+            is_forked: true,
+            inherited_bytes: 1_000_000,
+            inherited_objects: 1,
+            ..ProcessStart::default()
+        };
+        log.write_json(BlockKind::PROCESS, 0, &start).unwrap();
+        let block = CallBlock { calls, peak_bytes, tokens, ..CallBlock::default() };
+        log.write_calls(0, &block).unwrap();
+        drop(log);
+        AllocLog::open(file.path()).unwrap()
+    }
+
+    /// The peak of a forked process is that of the memory which is replayed.
+    #[test]
+    fn a_replay_has_a_sample_at_its_own_peak() {
+        // malloc(10), malloc(20), free of the last, malloc(5).
+        let log = forked_log(vec![10 << 2, 20 << 2, 1, 5 << 2], 4, 1_000_030);
+        let mut expected = ReplayedMemory::default();
+        decode_process(&log, 0, LifetimeClock::AllCalls, &mut expected).unwrap();
+        assert_eq!((expected.peak_bytes, expected.peak_objects, expected.bytes), (30, 2, 15));
+        let mut sender = StepSender::new(Vec::new(), 4_000_000, expected.peak_bytes);
+        decode_process(&log, 0, LifetimeClock::AllCalls, &mut sender).unwrap();
+        assert_eq!(sender.marks, [(2, 30)]);
+    }
+
+    /// A log that somebody made up, or of a larger machine, does not exhaust the memory of this one.
+    #[test]
+    fn a_replay_that_needs_too_much_memory_is_refused() {
+        // A varint of 2^50 bytes, times 4.
+        let log = forked_log(vec![0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x08], 1, 1 << 50);
+        let path = Path::new("/bin/true");
+        let options = ReplayOptions { recorder: path, host: path, allocator: None };
+        let failure = replay_process(&log, 0, &options).unwrap_err();
+        assert!(matches!(failure, AllocLogError::TooLarge { needed, .. } if needed == 1 << 50));
+        assert!(failure.to_string().contains("1,126 TB"), "{failure}");
     }
 }

@@ -9,8 +9,8 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::sanitize_line;
 use crate::output_path::OutputPath;
 use larder_measure::alloc_log::{
-    AllocLog, LifetimeClock, NamedReplay, ReplayOptions, analyse_process, find_allocator,
-    replay_json, replay_process, replay_report,
+    AllocLog, NamedReplay, ReplayOptions, find_allocator, replay_json, replay_process,
+    replay_report,
 };
 use std::path::{Path, PathBuf};
 
@@ -103,11 +103,9 @@ impl ReplayArgs {
             let name = sanitize_line(&self.log.display().to_string());
             CommandFailure::new(FailureKind::Source, format!("{name}: {allocator}: {error}"))
         };
-        let analysis = analyse_process(log, process, LifetimeClock::AllCalls).map_err(failure)?;
         let host = std::env::current_exe()
             .map_err(|error| CommandFailure::from_file_error(Path::new("larder"), &error))?;
-        let slots = analysis.peak_objects;
-        let options = ReplayOptions { recorder, host: &host, allocator: library, slots };
+        let options = ReplayOptions { recorder, host: &host, allocator: library };
         let result = replay_process(log, process, &options).map_err(failure)?;
         Ok(NamedReplay { allocator, result })
     }

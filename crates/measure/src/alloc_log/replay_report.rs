@@ -13,8 +13,14 @@ pub struct NamedReplay {
     pub result: ReplayResult,
 }
 
-const COLOURS: [ColourRole; 4] =
-    [ColourRole::First, ColourRole::Error, ColourRole::Second, ColourRole::Third];
+/// The colours of the allocators, in turn; of more, the dashes of the lines tell them apart.
+const COLOURS: [ColourRole; 5] = [
+    ColourRole::First,
+    ColourRole::Error,
+    ColourRole::Second,
+    ColourRole::Third,
+    ColourRole::Warning,
+];
 
 /// Builds the report of a log of this name.
 #[must_use]
@@ -42,7 +48,7 @@ pub fn replay_report(name: &str, replays: &[NamedReplay]) -> MeasureReport {
         lows: Vec::new(),
         end: None,
     });
-    let lines = replays.iter().zip(COLOURS).map(|(replay, colour)| StepLine {
+    let lines = replays.iter().zip(COLOURS.into_iter().cycle()).map(|(replay, colour)| StepLine {
         name: replay.allocator.clone(),
         colour,
         is_filled: false,
@@ -100,13 +106,14 @@ fn describe_best(replays: &[NamedReplay]) -> Option<String> {
     if replays.len() < 2 {
         return None;
     }
-    let bytes = |replay| MeasureUnit::Bytes.format(peak(&replay) as f64);
+    let bytes = |replay| MeasureUnit::Bytes.format_precisely(peak(&replay) as f64);
+    let (lowest, highest) = (bytes(least), bytes(most));
+    if lowest == highest {
+        return Some(format!("The peak of resident memory is the same with all: {highest}."));
+    }
     Some(format!(
-        "The lowest peak of resident memory has {} ({}), the highest {} ({}).",
-        least.allocator,
-        bytes(least),
-        most.allocator,
-        bytes(most)
+        "The lowest peak of resident memory has {} ({lowest}), the highest {} ({highest}).",
+        least.allocator, most.allocator,
     ))
 }
 
@@ -126,4 +133,41 @@ pub fn replay_json(name: &str, replays: &[NamedReplay]) -> Value {
         })
     };
     json!({ "log": name, "replays": replays.iter().map(replay).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::replay::ReplaySample;
+    use super::*;
+
+    fn replay(allocator: &str, resident_bytes: u64) -> NamedReplay {
+        let sample = ReplaySample { calls: 1, live_bytes: 10, resident_bytes };
+        let wall = std::time::Duration::from_millis(1);
+        let result = ReplayResult { samples: vec![sample], wall };
+        NamedReplay { allocator: allocator.into(), result }
+    }
+
+    #[test]
+    fn every_allocator_is_in_the_chart() {
+        let replays = ["a", "b", "c", "d", "e", "f", "g"].map(|name| replay(name, 4096));
+        let report = replay_report("log", &replays);
+        let legend = report.sections[0].charts[0].2.legend();
+        let names: Vec<&str> = legend.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["live", "a", "b", "c", "d", "e", "f", "g"]);
+    }
+
+    #[test]
+    fn the_lowest_and_the_highest_peak_are_told_apart() {
+        let sentence = |peaks: [u64; 2]| {
+            let [one, two] = peaks.map(|peak| replay(&format!("of {peak}"), peak));
+            describe_best(&[one, two]).unwrap()
+        };
+        assert_eq!(
+            sentence([11_100_000, 10_900_000]),
+            "The lowest peak of resident memory has of 10900000 (10.9 MB), the highest of 11100000 \
+             (11.1 MB)."
+        );
+        let same = "The peak of resident memory is the same with all: 11.1 MB.";
+        assert_eq!(sentence([11_100_000, 11_100_001]), same);
+    }
 }

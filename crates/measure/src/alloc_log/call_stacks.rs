@@ -5,6 +5,9 @@
 //! probability; so the sums are right on average, for small and for large objects. A new size is a
 //! new request with its own stack. It continues the object, so the bytes of the former size are no
 //! longer live, but they are not short-lived; those of the last size are if the object is.
+//!
+//! An estimate `bytes` by a sample of probability `p` has the variance `bytes * bytes * (1 - p)`.
+//! That is never more than `bytes * interval`, so variances are kept in units of the interval.
 
 use super::live_table::LiveObject;
 use rustc_hash::FxHashMap;
@@ -14,6 +17,8 @@ use rustc_hash::FxHashMap;
 pub struct StackBytes {
     /// Samples.
     pub samples: u64,
+    /// Requests.
+    pub requests: u64,
     /// Bytes asked for, as if every change of a size took new memory.
     pub requested: u64,
     /// Of these, bytes that were live at the peak of the process.
@@ -23,15 +28,22 @@ pub struct StackBytes {
     /// Bytes of objects, in their last size, that were released within 0.01 % of the calls of the
     /// process after their allocation.
     pub short_lived: u64,
+    /// The variance of `at_peak`, divided by the interval of samples.
+    pub(super) peak_variance: u64,
+    /// The variance of `at_end`, divided by the interval of samples.
+    pub(super) end_variance: u64,
 }
 
 impl std::ops::AddAssign for StackBytes {
     fn add_assign(&mut self, other: StackBytes) {
         self.samples += other.samples;
+        self.requests = self.requests.saturating_add(other.requests);
         self.requested = self.requested.saturating_add(other.requested);
         self.at_peak = self.at_peak.saturating_add(other.at_peak);
         self.at_end = self.at_end.saturating_add(other.at_end);
         self.short_lived = self.short_lived.saturating_add(other.short_lived);
+        self.peak_variance = self.peak_variance.saturating_add(other.peak_variance);
+        self.end_variance = self.end_variance.saturating_add(other.end_variance);
     }
 }
 
@@ -50,6 +62,7 @@ pub struct CallStacks {
 struct LiveSample {
     frame: u32,
     bytes: u64,
+    variance: u64,
 }
 
 /// Collects the bytes of each call stack.
@@ -80,13 +93,16 @@ impl StackCounter {
     pub(super) fn add(&mut self, object: &LiveObject, frame: u64) {
         let Some(index) = usize::try_from(frame).ok() else { return };
         let Some(entry) = self.stacks.by_frame.get_mut(index) else { return };
-        let bytes = represented_bytes(object.size, self.stacks.interval);
+        let SampleWeight { bytes, requests, variance } =
+            SampleWeight::new(object.size, self.stacks.interval);
         entry.samples += 1;
+        entry.requests = entry.requests.saturating_add(requests);
+        entry.end_variance = entry.end_variance.wrapping_add(variance);
         entry.requested = entry.requested.saturating_add(bytes);
         entry.at_end = entry.at_end.wrapping_add(bytes);
         let frame = index as u32;
         self.note_change(frame);
-        self.live.insert(object.ordinal, LiveSample { frame, bytes });
+        self.live.insert(object.ordinal, LiveSample { frame, bytes, variance });
     }
 
     /// Notes that an object gets a new size, or that it is released and whether it was short-lived.
@@ -102,6 +118,7 @@ impl StackCounter {
         let Some(sample) = self.live.remove(&ordinal) else { return };
         let entry = &mut self.stacks.by_frame[sample.frame as usize];
         entry.at_end = entry.at_end.wrapping_sub(sample.bytes);
+        entry.end_variance = entry.end_variance.wrapping_sub(sample.variance);
         if is_short_lived {
             entry.short_lived = entry.short_lived.saturating_add(sample.bytes);
         }
@@ -136,7 +153,7 @@ impl StackCounter {
     fn copy_live_bytes(&mut self) {
         for frame in self.changed.drain(..) {
             let entry = &mut self.stacks.by_frame[frame as usize];
-            entry.at_peak = entry.at_end;
+            (entry.at_peak, entry.peak_variance) = (entry.at_end, entry.end_variance);
             self.is_changed[frame as usize] = false;
         }
     }
@@ -148,10 +165,29 @@ impl StackCounter {
     }
 }
 
-/// Returns the bytes that a sample of a size stands for.
-fn represented_bytes(size: u64, interval: u64) -> u64 {
-    let probability = -(-(size as f64) / interval as f64).exp_m1();
-    if probability > 0.0 { (size as f64 / probability) as u64 } else { 0 }
+/// The bytes and requests that a sample stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SampleWeight {
+    bytes: u64,
+    requests: u64,
+    /// The variance of the bytes, divided by the interval.
+    variance: u64,
+}
+
+impl SampleWeight {
+    fn new(size: u64, interval: u64) -> SampleWeight {
+        let size = size as f64;
+        let probability = -(-size / interval as f64).exp_m1();
+        if probability <= 0.0 {
+            return SampleWeight { bytes: 0, requests: 0, variance: 0 };
+        }
+        let bytes = size / probability;
+        SampleWeight {
+            bytes: bytes as u64,
+            requests: (1.0 / probability).round() as u64,
+            variance: (bytes * bytes * (1.0 - probability) / interval as f64) as u64,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -166,13 +202,16 @@ mod tests {
     #[test]
     fn samples_stand_for_all_bytes() {
         // Small objects stand for about an interval, large ones for themselves.
-        assert_eq!(represented_bytes(1, 1_000_000) / 1000, 1000);
-        assert_eq!(represented_bytes(100_000_000, 1000), 100_000_000);
-        assert_eq!(represented_bytes(0, 1000), 0);
+        let small = SampleWeight::new(1, 1_000_000);
+        assert_eq!((small.bytes / 1000, small.requests), (1000, 1_000_001));
+        assert!((999_000..=1_000_000).contains(&small.variance), "{small:?}");
+        let large = SampleWeight { bytes: 100_000_000, requests: 1, variance: 0 };
+        assert_eq!(SampleWeight::new(100_000_000, 1000), large);
+        assert_eq!(SampleWeight::new(0, 1000).bytes, 0);
         // On average the sum is right: size * probability / probability.
         let size = 700.0_f64;
         let probability = 1.0 - (-size / 1000.0).exp();
-        assert!((represented_bytes(700, 1000) as f64 * probability - size).abs() < 1.0);
+        assert!((SampleWeight::new(700, 1000).bytes as f64 * probability - size).abs() < 1.0);
     }
 
     #[test]
@@ -187,10 +226,22 @@ mod tests {
         counter.add(&object(3, 70), 1);
         counter.release(7, true);
         let stacks = counter.finish().unwrap();
-        let one =
-            StackBytes { samples: 2, requested: 1070, at_peak: 1000, at_end: 70, short_lived: 0 };
-        let two =
-            StackBytes { samples: 1, requested: 500, at_peak: 500, at_end: 0, short_lived: 500 };
+        let one = StackBytes {
+            samples: 2,
+            requests: 2,
+            requested: 1070,
+            at_peak: 1000,
+            at_end: 70,
+            ..StackBytes::default()
+        };
+        let two = StackBytes {
+            samples: 1,
+            requests: 1,
+            requested: 500,
+            at_peak: 500,
+            short_lived: 500,
+            ..StackBytes::default()
+        };
         assert_eq!(stacks.by_frame, [StackBytes::default(), one, two]);
     }
 

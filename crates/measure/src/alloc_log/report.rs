@@ -56,13 +56,27 @@ fn describe_subjects(subjects: &[AllocSubject<'_>]) -> Vec<String> {
         about.chain(describe_findings(subject)).collect::<Vec<_>>()
     };
     let [before, after] = subjects else {
-        return subjects.iter().flat_map(sentences).collect();
+        return subjects.iter().flat_map(sentences).chain(describe_origins(subjects)).collect();
     };
     let named = [before, after].map(|it| (it.name.as_str(), &it.analysis));
     let of_each = [before, after].into_iter().flat_map(|subject| {
         sentences(subject).into_iter().map(move |text| format!("{}: {text}", subject.name))
     });
     [describe_changes(named[0], named[1])].into_iter().chain(of_each).collect()
+}
+
+/// Says which functions asked for the memory of a subject that is alone, or how to learn it.
+fn describe_origins(subjects: &[AllocSubject<'_>]) -> Option<String> {
+    let [subject] = subjects else { return None };
+    match &subject.stacks {
+        Some(stacks) => stacks.describe_origins(),
+        None if subject.analysis.calls == 0 => None,
+        None => Some(
+            "The log does not say which functions asked for the memory: `larder measure record \
+             --stacks 512k` records that."
+                .into(),
+        ),
+    }
 }
 
 fn memory_section(subjects: &[AllocSubject<'_>]) -> ReportSection {

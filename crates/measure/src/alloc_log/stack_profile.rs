@@ -259,29 +259,44 @@ mod tests {
         assert_eq!(by_function, [(0, 0), (1, 36), (35, 35)]);
     }
 
-    /// Returns the names of the functions that are charged in a profile of paths, each with one
-    /// sample. Names with a colon are of a library; those with an @ in its file.
-    fn charged_functions(paths: &[&[&str]]) -> Vec<String> {
+    /// Returns the profile of paths, each with the bytes of its end. Names with a colon are of a
+    /// library; those with an @ in its file.
+    fn profile_of(paths: &[(&[&str], StackBytes)]) -> StackProfile {
         let mut names = FunctionNames::default();
         let (mut frames, mut by_frame) = (Vec::new(), vec![StackBytes::default()]);
         names.by_frame.push(0);
-        for path in paths {
+        for (path, bytes) in paths {
             for (depth, name) in path.iter().enumerate() {
                 let caller = if depth == 0 { 0 } else { frames.len() as u32 };
                 frames.push(StackFrame { caller, module: 1, address: 7 });
-                names.by_frame.push(names.names.len() as u32);
-                names.names.push((*name).into());
-                names.modules.push(if name.contains('@') { 2 } else { 1 });
-                names.is_library.push(name.contains([':', '@']));
+                let known = names.names.iter().position(|known| known == name);
+                let number = known.unwrap_or_else(|| {
+                    names.names.push((*name).into());
+                    names.modules.push(if name.contains('@') { 2 } else { 1 });
+                    names.is_library.push(name.contains([':', '@']));
+                    names.names.len() - 1
+                });
+                names.by_frame.push(number as u32);
                 by_frame.push(StackBytes::default());
             }
-            by_frame.last_mut().unwrap().samples = 1;
+            *by_frame.last_mut().unwrap() = *bytes;
         }
         let files = vec![String::new(), "a.out".into(), "libc.so.6".into()];
         let process = LoggedProcess { frames, ..LoggedProcess::default() };
-        let mut profile = StackProfile { names, files, ..StackProfile::default() };
+        let mut profile = StackProfile { names, files, interval: 1, ..StackProfile::default() };
         profile.add_nodes(&process, &CallStacks { interval: 1, by_frame });
         profile.charge_bytes();
+        profile.add_totals();
+        profile.add_functions();
+        profile
+    }
+
+    /// Returns the names of the functions that are charged in a profile of paths, each with one
+    /// sample.
+    fn charged_functions(paths: &[&[&str]]) -> Vec<String> {
+        let sample = StackBytes { samples: 1, ..StackBytes::default() };
+        let paths: Vec<(&[&str], StackBytes)> = paths.iter().map(|path| (*path, sample)).collect();
+        let profile = profile_of(&paths);
         let functions = profile.names.names.iter().zip(&profile.by_function);
         let charged = functions.filter(|(_, bytes)| bytes.direct.samples > 0);
         charged.map(|(name, _)| name.clone()).collect()
@@ -313,10 +328,10 @@ mod tests {
             section.tables.iter().flat_map(|table| table.rows.clone()).collect();
         let text: Vec<String> = rows.iter().map(|row| row.join(" | ")).collect();
         insta::assert_snapshot!(text.join("\n"), @"
-        work | 35 bytes | 70 bytes | 0 bytes | 0 bytes | 3
-        main | 1 byte | 2 bytes | 0 bytes | 0 bytes | 1
-        main | 36 bytes | 72 bytes | 0 bytes | 0 bytes | 4
-        work | 35 bytes | 70 bytes | 0 bytes | 0 bytes | 3
+        work | 35 bytes | 0 bytes | 0 bytes | 70 bytes | 0 bytes | 0 | 3
+        main | 1 byte | 0 bytes | 0 bytes | 2 bytes | 0 bytes | 0 | 1
+        main | 36 bytes | 0 bytes | 0 bytes | 72 bytes | 0 bytes | 0 | 4
+        work | 35 bytes | 0 bytes | 0 bytes | 70 bytes | 0 bytes | 0 | 3
         main | 36 bytes | 100 %
         · work | 30 bytes | 83 %
         · main > work | 5 bytes | 14 %
@@ -331,8 +346,62 @@ mod tests {
         let section = StackProfile::comparison(&before, &after);
         let rows: Vec<String> = section.tables[0].rows.iter().map(|row| row.join(" | ")).collect();
         insta::assert_snapshot!(rows.join("\n"), @"
-        work | 35 bytes | 35 bytes | = | 0 bytes | 4 kB | +4 kB | 70 bytes | 70 bytes
-        main | 1 byte | 1 byte | = | 0 bytes | 0 bytes | = | 2 bytes | 2 bytes
+        work | 35 bytes | 35 bytes | = | 0 bytes | 4 kB | +4 kB | 70 bytes | 70 bytes | 3 | 3
+        main | 1 byte | 1 byte | = | 0 bytes | 0 bytes | = | 2 bytes | 2 bytes | 1 | 1
         ");
+        // A change within the error of the estimate is none, and is not listed first.
+        after.by_function[2].direct.end_variance = 4_000_000;
+        after.by_function[1].direct.at_end = 3_000;
+        let section = StackProfile::comparison(&before, &after);
+        let rows: Vec<String> = section.tables[0].rows.iter().map(|row| row.join(" | ")).collect();
+        insta::assert_snapshot!(rows.join("\n"), @"
+        main | 1 byte | 1 byte | = | 0 bytes | 3 kB | +3 kB | 2 bytes | 2 bytes | 1 | 1
+        work | 35 bytes | 35 bytes | = | 0 bytes | 4 kB | ≈ | 70 bytes | 70 bytes | 3 | 3
+        ");
+    }
+
+    /// The function that needs the memory may be behind a wrapper: paths have their inner ends, and
+    /// not the start of the program.
+    #[test]
+    fn paths_name_the_callers_of_a_wrapper() {
+        let live =
+            |at_peak, at_end| StackBytes { samples: 1, at_peak, at_end, ..Default::default() };
+        let leak: &[&str] =
+            &["_start", "start@", "main", "serve", "handle", "name", "xdup", "dup@"];
+        let pool: &[&str] = &["_start", "start@", "main", "Pool.make"];
+        let own: &[&str] = &["_start", "start@", "main", "malloc@"];
+        let profile =
+            profile_of(&[(leak, live(100, 90)), (pool, live(480, 0)), (own, live(300, 0))]);
+        let rows = |figure| {
+            let table =
+                profile.section(0, 0).tables.into_iter().find(|table| table.title == figure);
+            let rows = table.unwrap().rows;
+            rows.iter().map(|row| row.join(" | ")).collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(rows("Paths to the memory at the peak"), @"
+        main | 880 bytes | 100 %
+        · itself, and paths with less | 300 bytes | 34 %
+        · Pool.make | 480 bytes | 55 %
+        · serve > handle > name > xdup | 100 bytes | 11 %
+        ");
+        let path = "main > serve > handle > name > xdup | 90 bytes | 100 %";
+        assert_eq!(rows("Paths to the memory at the end"), path);
+        assert_eq!(
+            profile.describe_origins().unwrap(),
+            "By the call stacks, Pool.make asked for the most memory: 55 % of the peak, mostly when \
+             called by main. At the end, xdup asked for the most memory: 100 % of the memory that is \
+             live then, mostly when called by main > serve > handle > name."
+        );
+    }
+
+    /// What a function asks for itself has a row, though only one path goes on from it.
+    #[test]
+    fn memory_of_an_inner_function_is_in_the_paths() {
+        let live = |at_peak| StackBytes { samples: 1, at_peak, ..Default::default() };
+        let profile = profile_of(&[(&["main"], live(30)), (&["main", "Pool.make"], live(48))]);
+        let tables = profile.section(0, 0).tables;
+        let table = tables.iter().find(|table| table.head[0] == "path").unwrap();
+        let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
+        assert_eq!(rows, ["main", "· itself, and paths with less", "· Pool.make"]);
     }
 }

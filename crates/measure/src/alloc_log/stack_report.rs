@@ -13,6 +13,16 @@ const MAX_FUNCTION_ROWS: usize = 15;
 const MAX_PATH_ROWS: usize = 30;
 /// The share of all bytes from which on a path is in the table.
 const MIN_PATH_SHARE: f64 = 0.02;
+/// The share of all bytes from which on those of a function that are in no path below it have a row.
+const MIN_OWN_SHARE: f64 = 0.05;
+/// Functions of a path that are named; of more, the first one and [`INNER_NAMES`] inner ones.
+const MAX_PATH_NAMES: usize = 6;
+const INNER_NAMES: usize = 4;
+/// The functions by which programs and threads begin; what they call has more to say.
+const ENTRY_NAMES: [&str; 4] = ["_start", "clone", "clone3", "start_thread"];
+/// What is between two estimates is an accident at most with the probability of 5 %, if it is more
+/// than so many standard deviations.
+const ERROR_DEVIATIONS: f64 = 2.0;
 /// The colours of the files with the most bytes; all others are grey.
 const FILE_COLOURS: [ColourRole; 5] = [
     ColourRole::First,
@@ -30,6 +40,43 @@ const CHARGE_RULE: &str = "Functions of the standard libraries of C, C++ and Rus
 /// A figure of a stack.
 type BytesFn = fn(&StackBytes) -> u64;
 
+/// The memory that a table is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LiveFigure {
+    AtPeak,
+    AtEnd,
+}
+
+impl LiveFigure {
+    fn name(self) -> &'static str {
+        match self {
+            LiveFigure::AtPeak => "live at the peak",
+            LiveFigure::AtEnd => "live at the end",
+        }
+    }
+
+    fn bytes(self, bytes: &StackBytes) -> u64 {
+        match self {
+            LiveFigure::AtPeak => bytes.at_peak,
+            LiveFigure::AtEnd => bytes.at_end,
+        }
+    }
+
+    /// Returns the variance of an estimate from samples of this distance.
+    fn variance(self, bytes: &StackBytes, interval: u64) -> f64 {
+        let variance = match self {
+            LiveFigure::AtPeak => bytes.peak_variance,
+            LiveFigure::AtEnd => bytes.end_variance,
+        };
+        variance as f64 * interval as f64
+    }
+
+    /// Returns the most by which an estimate is likely off.
+    fn error(self, bytes: &StackBytes, interval: u64) -> u64 {
+        (ERROR_DEVIATIONS * self.variance(bytes, interval).sqrt()) as u64
+    }
+}
+
 impl StackProfile {
     /// Returns the section that compares two profiles by function.
     pub(super) fn comparison(before: &StackProfile, after: &StackProfile) -> ReportSection {
@@ -39,7 +86,8 @@ impl StackProfile {
             heading: "Call stacks".into(),
             text: format!(
                 "Functions by the larger of the changes of their memory at the peak and at the end. \
-                 The figures are estimates from samples. {CHARGE_RULE}"
+                 The figures are estimates from samples; changes that are likely within their error \
+                 are shown as ≈. {CHARGE_RULE}"
             ),
             charts: Vec::new(),
             tables: vec![
@@ -60,8 +108,9 @@ impl StackProfile {
         let mut text = format!(
             "One request in {} on average was sampled with its call stack, {} in all; the figures \
              are estimates from these, which add up to {} of the requested memory and to {} of the \
-             peak. A new size counts as a request of its own. Short-lived \
-             memory was released within 0.01 % of the calls. {CHARGE_RULE}",
+             peak. 95 of 100 estimates are off by at most the figure after ±. A new size counts as \
+             a request of its own. Short-lived memory was released within 0.01 % of the calls. \
+             {CHARGE_RULE}",
             MeasureUnit::Bytes.format(self.interval as f64),
             MeasureUnit::Count.format(self.samples as f64),
             part(all.requested, requested),
@@ -82,20 +131,21 @@ impl StackProfile {
             self.function_table(
                 "Functions that ask for memory, by the peak",
                 direct.clone().collect(),
-                |bytes| (bytes.at_peak, bytes.requested),
+                LiveFigure::AtPeak,
             ),
             self.function_table(
                 "Functions that ask for memory, by what is live at the end",
                 direct.filter(|(_, bytes)| bytes.at_end > 0).collect(),
-                |bytes| (bytes.at_end, bytes.at_peak),
+                LiveFigure::AtEnd,
             ),
             self.function_table(
                 "Functions with all that they call, where paths part, by the peak",
                 with_callees.collect(),
-                |bytes| (bytes.at_peak, bytes.requested),
+                LiveFigure::AtPeak,
             ),
             self.file_table(),
-            self.path_table(),
+            self.path_table("Paths to the memory at the peak", LiveFigure::AtPeak),
+            self.path_table("Paths to the memory at the end", LiveFigure::AtEnd),
         ];
         tables.retain(|table| !table.rows.is_empty());
         ReportSection { heading: "Call stacks".into(), text, charts: self.charts(), tables }
@@ -111,10 +161,10 @@ impl StackProfile {
         &self,
         title: &str,
         functions: Vec<(usize, StackBytes)>,
-        figures: fn(&StackBytes) -> (u64, u64),
+        figure: LiveFigure,
     ) -> ReportTable {
         let name = |number: usize| self.names.names[number].clone();
-        bytes_table((title, "function"), functions, name, figures)
+        bytes_table((title, "function"), functions, name, (figure, self.interval))
     }
 
     /// Returns the table of the program's files by the functions in them; none if there is but one.
@@ -133,59 +183,130 @@ impl StackProfile {
             _ => self.files[file].clone(),
         };
         let title = "Files whose functions ask for memory";
-        bytes_table((title, "file"), files, name, |bytes| (bytes.at_peak, bytes.requested))
+        bytes_table((title, "file"), files, name, (LiveFigure::AtPeak, self.interval))
     }
 
-    /// Returns the table of the paths to the memory at the peak. A row is a function where paths
-    /// part or end, with those between it and the row above it.
-    fn path_table(&self) -> ReportTable {
-        let all = self.total().at_peak;
+    /// Returns the table of the paths to memory. A row is a function where paths part or end, or
+    /// that asks for much itself, with those between it and the row above it.
+    fn path_table(&self, title: &str, figure: LiveFigure) -> ReportTable {
+        let live = |node: u32| figure.bytes(&self.nodes[node as usize].total);
+        let all = figure.bytes(&self.total());
+        let share = |bytes: u64| bytes as f64 / all.max(1) as f64;
+        let row = |text: String, bytes: u64| {
+            let bytes_text = MeasureUnit::Bytes.format(bytes as f64);
+            vec![text, bytes_text, MeasureUnit::Share.format(share(bytes))]
+        };
         let mut rows = Vec::new();
         let start = |node| (node, 0, Vec::new());
-        let mut open: Vec<(u32, usize, Vec<u32>)> = self.by_peak(&self.roots).map(start).collect();
+        let mut open: Vec<(u32, usize, Vec<u32>)> =
+            self.least_first(&self.roots, figure).map(start).collect();
         while let Some((number, depth, mut between)) = open.pop() {
-            let node = &self.nodes[number as usize];
-            let share = node.total.at_peak as f64 / all.max(1) as f64;
-            if share < MIN_PATH_SHARE || rows.len() >= MAX_PATH_ROWS {
+            if share(live(number)) < MIN_PATH_SHARE || rows.len() >= MAX_PATH_ROWS {
                 continue;
             }
             let is_notable = |child: &u32| {
-                let child = &self.nodes[*child as usize];
-                !child.is_hidden && child.total.at_peak as f64 >= MIN_PATH_SHARE * all as f64
+                !self.nodes[*child as usize].is_hidden && share(live(*child)) >= MIN_PATH_SHARE
             };
-            let notable: Vec<u32> = node.children.iter().copied().filter(is_notable).collect();
-            let is_shown = notable.len() != 1;
+            let children = self.nodes[number as usize].children.iter().copied();
+            let notable: Vec<u32> = children.filter(is_notable).collect();
+            let below = notable.iter().fold(0, |sum: u64, child| sum.saturating_add(live(*child)));
+            let own = live(number).saturating_sub(below);
+            let has_own = !notable.is_empty() && share(own) >= MIN_OWN_SHARE;
+            let is_shown = notable.len() != 1 || has_own;
             between.push(number);
             if is_shown {
-                rows.push(vec![
-                    format!("{}{}", "· ".repeat(depth), self.path_text(&between)),
-                    MeasureUnit::Bytes.format(node.total.at_peak as f64),
-                    MeasureUnit::Share.format(share),
-                ]);
+                let text = self.path_text(&between, depth == 0);
+                rows.push(row(format!("{}{text}", "· ".repeat(depth)), live(number)));
+            }
+            if has_own {
+                let indent = "· ".repeat(depth + 1);
+                rows.push(row(format!("{indent}itself, and paths with less"), own));
             }
             let (depth, between) =
                 if is_shown { (depth + 1, Vec::new()) } else { (depth, between) };
-            open.extend(self.by_peak(&notable).map(|child| (child, depth, between.clone())));
+            let notable = self.least_first(&notable, figure);
+            open.extend(notable.map(|child| (child, depth, between.clone())));
         }
-        let title = "Paths to the memory at the peak";
-        let head = ["path", "live at the peak", "share"].map(String::from).to_vec();
+        let head = ["path", figure.name(), "share"].map(String::from).to_vec();
         ReportTable { title: title.into(), head, rows }
     }
 
-    /// Returns the names of nodes from caller to callee; the middle of a long path is left out.
-    fn path_text(&self, nodes: &[u32]) -> String {
+    /// Returns the names of nodes from caller to callee; the middle of a long path is left out, and
+    /// so is the start of the program or thread at the beginning of a whole one.
+    fn path_text(&self, nodes: &[u32], is_whole: bool) -> String {
         let name = |node: &u32| self.name(&self.nodes[*node as usize]);
+        let is_entry = |node: &&u32| {
+            let function = self.nodes[**node as usize].function as usize;
+            self.names.is_library[function] || ENTRY_NAMES.contains(&name(node))
+        };
+        let entries = if is_whole { nodes.iter().take_while(is_entry).count() } else { 0 };
+        let nodes = nodes.get(entries.min(nodes.len().saturating_sub(1))..).unwrap_or_default();
+        let names = |nodes: &[u32]| nodes.iter().map(name).collect::<Vec<_>>().join(" > ");
         match nodes {
-            [first, _, _, .., last] => format!("{} > … > {}", name(first), name(last)),
-            _ => nodes.iter().map(name).collect::<Vec<_>>().join(" > "),
+            [first, inner @ ..] if nodes.len() > MAX_PATH_NAMES => {
+                let inner = inner.get(inner.len() - INNER_NAMES..).unwrap_or_default();
+                format!("{} > … > {}", name(first), names(inner))
+            }
+            _ => names(nodes),
         }
     }
 
-    /// Returns nodes in the order of their bytes at the peak, the least first.
-    fn by_peak(&self, nodes: &[u32]) -> impl Iterator<Item = u32> {
+    /// Returns nodes in the order of their bytes, the least first.
+    fn least_first(&self, nodes: &[u32], figure: LiveFigure) -> impl Iterator<Item = u32> {
         let mut nodes = nodes.to_vec();
-        nodes.sort_by_key(|node| (self.nodes[*node as usize].total.at_peak, *node));
+        let live = |node: u32| figure.bytes(&self.nodes[node as usize].total);
+        nodes.sort_by_key(|node| (live(*node), *node));
         nodes.into_iter()
+    }
+
+    /// Names the functions that asked for the most of the peak, and of what is live at the end,
+    /// with the path of the calls that have the most of it.
+    pub(super) fn describe_origins(&self) -> Option<String> {
+        let (function, peak) = self.origin(LiveFigure::AtPeak)?;
+        let mut text = format!("By the call stacks, {peak}.");
+        match self.origin(LiveFigure::AtEnd) {
+            Some((at_end, end)) if at_end != function => {
+                text.push_str(&format!(" At the end, {end}."));
+            }
+            Some((_, _)) => text.push_str(" It also holds the most at the end."),
+            None => {}
+        }
+        Some(text)
+    }
+
+    /// Returns the function that asked for the most memory, and a text about it.
+    fn origin(&self, figure: LiveFigure) -> Option<(usize, String)> {
+        let direct = |number: usize| figure.bytes(&self.by_function[number].direct);
+        let function = (0..self.by_function.len()).rev().max_by_key(|number| direct(*number))?;
+        let bytes = direct(function);
+        if bytes == 0 {
+            return None;
+        }
+        let is_of_function =
+            |node: &&PathNode| !node.is_hidden && node.function as usize == function;
+        let nodes = self.nodes.iter().filter(is_of_function);
+        let mut next = nodes.max_by_key(|node| figure.bytes(&node.total));
+        let mut path = Vec::new();
+        while let Some(node) = next {
+            path.extend(node.parent);
+            next = node.parent.map(|parent| &self.nodes[parent as usize]);
+        }
+        path.reverse();
+        let share = bytes as f64 / figure.bytes(&self.total()).max(1) as f64;
+        let callers = match path.is_empty() {
+            true => String::new(),
+            false => format!(", mostly when called by {}", self.path_text(&path, true)),
+        };
+        let text = format!(
+            "{} asked for the most memory: {} of {}{callers}",
+            self.names.names[function],
+            MeasureUnit::Share.format(share),
+            match figure {
+                LiveFigure::AtPeak => "the peak",
+                LiveFigure::AtEnd => "the memory that is live then",
+            },
+        );
+        Some((function, text))
     }
 
     fn charts(&self) -> Vec<SectionChart> {
@@ -251,9 +372,12 @@ impl StackProfile {
         let bytes_json = |bytes: &StackBytes| {
             json!({
                 "samples": bytes.samples,
+                "requests": bytes.requests,
                 "requested_bytes": bytes.requested,
                 "bytes_at_peak": bytes.at_peak,
+                "error_at_peak": LiveFigure::AtPeak.error(bytes, self.interval),
                 "end_bytes": bytes.at_end,
+                "error_at_end": LiveFigure::AtEnd.error(bytes, self.interval),
                 "short_lived_bytes": bytes.short_lived,
             })
         };
@@ -291,19 +415,34 @@ fn bytes_table(
     (title, subject): (&str, &str),
     mut rows: Vec<(usize, StackBytes)>,
     name: impl Fn(usize) -> String,
-    figures: fn(&StackBytes) -> (u64, u64),
+    (figure, interval): (LiveFigure, u64),
 ) -> ReportTable {
+    let other = match figure {
+        LiveFigure::AtPeak => LiveFigure::AtEnd,
+        LiveFigure::AtEnd => LiveFigure::AtPeak,
+    };
+    let rank = |bytes: &StackBytes| (figure.bytes(bytes), bytes.requested);
     rows.retain(|(_, bytes)| bytes.samples > 0);
-    rows.sort_by_key(|(number, bytes)| (std::cmp::Reverse(figures(bytes)), *number));
+    rows.sort_by_key(|(number, bytes)| (std::cmp::Reverse(rank(bytes)), *number));
     let others = rows.split_off(rows.len().min(MAX_FUNCTION_ROWS));
-    let head =
-        [subject, "live at the peak", "requested", "short-lived", "live at the end", "samples"];
-    let samples = |bytes: &StackBytes| MeasureUnit::Count.format(bytes.samples as f64);
+    let head = [
+        subject,
+        figure.name(),
+        "±",
+        other.name(),
+        "requested",
+        "short-lived",
+        "requests",
+        "samples",
+    ];
     let cells = rows.into_iter().map(|(number, bytes)| {
-        let figures = [bytes.at_peak, bytes.requested, bytes.short_lived, bytes.at_end];
+        let error = figure.error(&bytes, interval);
+        let live = [figure.bytes(&bytes), error, other.bytes(&bytes)];
+        let figures = live.into_iter().chain([bytes.requested, bytes.short_lived]);
         let figures = figures.map(|figure| MeasureUnit::Bytes.format(figure as f64));
-        let name = std::iter::once(name(number));
-        name.chain(figures).chain([samples(&bytes)]).collect()
+        let counts = [bytes.requests, bytes.samples];
+        let counts = counts.map(|count| MeasureUnit::Count.format(count as f64));
+        std::iter::once(name(number)).chain(figures).chain(counts).collect()
     });
     let mut rows: Vec<Vec<String>> = cells.collect();
     if !others.is_empty() {
@@ -331,9 +470,18 @@ fn comparison_table(
     }
     let mut functions: Vec<(&str, [StackBytes; 2])> = functions.into_iter().collect();
     functions.retain(|(_, sides)| sides.iter().any(|bytes| bytes.samples > 0));
-    let change = |[before, after]: [StackBytes; 2]| {
-        let at_end = before.at_end.abs_diff(after.at_end);
-        (before.at_peak.abs_diff(after.at_peak).max(at_end), after.requested)
+    let intervals = sides.map(|side| side.interval);
+    let is_clear = |figure: LiveFigure, [before, after]: &[StackBytes; 2]| {
+        let variance = figure.variance(before, intervals[0]) + figure.variance(after, intervals[1]);
+        let difference = figure.bytes(before).abs_diff(figure.bytes(after));
+        difference as f64 > ERROR_DEVIATIONS * variance.sqrt()
+    };
+    let change = |sides: [StackBytes; 2]| {
+        let clear = [LiveFigure::AtPeak, LiveFigure::AtEnd].map(|figure| {
+            let [before, after] = sides.map(|bytes| figure.bytes(&bytes));
+            if is_clear(figure, &sides) { before.abs_diff(after) } else { 0 }
+        });
+        (clear[0].max(clear[1]), sides[1].requested)
     };
     functions.sort_by_key(|(name, sides)| (std::cmp::Reverse(change(*sides)), *name));
     functions.truncate(MAX_FUNCTION_ROWS);
@@ -347,24 +495,34 @@ fn comparison_table(
         "change at the end",
         "requested before",
         "requested after",
+        "samples before",
+        "samples after",
     ];
-    let row = |(name, [before, after]): (&str, [StackBytes; 2])| {
+    let row = |(name, sides): (&str, [StackBytes; 2])| {
         let bytes = |figure: u64| MeasureUnit::Bytes.format(figure as f64);
-        let change = |before: u64, after: u64| match before.abs_diff(after) {
-            0 => "=".to_string(),
-            difference if after > before => format!("+{}", bytes(difference)),
-            difference => format!("-{}", bytes(difference)),
+        let count = |number: u64| MeasureUnit::Count.format(number as f64);
+        let change = |figure: LiveFigure| {
+            let [before, after] = sides.map(|bytes| figure.bytes(&bytes));
+            match before.abs_diff(after) {
+                0 => "=".to_string(),
+                _ if !is_clear(figure, &sides) => "≈".to_string(),
+                difference if after > before => format!("+{}", bytes(difference)),
+                difference => format!("-{}", bytes(difference)),
+            }
         };
+        let [before, after] = sides;
         vec![
             name.to_string(),
             bytes(before.at_peak),
             bytes(after.at_peak),
-            change(before.at_peak, after.at_peak),
+            change(LiveFigure::AtPeak),
             bytes(before.at_end),
             bytes(after.at_end),
-            change(before.at_end, after.at_end),
+            change(LiveFigure::AtEnd),
             bytes(before.requested),
             bytes(after.requested),
+            count(before.samples),
+            count(after.samples),
         ]
     };
     ReportTable {

@@ -147,13 +147,14 @@ pub fn analyse_process(
 
 struct AnalysisVisitor {
     phases: Vec<PhaseStatistics>,
-    /// The phase of the current calls; its statistics are in `current`.
+    /// The phase of the current calls. Its statistics are in `current`, and those of no phase in its
+    /// place.
     phase: usize,
     current: CallStatistics,
     phase_peak: u64,
     phase_start_us: u64,
-    /// The bounds of the bytes that were requested before the current phase began.
-    requested_before: (u64, u64),
+    /// The bounds of the bytes that were requested in other phases.
+    requested_elsewhere: (u64, u64),
     calls: u64,
     live_bytes: u64,
     live_objects: u64,
@@ -182,7 +183,7 @@ impl AnalysisVisitor {
             current: CallStatistics::default(),
             phase_peak: bytes,
             phase_start_us: process.start.start_us,
-            requested_before: (0, 0),
+            requested_elsewhere: (0, 0),
             calls: process.calls,
             live_bytes: bytes,
             live_objects: objects,
@@ -224,15 +225,17 @@ impl AnalysisVisitor {
     /// Returns the bounds of the bytes that were requested so far.
     #[inline(always)]
     fn requested_bytes(&self) -> (u64, u64) {
-        let (lower, upper) = self.requested_before;
-        (lower + self.current.lower_bytes, upper + self.current.upper_bytes)
+        // The sums of a log that somebody made up may exceed 64 bits.
+        let (lower, upper) = self.requested_elsewhere;
+        let current = &self.current;
+        (lower.wrapping_add(current.lower_bytes), upper.wrapping_add(current.upper_bytes))
     }
 
-    /// Puts the statistics of the current phase into the list.
+    /// Ends the current phase: its statistics are in the list then.
     fn end_phase(&mut self) {
-        self.requested_before = self.requested_bytes();
+        self.requested_elsewhere = self.requested_bytes();
         let phase = &mut self.phases[self.phase];
-        phase.statistics.add(&std::mem::take(&mut self.current));
+        std::mem::swap(&mut phase.statistics, &mut self.current);
         phase.peak_bytes = phase.peak_bytes.max(self.phase_peak);
         phase.end_bytes = self.live_bytes;
         let time_us = self.times.time_us();
@@ -242,10 +245,20 @@ impl AnalysisVisitor {
         self.phase_peak = self.live_bytes;
     }
 
+    /// Begins a phase, or continues it. No counter is copied: there may be a mark for each call.
+    fn begin_phase(&mut self, phase: usize) {
+        self.phase = phase;
+        std::mem::swap(&mut self.phases[phase].statistics, &mut self.current);
+        let (lower, upper) = self.requested_elsewhere;
+        let current = &self.current;
+        self.requested_elsewhere =
+            (lower.wrapping_sub(current.lower_bytes), upper.wrapping_sub(current.upper_bytes));
+    }
+
     fn finish(mut self, live: &LiveTable) -> AllocAnalysis {
         self.times.note(u64::MAX, self.end_us);
         self.end_phase();
-        let requested = self.requested_before;
+        let requested = self.requested_elsewhere;
         let mut total = CallStatistics::default();
         self.phases.iter().for_each(|phase| total.add(&phase.statistics));
         let mut by_size: FxHashMap<u64, u64> = FxHashMap::default();
@@ -264,14 +277,16 @@ impl AnalysisVisitor {
             }
         }
         let peak_phase = self.phases.get(self.peak.phase).map(|phase| phase.name.clone());
-        // Phases without calls have no objects either.
-        let is_kept = |phase: &PhaseStatistics| phase.statistics.total_calls() > 0;
-        let kept: Vec<bool> = self.phases.iter().map(is_kept).collect();
-        for point in &mut curve_by_phase {
-            let mut keeps = kept.iter();
-            point.retain(|_| keeps.next().is_some_and(|is_kept| *is_kept));
+        // Where the first mark comes before all calls, nothing is before it.
+        let first = self.phases.first();
+        let is_first_empty = first
+            .is_some_and(|first| first.statistics.total_calls() == 0 && first.duration_us == 0);
+        if is_first_empty && self.phases.len() > 1 {
+            self.phases.remove(0);
+            curve_by_phase.iter_mut().filter(|point| !point.is_empty()).for_each(|point| {
+                point.remove(0);
+            });
         }
-        self.phases.retain(is_kept);
         let (numbers, omitted_values) = self.numbers.finish();
         let mut live_at_end: Vec<(u64, u64)> = by_size.into_iter().collect();
         let bytes = |(size, objects): (u64, u64)| std::cmp::Reverse(size.saturating_mul(objects));
@@ -381,7 +396,7 @@ impl CallVisitor for AnalysisVisitor {
         let name = String::from_utf8_lossy(name).into_owned();
         self.end_phase();
         let known = self.phases.iter().position(|phase| phase.name == name);
-        self.phase = known.unwrap_or_else(|| {
+        let phase = known.unwrap_or_else(|| {
             match MAX_PHASES - self.phases.len() {
                 0 => {}
                 1 => self.phases.push(PhaseStatistics::new(OTHER_PHASES.into())),
@@ -389,6 +404,7 @@ impl CallVisitor for AnalysisVisitor {
             }
             self.phases.len() - 1
         });
+        self.begin_phase(phase);
         self.curve.note_phases(self.phases.len());
         if self.marks.len() < MAX_MARKS {
             self.marks.push(ProgramMark { calls: call, time_us: self.times.time_us(), name });

@@ -256,7 +256,7 @@ fn describe_phases(analysis: &AllocAnalysis) -> Option<String> {
     let requested = analysis.phases.iter().max_by_key(|phase| phase.statistics.upper_bytes)?;
     let holder = analysis.phases.iter().max_by_key(|phase| phase.bytes_at_peak)?;
     Some(format!(
-        "Of {} phases with calls, \"{}\" asked for the most memory ({}); the peak is in \"{}\", and {} of it \
+        "Of {} phases, \"{}\" asked for the most memory ({}); the peak is in \"{}\", and {} of it \
          is memory that \"{}\" asked for.",
         analysis.phases.len(),
         requested.name,

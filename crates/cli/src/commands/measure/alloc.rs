@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Analyse a log of allocator calls: live memory, sizes, lifetimes, phases
 ///
 /// With a second log, compares them: FILE is before a change, OTHER after it. --html writes a
-/// self-contained page with charts. Of several processes, the one with the highest peak is
-/// analysed.
+/// self-contained page with charts. Of several processes, the one with the highest peak of memory
+/// of its own is analysed: what a fork inherits counts at its parent.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllocArgs {
     /// The log that `larder measure record` has written
@@ -117,7 +117,7 @@ pub(super) fn open_log(path: &Path) -> Result<AllocLog, CommandFailure> {
     Ok(log)
 }
 
-/// Returns the process of this number, or the one with the highest peak of live memory.
+/// Returns the process of this number, or the one with the highest peak of live memory of its own.
 pub(super) fn find_process(
     path: &Path,
     log: &AllocLog,

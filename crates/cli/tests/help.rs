@@ -299,9 +299,18 @@ fn the_cost_of_a_command_is_printed() {
     }
     let object = &home.json(&["measure", "run", "--", "true"])[0];
     assert_eq!((&object["runs"], &object["code"]), (&1.into(), &0.into()), "{object}");
-    let shown = home.ok(&["measure", "run", "--show", "--", "echo", "what it prints"]);
+    let command = ["sh", "-c", "echo what it prints; sleep 0.05"];
+    let shown = home.ok(&[&["measure", "run", "--show", "--"][..], &command].concat());
     assert!(shown.starts_with("what it prints\n[") && shown.ends_with(" of memory]\n"), "{shown}");
-    home.code(&["measure", "run", "--", "sh", "-c", "exit 42"], 42);
+    // The memory of a run that is too short for samples is not shown as none.
+    let text = home.ok(&["measure", "run", "--", "true"]);
+    let memory = text.lines().find(|line| line.contains("largest process, sampled")).unwrap();
+    assert!(!memory.contains(" 0 bytes"), "{text}");
+    let run = home.code(&["measure", "run", "--repeat", "3", "--", "sh", "-c", "exit 42"], 42);
+    let warning = "run 1 of 3 ended with exit code 42; no further run was started";
+    assert!(run.stderr().contains(warning), "{}", run.masked_output());
+    let run = home.code(&["measure", "run", "--", "sh", "-c", "kill -SEGV $$"], 139);
+    assert!(run.stderr().contains("run 1 of 1 ended by SIGSEGV\n"), "{}", run.masked_output());
     assert_snapshot!(home.run(&["measure", "run", "--", "no-such-command"]).masked_output(), @"
     ! error: no-such-command: no such file or directory
     ! hint: check the name

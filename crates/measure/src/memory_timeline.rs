@@ -18,12 +18,13 @@ pub(crate) use crate::process_cost::process_tree;
 
 use crate::memory_map::{MemoryBytes, MemoryMap, read_memory_sums};
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
-use crate::process_cost::proc_number;
+use crate::process_cost::{exit_code, proc_number};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use regex::bytes::Regex;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -90,6 +91,11 @@ pub struct TreeSample {
 pub struct MemoryTimeline {
     /// The time from the start of the command, or of the samples, to the end, in microseconds.
     pub duration_us: u64,
+    /// The exit code of the command, or 128 plus the signal that ended it; `None` for a process that
+    /// was not started here.
+    pub code: Option<u8>,
+    /// The signal that ended the command.
+    pub signal: Option<i32>,
     /// Samples, in order of time.
     pub samples: Vec<TreeSample>,
     /// The number of samples that were taken: of very many, not all are kept.
@@ -104,6 +110,8 @@ pub struct MemoryTimeline {
     pub map_time_us: u64,
     /// Resident memory in that sample.
     pub map_resident_bytes: u64,
+    /// Whether the kernel has refused to tell the mappings of a process.
+    pub is_map_denied: bool,
     /// The map at the highest memory for which one was read.
     pub map: MemoryMap,
     /// Processes that were seen: process id, program, and the peak of resident memory as the kernel
@@ -214,6 +222,7 @@ pub fn watch_command(
     }
     let mut timeline = sampler.timeline;
     timeline.duration_us = micros(end.saturating_duration_since(start));
+    (timeline.code, timeline.signal) = (Some(exit_code(status)), status.signal());
     timeline.largest_process_bytes = (most > floor + floor / FLOOR_MARGIN_DIVISOR).then_some(most);
     Ok((timeline, status))
 }
@@ -413,6 +422,7 @@ impl TreeSampler {
             }
             counters.resident > 0
         });
+        self.timeline.is_map_denied |= costly.is_partial;
         let time = processor_time_here().saturating_sub(begin);
         match read {
             CostlyRead::Map => self.map_times = (self.map_times.0 + time, time),

@@ -190,6 +190,44 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(status.code().or(signal).unwrap_or(1)).unwrap_or(1)
 }
 
+/// Says how a command ended that failed.
+#[must_use]
+pub fn describe_failure(status: ExitStatus) -> Option<String> {
+    match status.signal() {
+        _ if status.success() => None,
+        Some(signal) => Some(format!("ended by {}", signal_text(signal))),
+        None => Some(format!("ended with exit code {}", exit_code(status))),
+    }
+}
+
+/// Returns the name of a signal, or its number.
+pub(crate) fn signal_text(signal: i32) -> String {
+    signal_name(signal).map_or_else(|| format!("signal {signal}"), String::from)
+}
+
+/// Returns the name of a signal that ends programs.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    };
+    Some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,11 +23,14 @@ use crate::output::{FAINT_STYLE, format_bytes};
 use crate::output_path::OutputPath;
 use crate::table::format_columns;
 use larder_generate as generate;
-use larder_measure::process_cost::{ProcessCost, exit_code, min_median_max, run_command};
+use larder_measure::process_cost::{
+    ProcessCost, describe_failure, exit_code, min_median_max, run_command,
+};
 use larder_store::FilePrivacy;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -60,9 +63,10 @@ enum MeasureCommand {
 ///
 /// Prints minimum, median and maximum of several runs. CPU time and bytes written include the
 /// processes that the command starts and waits for. Anonymous memory is that of the largest
-/// process, the command or one below it, and of the command alone, among samples; `larder measure
-/// memory` has sums over all processes. The command's standard output is discarded unless --show is
-/// given. The exit code is the exit code of the command. If a run fails, no further run is started.
+/// process, the command or one below it, and of the command alone, among samples, so it is left out
+/// if a run takes less than 2 ms; `larder measure memory` has sums over all processes. The
+/// command's standard output is discarded unless --show is given. The exit code is the exit code of
+/// the command. If a run fails, no further run is started.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
     /// The number of runs
@@ -222,13 +226,24 @@ impl MeasureRunArgs {
         runs: &[ProcessCost],
     ) -> Result<(), CommandFailure> {
         let code = runs.last().map_or(0, |run| exit_code(run.status));
-        let mut object = json!({ "runs": runs.len(), "code": code });
+        let signal = runs.last().and_then(|run| run.status.signal());
+        if let Some(end) = runs.last().and_then(|run| describe_failure(run.status)) {
+            let none_follows = match runs.len() < self.repeat as usize {
+                true => "; no further run was started",
+                false => "",
+            };
+            let (run, runs) = (runs.len(), self.repeat);
+            context.print_warning(format!("run {run} of {runs} {end}{none_follows}"));
+        }
+        let mut object = json!({ "runs": runs.len(), "code": code, "signal": signal });
+        let is_sampled = runs.iter().all(|run| run.wall >= MIN_SAMPLED_TIME);
         let mut rows = vec![["", "min", "median", "max"].map(String::from)];
         for (name, key, value) in COST_COLUMNS {
             let Some(spread) = min_median_max(runs.iter().filter_map(value)) else { continue };
             let [least, median, most] = spread;
             object[key] = json!({ "min": least, "median": median, "max": most });
             let shown = spread.map(|value| match key.ends_with("_bytes") {
+                true if key.ends_with("anonymous_bytes") && !is_sampled => "-".into(),
                 true => format_bytes(value),
                 false => format!("{:.1} ms", value as f64 / 1e3),
             });
@@ -242,9 +257,11 @@ impl MeasureRunArgs {
         if self.show {
             let median = |row: usize| rows.get(row).map_or("", |row| row[2].as_str());
             let (wall, anonymous) = (median(1), median(5));
-            context.out.print_line(format!(
-                "{FAINT_STYLE}[{wall}, {anonymous} of memory]{FAINT_STYLE:#}"
-            ))?;
+            let memory = match is_sampled {
+                true => format!(", {anonymous} of memory"),
+                false => String::new(),
+            };
+            context.out.print_line(format!("{FAINT_STYLE}[{wall}{memory}]{FAINT_STYLE:#}"))?;
             return Ok(());
         }
         for line in format_columns(&rows, [20; 4], None) {
@@ -254,6 +271,9 @@ impl MeasureRunArgs {
     }
 }
 
+/// A shorter run has fewer than ten samples of its memory, which say nothing.
+const MIN_SAMPLED_TIME: Duration = Duration::from_millis(2);
+
 /// A cost of a run: its name for people, its key in JSON (microseconds or bytes), its value.
 type CostColumn = (&'static str, &'static str, fn(&ProcessCost) -> Option<u64>);
 
@@ -262,10 +282,10 @@ const COST_COLUMNS: [CostColumn; 7] = [
     ("user", "user_us", |run| Some(to_microseconds(run.user))),
     ("system", "system_us", |run| Some(to_microseconds(run.system))),
     ("processor", "cpu_us", |run| Some(to_microseconds(run.user + run.system))),
-    ("anonymous memory of the largest process", "anonymous_bytes", |run| {
+    ("anonymous memory of the largest process, sampled", "anonymous_bytes", |run| {
         Some(run.peak_anonymous_bytes)
     }),
-    ("anonymous memory of the first process", "first_anonymous_bytes", |run| {
+    ("anonymous memory of the first process, sampled", "first_anonymous_bytes", |run| {
         Some(run.first_anonymous_bytes)
     }),
     ("written", "written_bytes", |run| run.written_bytes),

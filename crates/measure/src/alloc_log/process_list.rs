@@ -4,6 +4,7 @@ use super::alloc_subject::{AllocSubject, shorten_command};
 use super::log_file::{AllocLog, LoggedProcess};
 use crate::chart::MeasureUnit;
 use crate::measure_report::{ReportSection, ReportTable};
+use crate::process_cost::signal_text;
 use serde_json::{Value, json};
 
 /// Rows of the list in a report: those of the processes with the most calls.
@@ -34,10 +35,7 @@ impl ProcessEnding {
         match self {
             ProcessEnding::Exit => "exit".into(),
             ProcessEnding::Exec => "exec".into(),
-            ProcessEnding::Signal(signal) => match signal_name(signal) {
-                Some(name) => name.into(),
-                None => format!("signal {signal}"),
-            },
+            ProcessEnding::Signal(signal) => signal_text(signal),
             ProcessEnding::Killed => "signal (likely)".into(),
             ProcessEnding::Unrecorded => "went on unrecorded".into(),
             ProcessEnding::Unknown => "not in the log".into(),
@@ -58,29 +56,6 @@ impl ProcessEnding {
     fn signal(self) -> Option<i32> {
         if let ProcessEnding::Signal(signal) = self { Some(signal) } else { None }
     }
-}
-
-/// Returns the name of a signal that ends programs.
-fn signal_name(signal: i32) -> Option<&'static str> {
-    let name = match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        31 => "SIGSYS",
-        _ => return None,
-    };
-    Some(name)
 }
 
 impl AllocLog {

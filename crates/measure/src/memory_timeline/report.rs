@@ -6,6 +6,7 @@ use crate::chart::{
 };
 use crate::measure_report::{MeasureReport, ReportSection, ReportTable, SectionChart};
 use crate::memory_map::{MemoryBytes, MemoryMap};
+use crate::process_cost::signal_text;
 
 /// Mappings in the table; the others are one row.
 const MAX_MAPPING_ROWS: usize = 25;
@@ -28,8 +29,9 @@ pub fn memory_report(name: &str, timeline: &MemoryTimeline) -> MeasureReport {
         title: format!("Memory: {name}"),
         audience: "For developers: how much memory the program and its children take, when, and \
                    for what.",
-        findings: describe_largest_process(timeline)
+        findings: describe_end(timeline)
             .into_iter()
+            .chain(describe_largest_process(timeline))
             .chain([describe_peak(timeline)])
             .chain(describe_phase(timeline))
             .collect(),
@@ -47,6 +49,17 @@ fn bytes(value: u64) -> String {
 
 fn time(value: u64) -> String {
     MeasureUnit::Time.format(value as f64)
+}
+
+/// Says how a command ended that failed.
+fn describe_end(timeline: &MemoryTimeline) -> Option<String> {
+    match (timeline.signal, timeline.code) {
+        (Some(signal), _) => Some(format!("The command was ended by {}.", signal_text(signal))),
+        (None, Some(code)) if code != 0 => {
+            Some(format!("The command ended with exit code {code}."))
+        }
+        _ => None,
+    }
 }
 
 /// Tells the peak that the kernel counts.
@@ -209,7 +222,11 @@ fn phase_section(timeline: &MemoryTimeline) -> Option<ReportSection> {
 
 fn map_section(timeline: &MemoryTimeline) -> ReportSection {
     let peak = timeline.peak.unwrap_or_default();
-    let text = if timeline.map_resident_bytes == 0 {
+    let text = if timeline.map_resident_bytes == 0 && timeline.is_map_denied {
+        "There is no permission to read the mappings of the process (/proc/PID/smaps), nor \
+         proportional and private memory: that needs its user, or root."
+            .into()
+    } else if timeline.map_resident_bytes == 0 {
         "The command ended before a map could be read.".into()
     } else {
         format!(
@@ -227,7 +244,10 @@ fn map_section(timeline: &MemoryTimeline) -> ReportSection {
         heading: "Mappings".into(),
         text,
         charts: Vec::new(),
-        tables: vec![map_table("Mappings", &timeline.map, MAX_MAPPING_ROWS)],
+        tables: match timeline.map_resident_bytes {
+            0 => Vec::new(),
+            _ => vec![map_table("Mappings", &timeline.map, MAX_MAPPING_ROWS)],
+        },
     }
 }
 
@@ -279,5 +299,29 @@ fn process_section(timeline: &MemoryTimeline) -> ReportSection {
             head: ["program", "process id", "peak resident"].map(String::from).to_vec(),
             rows: rows.collect(),
         }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_that_may_not_be_read_are_no_empty_mappings() {
+        let peak = Some(TreeSample { resident_bytes: 4096, ..TreeSample::default() });
+        let timeline = MemoryTimeline { peak, is_map_denied: true, ..MemoryTimeline::default() };
+        let section = map_section(&timeline);
+        assert!(section.text.contains("no permission"), "{}", section.text);
+        assert_eq!(section.tables, []);
+    }
+
+    #[test]
+    fn the_end_of_a_command_that_failed_is_told() {
+        let end = |code, signal| {
+            describe_end(&MemoryTimeline { code, signal, ..MemoryTimeline::default() })
+        };
+        assert_eq!(end(Some(139), Some(11)).unwrap(), "The command was ended by SIGSEGV.");
+        assert_eq!(end(Some(3), None).unwrap(), "The command ended with exit code 3.");
+        assert_eq!((end(Some(0), None), end(None, None)), (None, None));
     }
 }

@@ -2,11 +2,14 @@
 
 use super::alloc_subject::{AllocSubject, shorten_command};
 use super::analysis::AllocAnalysis;
+use super::log_file::AllocLog;
 use super::process_list::ProcessEnding;
 use crate::chart::MeasureUnit;
 
 /// A size stands out if it is of so large a part of the requests.
 const FREQUENT_SIZE_SHARE: f64 = 0.1;
+/// Programs that were not recorded and are named.
+const MAX_UNRECORDED_NAMES: usize = 5;
 
 /// Describes what stands out.
 #[must_use]
@@ -68,12 +71,37 @@ pub(super) fn describe_gaps(subject: &AllocSubject<'_>) -> Vec<String> {
     let mut sentences: Vec<String> = describe_missing_calls(subject).into_iter().collect();
     if let Some(end) = process.end.filter(|end| end.anomalies > 0) {
         sentences.push(format!(
-            "{} calls do not fit to those before: the memory was allocated, or released, by calls \
-             that were not seen.",
-            count(end.anomalies)
+            "{} not fit to those before: memory was released twice, or was none of the allocator's, \
+             or it was allocated or released by calls that were not seen.",
+            match end.anomalies {
+                1 => "1 call does".into(),
+                anomalies => format!("{} do", count_of(anomalies, "call")),
+            }
         ));
     }
+    sentences.extend(describe_unrecorded(subject.log));
     sentences
+}
+
+/// Names programs below the command that are not in its log.
+fn describe_unrecorded(log: &AllocLog) -> Option<String> {
+    let unrecorded = &log.end.as_ref()?.unrecorded;
+    let mut names: Vec<&str> = unrecorded.iter().map(|(_, program)| program.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let others = names.len().saturating_sub(MAX_UNRECORDED_NAMES);
+    names.truncate(MAX_UNRECORDED_NAMES);
+    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    (!unrecorded.is_empty()).then(|| {
+        format!(
+            "Not recorded, and not in any figure: {} ({}{more}).",
+            match unrecorded.len() {
+                1 => "1 process".into(),
+                processes => format!("{} processes", count(processes as u64)),
+            },
+            names.join(", ")
+        )
+    })
 }
 
 /// Says why calls of a process are missing in its log, if some are.

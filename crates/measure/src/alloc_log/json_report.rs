@@ -8,6 +8,7 @@ use super::analysis::{AllocAnalysis, PhaseStatistics, ProgramMark};
 use super::call_statistics::{CallStatistics, LifetimeShares};
 use super::live_curve::CurvePoint;
 use super::log_block::RssSample;
+use super::log_file::AllocLog;
 use super::number_series::{NumberPoint, NumberSeries};
 use super::process_list::processes_json;
 use super::report::MAX_SIZE_ROWS;
@@ -34,6 +35,8 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "log": subject.name,
         "process": subject.process,
         "processes": processes_json(subject.log),
+        "unrecorded": unrecorded_json(subject.log),
+        "damaged_bytes": subject.log.damage.as_ref().map_or(0, |damage| damage.bytes),
         "command": process.command_line(),
         "start": process.start,
         "end": process.end,
@@ -69,6 +72,12 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "resident": resident_json(&process.samples),
         "stacks": subject.stacks.as_ref().map(StackProfile::to_json),
     })
+}
+
+/// Returns the processes below the command that were not recorded.
+fn unrecorded_json(log: &AllocLog) -> Vec<Value> {
+    let unrecorded = log.end.iter().flat_map(|end| &end.unrecorded);
+    unrecorded.map(|(pid, program)| json!({ "pid": pid, "program": program })).collect()
 }
 
 fn lifetimes_json(statistics: &CallStatistics) -> Value {

@@ -3,7 +3,10 @@
 use super::alloc_subject::AllocSubject;
 use super::analysis::{AllocAnalysis, analyse_process};
 use super::call_decoder::{LifetimeClock, is_realloc};
-use super::log_block::{BlockKind, LogWriter, ProcessEnd, ProcessStart, StackBlock, StackFrame};
+use super::json_report::report_json;
+use super::log_block::{
+    BlockKind, LogWriter, ProcessEnd, ProcessStart, RecordingEnd, StackBlock, StackFrame,
+};
 use super::log_file::AllocLog;
 use super::process_encoder::ProcessEncoder;
 use super::report::build_report;
@@ -474,4 +477,30 @@ fn a_log_that_was_cut_off_has_its_time() {
     let damaged = report(&bytes).findings;
     let gap = "A part of the log cannot be read: the last 4,000 of 5,000 calls are missing.";
     assert_eq!(damaged[1], gap, "{damaged:?}");
+}
+
+/// The report names programs that were not recorded, and what a call that does not fit may be.
+#[test]
+fn calls_and_programs_that_are_not_in_the_log_are_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut log = LogWriter::new(File::create(file.path()).unwrap()).unwrap();
+    log.write_json(BlockKind::PROCESS, 0, &ProcessStart::default()).unwrap();
+    let end = ProcessEnd { is_exit: true, anomalies: 1, ..ProcessEnd::default() };
+    log.write_json(BlockKind::PROCESS_END, 0, &end).unwrap();
+    let unrecorded = vec![(7, "busybox".into()), (8, "apt".into()), (9, "busybox".into())];
+    let end = RecordingEnd { unrecorded, ..RecordingEnd::default() };
+    log.write_json(BlockKind::RECORDING_END, 0, &end).unwrap();
+    drop(log);
+    let log = AllocLog::open(file.path()).unwrap();
+    let analysis = analyse_process(&log, 0, LifetimeClock::AllCalls).unwrap();
+    let subject =
+        AllocSubject { name: "log".into(), log: &log, process: 0, analysis, stacks: None };
+    let json = report_json(&subject);
+    assert_eq!(json["unrecorded"][1], serde_json::json!({ "pid": 8, "program": "apt" }));
+    let findings = build_report(&[subject]).findings;
+    assert!(
+        findings[1].starts_with("1 call does not fit to those before: memory was released twice")
+    );
+    let unrecorded = "Not recorded, and not in any figure: 3 processes (apt, busybox).";
+    assert_eq!(findings[2], unrecorded, "{findings:?}");
 }

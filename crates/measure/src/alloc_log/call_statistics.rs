@@ -10,7 +10,10 @@ pub(super) const NARROW_BUCKET_BYTES: u64 = 16;
 /// Requests below this are small.
 pub(super) const SMALL_BYTES: u64 = 512;
 /// Different sizes of large objects that are counted one by one.
-const MAX_LARGE_SIZES: usize = 100_000;
+const MAX_LARGE_SIZES: usize = 32_768;
+/// Wide buckets that are counted one by one. Programs have some hundred; a log that somebody made
+/// up may have any number.
+const MAX_WIDE_BUCKETS: usize = 16_384;
 
 /// Counts, sizes and lifetimes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +32,8 @@ pub struct CallStatistics {
     small_sizes: Vec<u64>,
     /// The number of requests of larger sizes; of the first [`MAX_LARGE_SIZES`] ones.
     large_sizes: FxHashMap<u64, u64>,
-    /// The number of requests by wide bucket.
+    /// The number of requests by wide bucket; of more than [`MAX_WIDE_BUCKETS`], the others count
+    /// to the power of two below them.
     wide_buckets: FxHashMap<u64, u64>,
     /// Lifetimes of the objects that were released, in calls.
     pub lifetimes: LifetimeHistogram,
@@ -108,9 +112,20 @@ impl CallStatistics {
 
     #[cold]
     fn count_large(&mut self, size: u64) {
-        *self.wide_buckets.entry(size / WIDE_BUCKET_BYTES).or_default() += 1;
+        self.add_wide(size / WIDE_BUCKET_BYTES, 1);
+        self.add_large(size, 1);
+    }
+
+    fn add_wide(&mut self, bucket: u64, count: u64) {
+        let is_kept =
+            self.wide_buckets.len() < MAX_WIDE_BUCKETS || self.wide_buckets.contains_key(&bucket);
+        let bucket = if is_kept { bucket } else { 1 << bucket.max(1).ilog2() };
+        *self.wide_buckets.entry(bucket).or_default() += count;
+    }
+
+    fn add_large(&mut self, size: u64, count: u64) {
         if self.large_sizes.len() < MAX_LARGE_SIZES || self.large_sizes.contains_key(&size) {
-            *self.large_sizes.entry(size).or_default() += 1;
+            *self.large_sizes.entry(size).or_default() += count;
         }
     }
 
@@ -228,10 +243,10 @@ impl CallStatistics {
         self.lower_bytes = self.lower_bytes.wrapping_add(other.lower_bytes);
         self.small_sizes.iter_mut().zip(&other.small_sizes).for_each(|(sum, count)| *sum += count);
         for (size, count) in &other.large_sizes {
-            *self.large_sizes.entry(*size).or_default() += count;
+            self.add_large(*size, *count);
         }
         for (bucket, count) in &other.wide_buckets {
-            *self.wide_buckets.entry(*bucket).or_default() += count;
+            self.add_wide(*bucket, *count);
         }
         self.lifetimes.add(&other.lifetimes);
         self.lifetimes_us.add(&other.lifetimes_us);
@@ -321,5 +336,28 @@ impl LifetimeHistogram {
     fn add(&mut self, other: &LifetimeHistogram) {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
         self.total += other.total;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log that somebody made up has any number of sizes: their counts take bounded memory.
+    #[test]
+    fn many_large_sizes_take_bounded_memory() {
+        let requests = 200_000;
+        let mut phase = CallStatistics::default();
+        for number in 1..=requests {
+            phase.count_request(number * WIDE_BUCKET_BYTES, 0);
+        }
+        let mut total = CallStatistics::default();
+        total.add(&phase);
+        total.add(&phase);
+        for (statistics, times) in [(phase, 1), (total, 2)] {
+            assert_eq!(statistics.requests(), requests * times);
+            assert!(statistics.wide_buckets.len() <= MAX_WIDE_BUCKETS + 64);
+            assert!(statistics.large_sizes.len() <= MAX_LARGE_SIZES);
+        }
     }
 }

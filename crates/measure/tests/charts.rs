@@ -38,6 +38,8 @@ fn numbers_are_formatted_with_their_unit() {
             (MeasureUnit::Nanoseconds, 134.0, "134 ns"),
             (MeasureUnit::Nanoseconds, 2.54e6, "2.5 ms"),
             (MeasureUnit::Share, 0.015, "1.5 %"),
+            (MeasureUnit::Share, 0.985, "99 %"),
+            (MeasureUnit::Share, 0.9951, "99.5 %"),
             (MeasureUnit::Share, 1.0, "100 %"),
         ],
     );

@@ -137,8 +137,8 @@ pub(super) fn describe_changes(
         match to as f64 / from.max(1) as f64 {
             _ if from == to => format!("the same ({})", format(to)),
             times if times >= 2.0 => format!("{times:.1} times as much ({values})"),
-            times if times >= 1.0 => format!("{:.1} % more ({values})", (times - 1.0) * 100.0),
-            times => format!("{:.1} % less ({values})", (1.0 - times) * 100.0),
+            times if times >= 1.0 => format!("{} more ({values})", share_text(times - 1.0)),
+            times => format!("{} less ({values})", share_text(1.0 - times)),
         }
     };
     format!(
@@ -147,6 +147,14 @@ pub(super) fn describe_changes(
         change(|analysis| analysis.total.upper_bytes, bytes),
         change(|analysis| analysis.calls, count)
     )
+}
+
+/// Formats the share of a change, which is not 0.
+fn share_text(share: f64) -> String {
+    match share < 0.001 {
+        true => "less than 0.1 %".into(),
+        false => format!("{:.1} %", share * 100.0),
+    }
 }
 
 fn bytes(value: u64) -> String {

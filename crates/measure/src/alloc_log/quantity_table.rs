@@ -4,6 +4,9 @@ use super::alloc_subject::AllocSubject;
 use crate::chart::MeasureUnit;
 use crate::measure_report::ReportTable;
 
+/// Larger changes are factors.
+const MIN_FACTOR: f64 = 10.0;
+
 /// A row of a table that compares subjects.
 pub(super) struct QuantityRow {
     pub(super) name: String,
@@ -59,13 +62,38 @@ pub(super) fn quantity_table(
     ReportTable { title: title.into(), head, rows: rows.into_iter().map(format).collect() }
 }
 
-/// Returns the change from one value to another, as a percentage.
+/// Returns the change from one value to another: as a percentage, or as a factor from 10 on.
 fn format_change(before: Option<f64>, after: Option<f64>) -> String {
-    match (before, after) {
-        (Some(before), Some(after)) if (before - after).abs() < f64::EPSILON => "=".into(),
-        (Some(before), Some(after)) if before > 0.0 => {
-            format!("{:+.1} %", (after - before) / before * 100.0)
+    let (Some(before), Some(after)) = (before, after) else { return "-".into() };
+    if (before - after).abs() < f64::EPSILON {
+        return "=".into();
+    }
+    if before <= 0.0 {
+        return "-".into();
+    }
+    let times = after / before;
+    match (times - 1.0) * 100.0 {
+        change if change.abs() < 0.05 => {
+            if change < 0.0 { "<0.1 % less" } else { "<0.1 % more" }.into()
         }
-        _ => "-".into(),
+        _ if times >= MIN_FACTOR => format!("× {}", MeasureUnit::Count.format(times.round())),
+        change => format!("{change:+.1} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_readable() {
+        let change = |before, after| format_change(Some(before), Some(after));
+        assert_eq!(change(5.0, 5.0), "=");
+        assert_eq!(change(100.0, 99.999), "<0.1 % less");
+        assert_eq!(change(1e9, 1e9 + 1.0), "<0.1 % more");
+        assert_eq!(change(100.0, 87.5), "-12.5 %");
+        assert_eq!(change(2.0, 5.0), "+150.0 %");
+        assert_eq!(change(1_000.0, 3_925_333.0), "× 3,925");
+        assert_eq!((change(0.0, 5.0), format_change(None, Some(1.0))), ("-".into(), "-".into()));
     }
 }

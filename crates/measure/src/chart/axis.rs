@@ -42,6 +42,10 @@ impl MeasureUnit {
             // Almost nothing is not nothing, nor almost all all of it.
             MeasureUnit::Share if value > 0.0 && value < 0.001 => return "<0.1 %".into(),
             MeasureUnit::Share if value > 0.999 && value < 1.0 => return ">99.9 %".into(),
+            // A share that is rounded up to all of it would hide the rest.
+            MeasureUnit::Share if value > 0.99 && value < 1.0 => {
+                return format!("{:.1} %", value * 100.0);
+            }
             MeasureUnit::Share => return format!("{} %", number(value * 100.0)),
             MeasureUnit::Bytes => {
                 &[(1.0, "bytes"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")]
@@ -67,7 +71,8 @@ impl MeasureUnit {
         }
     }
 
-    /// Formats the mark of an axis: no unit at zero, which is the same in all units.
+    /// Formats the mark of an axis: no unit at zero, which is the same in all units, and numbers
+    /// that would need more than the room beside the axis with a prefix.
     fn format_mark(self, value: f64) -> String {
         if value == 0.0 { "0".into() } else { self.format(value) }
     }

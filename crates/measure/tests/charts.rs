@@ -1,9 +1,10 @@
 //! Charts: the format of numbers on axes, and the texts of a figure.
 
 use larder_measure::chart::{
-    BarChart, Chart as _, ChartAxis, ChartBar, ChartMark, ColourRole, MeasureUnit, PhaseAxes,
-    Polyline, PolylineChart, StackedAreaChart, StepChart, StepDotChart, StepLine, format_date,
-    format_time_of_day, render_figure,
+    BarChart, Chart as _, ChartAxis, ChartBar, ChartMark, ColourRole, HistogramBucket,
+    HistogramChart, HistogramSeries, MeasureUnit, PhaseAxes, Polyline, PolylineChart,
+    StackedAreaChart, StepChart, StepDotChart, StepLine, format_date, format_time_of_day,
+    render_figure,
 };
 
 #[track_caller]
@@ -352,4 +353,55 @@ fn dots_hold_at_their_points_only() {
     assert_eq!(drawn.matches("r=\"2\"").count(), 2, "{drawn}");
     assert_eq!(drawn.matches("some: ").count(), 2, "{drawn}");
     assert!(drawn.matches("all: ").count() > 20, "{drawn}");
+}
+
+/// One occurrence is more than nothing, also beside a million.
+#[test]
+fn one_occurrence_is_a_bar() {
+    let bucket = |start, count| HistogramBucket { start, end: start * 2.0, count };
+    let chart = HistogramChart {
+        x_axis: ChartAxis::log("bytes", MeasureUnit::Bytes),
+        y_axis: ChartAxis::log_count("requests"),
+        series: vec![HistogramSeries {
+            name: "log".into(),
+            colour: ColourRole::First,
+            buckets: vec![bucket(10.0, 1.0), bucket(100.0, 1e6)],
+        }],
+    };
+    let drawn = chart.draw(860.0).unwrap();
+    let heights: Vec<f64> = drawn
+        .split(" height=\"")
+        .skip(2)
+        .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
+        .collect();
+    assert!(heights[0] >= 8.0 && heights[1] > heights[0], "{heights:?}");
+}
+
+/// The marks of large numbers fit beside the axis, and a line begins where its first value is.
+#[test]
+fn a_line_of_large_numbers_has_readable_marks() {
+    let line = StepLine {
+        name: "rows".into(),
+        colour: ColourRole::First,
+        is_filled: false,
+        points: vec![(50.0, 3e11), (60.0, 4e11)],
+        lows: Vec::new(),
+        end: None,
+    };
+    let chart = StepChart {
+        axes: PhaseAxes {
+            x_axis: ChartAxis::linear("calls", MeasureUnit::Count),
+            x_range: (0.0, 100.0),
+            y_axis: ChartAxis::linear("rows", MeasureUnit::Count),
+            marks: Vec::new(),
+        },
+        min_y_max: 1.0,
+        lines: vec![line],
+    };
+    let drawn = chart.draw(860.0).unwrap();
+    assert!(drawn.contains(">400 G</text>") && !drawn.contains(",000,000</text>"), "{drawn}");
+    let path = drawn.split("class=\"line\"").nth(1).unwrap();
+    let path = path.split(" d=\"M").nth(1).unwrap().split('"').next().unwrap();
+    assert!(path.split_once('H').unwrap().1.contains('V'), "{path}");
+    assert_eq!(path.matches('V').count(), 1, "{path}");
 }

@@ -42,15 +42,21 @@ pub(super) fn lifetimes_section(subjects: &[AllocSubject<'_>]) -> ReportSection 
         time_quantile("90 % lived for at most, in time", 0.9),
         time_quantile("99 % lived for at most, in time", 0.99),
     ];
+    let has_released = subjects.iter().any(|subject| subject.analysis.lifetimes.released > 0);
+    let no_charts =
+        if has_released { "" } else { "No object was released, so there is no chart. " };
     ReportSection {
         heading: "Lifetimes".into(),
         text: format!(
-            "The lifetime of an object is the number of calls, or the time, between its allocation \
+            "{no_charts}The lifetime of an object is the number of calls, or the time, between its allocation \
              and its release. A realloc continues the object: it ends no life, and of a buffer that \
              grew the lifetime is that from its first size on. Times below {} are not told apart.",
             MeasureUnit::Time.format(step_us)
         ),
-        charts: vec![calls_chart(subjects), time_chart(subjects)],
+        charts: match has_released {
+            true => vec![calls_chart(subjects), time_chart(subjects)],
+            false => Vec::new(),
+        },
         tables: vec![quantity_table("Lifetimes", subjects, rows)],
     }
 }

@@ -231,7 +231,7 @@ fn sizes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             });
         let chart = HistogramChart {
             x_axis: ChartAxis::log("bytes of a request", MeasureUnit::Bytes),
-            y_axis: ChartAxis::log("requests", MeasureUnit::Count),
+            y_axis: ChartAxis::log_count("requests"),
             series: series.collect(),
         };
         (title.into(), caption.into(), Box::new(chart))

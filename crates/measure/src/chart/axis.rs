@@ -74,9 +74,19 @@ impl MeasureUnit {
     /// Formats the mark of an axis: no unit at zero, which is the same in all units, and numbers
     /// that would need more than the room beside the axis with a prefix.
     fn format_mark(self, value: f64) -> String {
-        if value == 0.0 { "0".into() } else { self.format(value) }
+        let prefixes = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")];
+        match prefixes.into_iter().find(|(size, _)| value >= *size) {
+            _ if value == 0.0 => "0".into(),
+            Some((size, prefix)) if self == MeasureUnit::Count && value >= LONG_COUNT => {
+                format!("{} {prefix}", format_brief(value / size))
+            }
+            _ => self.format(value),
+        }
     }
 }
+
+/// Marks from here on do not fit beside a vertical axis when they are written out.
+const LONG_COUNT: f64 = 1e8;
 
 /// Formats a number with three digits, a whole one below 100 without decimals.
 fn format_three_digits(value: f64) -> String {
@@ -120,9 +130,14 @@ pub enum AxisScale<'a> {
     Linear,
     /// Logarithmic; values below 1 count as 1.
     Log,
+    /// Logarithmic, for numbers of things: it begins at a half, so that 1 is more than nothing.
+    LogCount,
     /// Time, in microseconds since 1970.
     Time(UtcOffsetFn<'a>),
 }
+
+/// The lower end of a logarithmic axis for numbers of things.
+const MIN_LOG_COUNT: f64 = 0.5;
 
 /// An axis.
 #[derive(Clone)]
@@ -148,6 +163,12 @@ impl<'a> ChartAxis<'a> {
         ChartAxis { name: name.into(), unit, scale: AxisScale::Log }
     }
 
+    /// Returns a logarithmic axis for numbers of things.
+    #[must_use]
+    pub fn log_count(name: &str) -> ChartAxis<'a> {
+        ChartAxis { name: name.into(), unit: MeasureUnit::Count, scale: AxisScale::LogCount }
+    }
+
     /// Returns a time axis.
     #[must_use]
     pub fn time(name: &str, clock: UtcOffsetFn<'a>) -> ChartAxis<'a> {
@@ -163,6 +184,7 @@ impl<'a> ChartAxis<'a> {
                 let low = low.max(1.0);
                 (low, high.max(low * 10.0))
             }
+            AxisScale::LogCount => (MIN_LOG_COUNT, high.max(10.0)),
             AxisScale::Time(_) => (low, if high > low { high } else { low + 1e6 }),
         };
         let room = (to - from).abs();
@@ -170,7 +192,7 @@ impl<'a> ChartAxis<'a> {
             // A vertical axis has room for more labels.
             AxisScale::Linear if from > to => linear_marks(low, high, self.unit, 5.0),
             AxisScale::Linear => linear_marks(low, high, self.unit, max_mark_count(room)),
-            AxisScale::Log => log_marks(low, high, self.unit),
+            AxisScale::Log | AxisScale::LogCount => log_marks(low, high, self.unit),
             AxisScale::Time(clock) => time_marks(low, high, room, clock),
         };
         ScaledAxis { axis: self, min: low, max: high, start_pixel: from, end_pixel: to, marks }
@@ -210,6 +232,7 @@ impl ScaledAxis<'_> {
     fn transform(&self, value: f64) -> f64 {
         match self.axis.scale {
             AxisScale::Log => value.max(1.0).log10(),
+            AxisScale::LogCount => value.max(MIN_LOG_COUNT).log10(),
             _ => value,
         }
     }
@@ -226,7 +249,7 @@ impl ScaledAxis<'_> {
         let share = (position - self.start_pixel) / (self.end_pixel - self.start_pixel);
         let value = low + share * (high - low);
         match self.axis.scale {
-            AxisScale::Log => 10f64.powf(value),
+            AxisScale::Log | AxisScale::LogCount => 10f64.powf(value),
             _ => value,
         }
     }
@@ -329,7 +352,7 @@ fn log_marks(low: f64, high: f64, unit: MeasureUnit) -> Vec<(f64, String)> {
         let steps = |power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power));
         all = (0..16).flat_map(steps).filter(within).collect();
     }
-    all.into_iter().map(|value| (value, unit.format(value))).collect()
+    all.into_iter().map(|value| (value, unit.format_mark(value))).collect()
 }
 
 const SECOND_MICROS: f64 = 1e6;

@@ -30,7 +30,7 @@ pub struct HistogramSeries {
 pub struct HistogramChart<'a> {
     /// The axis of the values.
     pub x_axis: ChartAxis<'a>,
-    /// The axis of the numbers. A logarithmic one begins at 1.
+    /// The axis of the numbers.
     pub y_axis: ChartAxis<'a>,
     /// The subjects.
     pub series: Vec<HistogramSeries>,

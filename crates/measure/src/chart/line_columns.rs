@@ -63,16 +63,18 @@ impl LineColumn {
     }
 }
 
-/// Returns the path of a step line from the bottom of the plot to its right end.
+/// Returns the path of a step line to its right end. It begins at the bottom of the plot if that is
+/// given, else at its first value: there is none before.
 pub(super) fn step_path(
     columns: &[LineColumn],
-    bottom: f64,
+    bottom: Option<f64>,
     right: f64,
 ) -> Result<String, fmt::Error> {
     let mut path = String::new();
     let Some(first) = columns.first() else { return Ok(path) };
-    write!(path, "M{:.1} {bottom:.1}", first.x)?;
-    let mut last = bottom;
+    let [start, ..] = first.steps;
+    let mut last = bottom.unwrap_or(start);
+    write!(path, "M{:.1} {last:.1}", first.x)?;
     for column in columns {
         let mut is_at = false;
         for y in column.steps {
@@ -120,16 +122,17 @@ mod tests {
         });
         let columns = line_columns(points);
         assert_eq!(columns.len(), 10);
-        let path = step_path(&columns, 200.0, 10.0).unwrap();
+        let path = step_path(&columns, Some(200.0), 10.0).unwrap();
         assert!(path.contains("V3.0"), "{path}");
         assert!(path.starts_with("M0.0 200.0H0.0V100.0V106.0"), "{path}");
         assert!(path.len() < 1000, "{path}");
+        assert!(step_path(&columns, None, 10.0).unwrap().starts_with("M0.0 100.0H0.0V106.0"));
         assert_eq!(range_path(&columns, 10.0).unwrap().unwrap().matches('H').count(), 20);
     }
 
     #[test]
     fn a_line_without_points_has_no_path() {
-        assert_eq!(step_path(&[], 200.0, 10.0).unwrap(), "");
+        assert_eq!(step_path(&[], None, 10.0).unwrap(), "");
         assert_eq!(range_path(&[], 10.0).unwrap(), None);
     }
 }

@@ -76,7 +76,7 @@ impl StepChart<'_> {
             });
             let columns = line_columns(points);
             let right = x.position(line.end.unwrap_or(end).min(end));
-            let path = step_path(&columns, plot.bottom, right)?;
+            let path = step_path(&columns, line.is_filled.then_some(plot.bottom), right)?;
             let class = line.colour.css_class();
             writeln!(out, "<g class=\"{class}\"><title>{}</title>", XmlEscaped(&line.name))?;
             if line.is_filled && !path.is_empty() {

@@ -65,9 +65,14 @@ pub struct FunctionNames {
     pub(super) changed_files: Vec<String>,
 }
 
-/// The symbols of files that were read.
+/// The names of the functions at the addresses that were asked for so far, by file; `None`: it is
+/// not the file that was recorded. The symbols of a large program take many times the memory of the
+/// names that are needed, so they are read again for further addresses.
 #[derive(Default)]
-pub(super) struct SymbolCache(FxHashMap<StackModule, Option<Rc<FileSymbols>>>);
+pub(super) struct SymbolCache(FxHashMap<StackModule, Option<FileNames>>);
+
+/// The functions at addresses of a file.
+type FileNames = FxHashMap<u64, FunctionName>;
 
 /// A function of a file.
 struct FunctionSymbol {
@@ -83,10 +88,9 @@ impl FunctionSymbol {
     }
 }
 
-/// The functions of a file.
-#[derive(Default)]
+/// Functions of a file.
 struct FileSymbols {
-    /// By their start.
+    /// Those that some addresses are in, by their start.
     symbols: Vec<FunctionSymbol>,
     code: Rc<ProgramCode>,
 }
@@ -108,22 +112,27 @@ impl FunctionNames {
             let name = if frame.address == 0 { CUT_NAME } else { GENERATED_NAME };
             names.by_frame[index] = names.add(&mut numbers, name.into(), 0);
         }
-        for (number, module) in (1_u32..).zip(modules) {
-            let is_in_module = |(_, frame): &(usize, &StackFrame)| frame.module == number;
-            let mut frames = (1..).zip(frames).filter(is_in_module).peekable();
-            if frames.peek().is_none() {
-                continue;
-            }
-            let known = code.get(number as usize - 1);
-            let symbols = cache.symbols(module, known).unwrap_or_else(|| {
+        let mut in_modules: Vec<(usize, &StackFrame)> =
+            (1..).zip(frames).filter(|(_, frame)| frame.module != 0).collect();
+        in_modules.sort_by_key(|(index, frame)| (frame.module, *index));
+        for frames in in_modules.chunk_by(|one, next| one.1.module == next.1.module) {
+            let Some(number) = frames.first().map(|(_, frame)| frame.module) else { continue };
+            let place = number as usize - 1;
+            let Some(module) = modules.get(place) else { continue };
+            let mut addresses: Vec<u64> = frames.iter().map(|(_, frame)| frame.address).collect();
+            addresses.sort_unstable();
+            addresses.dedup();
+            let found = cache.names(module, code.get(place), addresses);
+            if found.is_none() {
                 names.changed_files.push(module.path.clone());
-                Rc::default()
-            });
+            }
             let is_in_library = is_library_file(module.file_name());
             for (index, frame) in frames {
-                let mut name = symbols.function_name(frame.address, module.file_name());
+                let name = found.and_then(|names| names.get(&frame.address)).cloned();
+                let unnamed = || place_name(module.file_name(), frame.address);
+                let mut name = name.unwrap_or_else(unnamed);
                 name.is_library |= is_in_library;
-                names.by_frame[index] = names.add(&mut numbers, name, number);
+                names.by_frame[*index] = names.add(&mut numbers, name, number);
             }
         }
         names
@@ -156,21 +165,45 @@ impl FunctionNames {
 }
 
 impl SymbolCache {
-    /// Returns the symbols of a file; `None` if it is not the one that was recorded.
-    fn symbols(
+    /// Returns the names of a file, among them those at these addresses, which are in order; `None`
+    /// if it is not the file that was recorded.
+    fn names(
         &mut self,
         module: &StackModule,
         code: Option<&Rc<ProgramCode>>,
-    ) -> Option<Rc<FileSymbols>> {
-        let read = || FileSymbols::read(module, code).map(Rc::new);
-        self.0.entry(module.clone()).or_insert_with(read).clone()
+        mut addresses: Vec<u64>,
+    ) -> Option<&FileNames> {
+        let found = self.0.entry(module.clone()).or_insert_with(|| Some(FileNames::default()));
+        if let Some(names) = found {
+            addresses.retain(|address| !names.contains_key(address));
+            if !addresses.is_empty() {
+                match FileSymbols::read(module, code, &addresses) {
+                    Some(symbols) => names.extend(addresses.into_iter().map(|address| {
+                        (address, symbols.function_name(address, module.file_name()))
+                    })),
+                    // A file that has changed since then keeps the names that are known.
+                    None if names.is_empty() => *found = None,
+                    None => {}
+                }
+            }
+        }
+        found.as_ref()
     }
 }
 
+/// Returns the name of a place that no symbol names.
+fn place_name(file: &str, address: u64) -> FunctionName {
+    format!("{file}+{address:#x}").into()
+}
+
 impl FileSymbols {
-    /// Reads the symbols of a file, and of its debug file if there is one; `None` if it is not the
-    /// file that was recorded.
-    fn read(module: &StackModule, code: Option<&Rc<ProgramCode>>) -> Option<FileSymbols> {
+    /// Reads the symbols of a file, and of its debug file if there is one, that some addresses are
+    /// in; `None` if it is not the file that was recorded.
+    fn read(
+        module: &StackModule,
+        code: Option<&Rc<ProgramCode>>,
+        addresses: &[u64],
+    ) -> Option<FileSymbols> {
         let code = match code.filter(|code| code.file.is_some()) {
             Some(code) => Rc::clone(code),
             None => Rc::new(ProgramCode::read(Path::new(&module.path))),
@@ -184,7 +217,7 @@ impl FileSymbols {
         let debug_file = debug_file_path(&module.build_id).and_then(|path| open_program(&path));
         let files = file.into_iter().chain(debug_file);
         let mut symbols: Vec<FunctionSymbol> =
-            files.flat_map(|file| read_symbols(file, &module.build_id)).collect();
+            files.flat_map(|file| read_symbols(file, &module.build_id, addresses)).collect();
         // Of several names the public one, which has the fewest underscores at its start.
         symbols.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
         symbols.dedup_by_key(|symbol| symbol.start);
@@ -198,8 +231,7 @@ impl FileSymbols {
         if let Some(symbol) = symbol.filter(|symbol| address < symbol.end) {
             return demangle(&symbol.name);
         }
-        let start = self.function_start(address).unwrap_or(address);
-        format!("{file}+{start:#x}").into()
+        place_name(file, self.function_start(address).unwrap_or(address))
     }
 
     /// Returns the start of the function at an address, by the tables that unwind it.
@@ -223,8 +255,9 @@ impl FileSymbols {
     }
 }
 
-/// Reads the functions among the symbols of a file of this build.
-fn read_symbols(file: File, expected_build_id: &str) -> Vec<FunctionSymbol> {
+/// Reads the functions among the symbols of a file of this build that some addresses, which are in
+/// order, are in. Names of others are not read.
+fn read_symbols(file: File, expected_build_id: &str, addresses: &[u64]) -> Vec<FunctionSymbol> {
     let cache = ReadCache::new(file);
     let Ok(file) = ProgramElf::parse(&cache) else { return Vec::new() };
     if build_id(&file) != expected_build_id {
@@ -235,11 +268,12 @@ fn read_symbols(file: File, expected_build_id: &str) -> Vec<FunctionSymbol> {
         symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
     functions
         .filter_map(|symbol| {
-            Some(FunctionSymbol {
-                start: symbol.address(),
-                end: symbol.address().checked_add(symbol.size())?,
-                name: symbol.name().ok()?.to_string(),
-            })
+            let start = symbol.address();
+            let end = start.checked_add(symbol.size())?;
+            let next = addresses.partition_point(|address| *address < start);
+            let is_needed = addresses.get(next).is_some_and(|address| *address < end);
+            is_needed.then_some(())?;
+            Some(FunctionSymbol { start, end, name: symbol.name().ok()?.to_string() })
         })
         .collect()
 }

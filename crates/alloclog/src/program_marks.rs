@@ -91,23 +91,32 @@ unsafe fn take_path(path: *const c_char) -> bool {
         }
         let Some(text) = text_after(path, NUMBER_PREFIX) else { return false };
         let name = ProgramName::read(text, b'/');
-        let mut digits = text.add(name.bytes).cast::<u8>();
+        let digits = text.add(name.bytes).cast::<u8>();
         if *digits != b'/' {
             return false;
         }
-        let mut value = 0_u64;
-        loop {
-            digits = digits.add(1);
-            match *digits {
-                digit @ b'0'..=b'9' => {
-                    value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-                }
-                0 => break,
-                _ => return false,
-            }
-        }
+        let Some(value) = read_number(digits.add(1)) else { return false };
         emit_number(name, value);
         true
+    }
+}
+
+/// Reads a number of decimal digits up to the end of the text; `None`: it is none, or does not fit
+/// into 64 bits.
+unsafe fn read_number(mut digits: *const u8) -> Option<u64> {
+    let mut value = None;
+    loop {
+        // SAFETY: the text ends with a zero byte.
+        match unsafe { *digits } {
+            digit @ b'0'..=b'9' => {
+                let tens = value.unwrap_or(0_u64).checked_mul(10)?;
+                value = Some(tens.checked_add(u64::from(digit - b'0'))?);
+            }
+            0 => return value,
+            _ => return None,
+        }
+        // SAFETY: this was not the end.
+        digits = unsafe { digits.add(1) };
     }
 }
 

@@ -326,8 +326,9 @@ impl<'c> SegmentWord<'c> {
     }
 }
 
-/// Compares two words of a phrase in each candidate that is not known to be without it. Returns the
-/// number of steps.
+/// Compares two words of a phrase in each candidate that is not known to be without it. A candidate
+/// whose positions may continue in other entries stays open unless its first ones have the phrase.
+/// Returns the number of steps.
 fn compare_words(
     starts: &mut PhraseStarts,
     first: &SegmentWord<'_>,
@@ -343,7 +344,12 @@ fn compare_words(
             continue;
         };
         steps += (one.len() + other.len()) as u64;
-        *answer = starts.compare((one, first.distance), (other, second.distance));
+        let compared = starts.compare((one, first.distance), (other, second.distance));
+        let may_continue = one.len().max(other.len()) >= MIN_CONTINUED_BYTES;
+        *answer = match compared {
+            PhraseAnswer::Absent if may_continue => PhraseAnswer::Open,
+            compared => compared,
+        };
     }
     steps
 }

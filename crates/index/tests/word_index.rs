@@ -65,7 +65,11 @@ impl Tester {
         if let Some(count) = batch.long_row {
             let row = (batch.start + batch.row_count) * 8 + number;
             (0..count).for_each(|n| self.add(row, b"long", n * 90));
-            self.add(row, b"tail", 1);
+            // The words of the phrase stand there behind all the other positions, and in the table of
+            // beginnings no other one has its place.
+            let last = count * 90 + 7;
+            self.add(row, b"long", last);
+            [1, last + 90].into_iter().for_each(|at| self.add(row, b"tail", at));
         }
         self.write();
     }
@@ -160,14 +164,24 @@ impl Tester {
             (random >> 8) as usize % end.max(1)
         };
         for _ in 0..8 {
-            let words: Vec<_> = (0..1 + next(3))
+            let mut words: Vec<_> = (0..1 + next(3))
                 .filter_map(|_| Some((terms.get(next(terms.len()))?, [0, 0, 90, 150][next(4)])))
                 .collect();
+            if next(4) == 0 {
+                // The words of which one has the most positions.
+                let term = |one: &[u8]| terms.iter().find(|(term, _)| term.as_slice() == one);
+                words = [term(b"long").zip(Some(0)), term(b"tail").zip(Some(90))]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+            }
             let range = if next(3) == 0 { 500..9000 } else { 0..u32::MAX };
             let has_phrase = |row: u32| {
                 let positions = |rows: &BTreeMap<u32, Vec<u32>>| rows.get(&row).cloned();
                 let is_at = |rows: &BTreeMap<u32, Vec<u32>>, at: u32| {
-                    range.contains(&at) && positions(rows).unwrap_or_default().contains(&at)
+                    let found =
+                        rows.get(&row).is_some_and(|found| found.binary_search(&at).is_ok());
+                    range.contains(&at) && found
                 };
                 let Some(((_, first), distance)) = words.first() else { return false };
                 let starts = positions(first).unwrap_or_default().into_iter();
@@ -570,6 +584,39 @@ fn rows_with_many_positions_are_divided_between_blocks() {
     }
     tester.write();
     tester.check();
+}
+
+/// The positions of a frequent word of a long message continue in other entries.
+#[test]
+fn phrases_behind_many_positions_are_found() {
+    // The numbers of positions with one byte each around those that an entry takes, and more. They
+    // are multiples of 64, so that in the table of beginnings none has the place of the phrase.
+    for count in [900, 2300, 3300, 3500, 9000] {
+        let mut tester = Tester::default();
+        for row in 0..12 {
+            (0..count).for_each(|n| tester.add(row, b"the", n * 64));
+            tester.add(row, b"the", count * 64 + 7);
+            // In every third row, another word is between the two.
+            let place = count * 64 + if row % 3 == 0 { 9 } else { 8 };
+            // A single position that is so large is always compared exactly.
+            [3, place].into_iter().for_each(|one| tester.add(row, b"walrus", one));
+            [3, place + 1].into_iter().for_each(|one| tester.add(row, b"eats", one));
+        }
+        tester.write();
+        let index = tester.index();
+        let expected: Vec<u32> = (0..12).filter(|row| row % 3 != 0).collect();
+        let phrases: [&[(&[u8], u32)]; 3] = [
+            &[(b"the", 0), (b"walrus", 1)],
+            &[(b"walrus", 1), (b"the", 0)],
+            &[(b"the", 0), (b"walrus", 1), (b"eats", 2)],
+        ];
+        for phrase in phrases {
+            let words = phrase.iter().map(|(term, far)| (index.cursor(term), *far));
+            let (mut cursor, range, mut rows) = (PhraseCursor::new(words), 0..u32::MAX, [u64::MAX]);
+            assert!(cursor.retain_rows(&index, &range, 0, &mut rows, u64::MAX).unwrap());
+            assert_eq!(unpack(&rows, 0), expected, "{phrase:?} behind {count}");
+        }
+    }
 }
 
 #[test]

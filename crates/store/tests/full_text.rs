@@ -6,8 +6,8 @@
 use larder_store::position_list::{count_phrase, is_near};
 use larder_store::{
     BatchChange, DataDirectory, MailBatch, MailBatchBuilder, MailChange, MailFile,
-    MessageTermField, OpenMailWords, Operation, StepSize, Store, StoreFile, StoreOptions,
-    write_message_term,
+    MessageTermField, OpenMailWords, Operation, PhraseCursor, StepSize, Store, StoreFile,
+    StoreOptions, write_message_term,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -134,11 +134,18 @@ fn rows_with_term(words: &OpenMailWords<'_>, term: &[u8]) -> BTreeSet<u32> {
     rows_of_bits(&bits)
 }
 
+/// Finds the rows of a phrase with a cursor, and by all positions of its words.
 fn find_phrase(words: &OpenMailWords<'_>, terms: &[Vec<u8>]) -> BTreeSet<u32> {
-    find_by_positions(words, terms, |positions| {
+    let found = find_by_positions(words, terms, |positions| {
         let terms: Vec<(&[u32], u32)> = positions.iter().map(Vec::as_slice).zip(0..).collect();
         count_phrase(&terms) > 0
-    })
+    });
+    let mut phrase = PhraseCursor::new(terms.iter().map(|term| words.cursor(term)).zip(0..));
+    let mut rows = vec![u64::MAX; 200];
+    let range = 0..u32::MAX;
+    assert!(words.retain_phrase_rows(&mut phrase, &range, 0, &mut rows, u64::MAX).unwrap());
+    assert_eq!(rows_of_bits(&rows), found);
+    found
 }
 
 /// Returns the rows that have all terms, at positions that pass.
@@ -264,6 +271,18 @@ fn index_with_fts5(documents: &[Vec<&str>], step: u32) -> Connection {
     fts
 }
 
+/// Documents of few words, and some of so many that the positions of the frequent ones take several
+/// entries.
+fn arb_documents() -> impl Strategy<Value = Vec<Vec<&'static str>>> {
+    let length = prop_oneof![60 => Just(0), 1 => 3000..20_000_usize];
+    let document = (vec(arb_word(), 0..30), vec(select(&WORDS[..2]), 1..9), length);
+    let document = document.prop_map(|(own, filling, length)| {
+        let filling = filling.into_iter().cycle().take(length);
+        filling.chain(own).collect::<Vec<_>>()
+    });
+    vec(document, 0..80)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 16, failure_persistence: None, ..ProptestConfig::default()
@@ -271,7 +290,7 @@ proptest! {
 
     #[test]
     fn the_index_of_words_finds_what_fts5_finds(
-        documents in vec(vec(arb_word(), 0..30), 0..80),
+        documents in arb_documents(),
         batch_size in select(vec![1, 7, 80]),
         step in select(vec![1, 3, 100]),
         queries in vec(arb_query(), 60),

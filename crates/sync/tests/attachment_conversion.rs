@@ -82,6 +82,12 @@ fn texts_of_attachments_are_found() {
 /// What the converters of a synchronisation have no time for is left to the next one.
 #[test]
 fn converters_of_a_synchronisation_have_a_time_limit() {
+    postpone_attachments(64);
+    // The message and the mark that it is to be read again are more than one transaction takes.
+    postpone_attachments(1);
+}
+
+fn postpone_attachments(batch_messages: usize) {
     let mut mailbox = Mailbox::new();
     for number in 0..5 {
         let type_of_all = "application/pdf";
@@ -94,8 +100,9 @@ fn converters_of_a_synchronisation_have_a_time_limit() {
     }
     let mut options = options(&[converter("application/pdf", "tr A-Z a-z")]);
     let reason = "the converters of this run had all their time: the next larder sync goes on";
+    options.readers = 1;
+    options.batch_messages = batch_messages;
     for found in [0, 1, 2] {
-        options.readers = 1;
         options.converters.limits.run_time = Duration::from_nanos(u64::from(found > 0));
         let report = mailbox.sync_with(&options);
         assert_eq!(failures(&report), [format!("{}x sh: {reason}", 5 - found)]);

@@ -182,7 +182,7 @@ impl MessageWriter {
     /// Writes one batch of messages whose words are written.
     fn write_batch(&mut self, sync: &mut MailSync<'_>) -> Result<(), Error> {
         let batch = take_batch(&mut self.ready, self.batch_messages.current());
-        if batch.count > 0 {
+        if batch.count > 0 || !batch.changes.is_empty() {
             let written = batch.changes.len();
             let held = sync.apply(batch.changes, None, batch.end_row)?;
             self.batch_messages.adapt_to(written, held);
@@ -192,11 +192,15 @@ impl MessageWriter {
     }
 }
 
-/// Takes messages that are written in one transaction, with at most so many changes.
+/// Takes messages that are written in one transaction, with at most so many changes. The mark of a
+/// message that is to be read again is written with it, also beyond that number.
 fn take_batch(ready: &mut VecDeque<UnwrittenMessages>, max_changes: usize) -> UnwrittenMessages {
     let mut batch = UnwrittenMessages { changes: Vec::new(), end_row: 0, count: 0 };
     while let Some(next) = ready.front_mut() {
         let room = max_changes.saturating_sub(batch.changes.len());
+        let behind = next.changes.iter().skip(room);
+        let marks = behind.take_while(|change| matches!(change, MailChange::ExpireFile { .. }));
+        let room = room.saturating_add(marks.count());
         if next.changes.len() > room {
             // The rows of the rest are not reserved yet: a merge would take them for free ones.
             let rest = next.changes.split_off(room);
@@ -250,21 +254,23 @@ mod tests {
     use super::*;
     use larder_store::{MailBatchBuilder, MailFile, MailFileState};
 
+    fn add_file(builder: &mut MailBatchBuilder, row: u32) -> MailChange {
+        let (message, _) = builder.prepare(row, b"Subject: x\n\nx\n", 0);
+        let file = MailFile {
+            directory: b"cur".to_vec(),
+            name: row.to_string().into_bytes(),
+            inode: 0,
+            flags: Default::default(),
+            state: MailFileState::default(),
+        };
+        MailChange::AddFile { file, message: Box::new(message) }
+    }
+
     /// Messages in the rows of a range, of files of which some could not be read.
     fn unwritten(rows: std::ops::Range<u32>, unread: usize) -> UnwrittenMessages {
         let mut builder = MailBatchBuilder::new(&[]);
-        let mut add = |row| {
-            let (message, _) = builder.prepare(row, b"Subject: x\n\nx\n", 0);
-            let file = MailFile {
-                directory: b"cur".to_vec(),
-                name: row.to_string().into_bytes(),
-                inode: 0,
-                flags: Default::default(),
-                state: MailFileState::default(),
-            };
-            MailChange::AddFile { file, message: Box::new(message) }
-        };
-        let changes: Vec<MailChange> = rows.clone().map(&mut add).collect();
+        let changes: Vec<MailChange> =
+            rows.clone().map(|row| add_file(&mut builder, row)).collect();
         UnwrittenMessages { count: changes.len() + unread, changes, end_row: rows.end }
     }
 
@@ -293,6 +299,38 @@ mod tests {
             }
             assert_eq!(written, expect, "{most}");
             assert!(rows.into_iter().eq(10..21));
+        }
+    }
+
+    /// Messages whose attachments are converted later are marked in the transaction that has them.
+    #[test]
+    fn marks_are_written_with_their_messages() {
+        let marked = |rows: std::ops::Range<u32>| {
+            let (mut builder, mut changes) = (MailBatchBuilder::new(&[]), Vec::new());
+            for row in rows.clone() {
+                changes.push(add_file(&mut builder, row));
+                let (directory, name) = (b"cur".to_vec(), row.to_string().into_bytes());
+                changes.push(MailChange::ExpireFile { directory, name });
+            }
+            UnwrittenMessages { changes, end_row: rows.end, count: rows.len() }
+        };
+        for most in 1..9 {
+            let mut ready = VecDeque::from([marked(3..6), unwritten(6..6, 1), marked(6..8)]);
+            let (mut count, mut messages) = (0, 0);
+            while !ready.is_empty() {
+                let batch = take_batch(&mut ready, most);
+                assert!(batch.changes.len() <= most + 1);
+                for pair in batch.changes.chunks(2) {
+                    assert!(matches!(
+                        pair,
+                        [MailChange::AddFile { file, .. }, MailChange::ExpireFile { name, .. }]
+                            if file.name == *name
+                    ));
+                    messages += 1;
+                }
+                count += batch.count;
+            }
+            assert_eq!((count, messages), (6, 5));
         }
     }
 }

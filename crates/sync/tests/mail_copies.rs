@@ -58,6 +58,27 @@ fn a_file_that_was_edited_in_place_is_read_again() {
     mailbox.verify(&MailSyncOptions::default());
 }
 
+/// A file that was read when it was new has no time of its content, but it has a size.
+#[test]
+fn a_new_file_that_was_edited_and_renamed_is_read_again() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("new/1.host", message("m1", "note", "walrus"));
+    mailbox.write("new/2.host", message("m2", "note", "otter"));
+    mailbox.sync();
+    let root = mailbox.root();
+    mailbox.write("new/1.host", message("m1", "note", "a small seal"));
+    for number in [1, 2] {
+        let path = format!("new/{number}.host");
+        fs::rename(root.join(path), root.join(format!("cur/{number}.host:2,S"))).unwrap();
+    }
+    let report = mailbox.sync();
+    assert_eq!((counts(&report), report.reread_files), ((0, 2, 0), 1));
+    assert_eq!((mailbox.find("walrus").len(), mailbox.find("seal flag:seen").len()), (0, 1));
+    assert_same_as_fresh(&mailbox);
+    check(&mailbox.store);
+    mailbox.verify(&MailSyncOptions::default());
+}
+
 /// A message has the values of the copy with the earliest date, in whatever order copies come and
 /// go.
 #[test]

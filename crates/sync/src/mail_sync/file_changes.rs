@@ -309,9 +309,10 @@ impl<'l> FileChanges<'l> {
             Some(changed) => MailFileState { changed, ..known },
             None => self.state(listing, name).unwrap_or(known),
         };
-        // The time changes with the name, but not that of the content.
+        // The time changes with the name, but not that of the content. That of a file that was read
+        // when it was new is not known, but its size is.
         let is_edited = match known.modified {
-            0 => listing.finds_edits,
+            0 => listing.finds_edits || file.state.size != known.size,
             modified => (file.state.size, file.state.modified) != (known.size, modified),
         };
         if is_edited {

@@ -439,6 +439,7 @@ impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
     /// Visits attached texts, and messages in the message.
     fn visit_embedded(&mut self, document: &MessageDocument) {
         let message = &document.message;
+        // Ascending.
         let body: Vec<usize> = message.body_parts().map(|(place, _)| place).collect();
         let mut position = EMBEDDED_POSITIONS.start;
         let mut is_inner = false;
@@ -453,7 +454,7 @@ impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
             }
             let is_attached = part.role == PartRole::Attachment;
             let is_inner_body = is_inner && part.role == PartRole::Body;
-            if !body.contains(&place)
+            if body.binary_search(&place).is_err()
                 && (is_attached || is_inner_body)
                 && let Some(text) = document.part_text(place)
             {

@@ -6,4 +6,5 @@
     reason = "a test that cannot go on panics"
 )]
 
+mod message;
 mod tokenizer;

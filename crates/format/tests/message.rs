@@ -429,3 +429,15 @@ fn a_media_type_ends_at_white_space() {
     let message = parse("Content-Type: text/csv\nContent-Disposition: Attachment\n\n1\n");
     assert!(message.parts[0].is_declared_attachment);
 }
+
+/// Each part is looked up among those of the text, and in the list of the texts in HTML.
+#[test]
+fn messages_of_very_many_parts_take_linear_time() {
+    let parts = 300_000;
+    let texts = "--b\n\na\n".repeat(parts / 3 * 2);
+    let pages = "--b\nContent-Type: text/html\n\na\n".repeat(parts / 3);
+    let message =
+        parse(&format!("Content-Type: multipart/mixed; boundary=b\n\n{texts}{pages}--b--\n"));
+    assert_eq!(message.parts.len(), parts + 1);
+    assert_eq!(message.body_parts().count(), parts);
+}

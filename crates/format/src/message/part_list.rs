@@ -130,6 +130,9 @@ fn for_each_part(
     depth: usize,
     visit: &mut PartVisitor<'_>,
 ) {
+    // A message may have very many parts, which are looked up in these lists.
+    message.text_body.sort_unstable();
+    message.html_body.sort_unstable();
     // The parts that are still to be visited, the next one last.
     let mut pending = vec![PartPlace { id: 0, depth }];
     while let Some(place) = pending.pop() {
@@ -148,6 +151,11 @@ fn for_each_part(
             _ => {}
         }
     }
+}
+
+/// Returns whether a part is in a sorted list.
+fn is_listed(parts: &[u32], id: u32) -> bool {
+    parts.binary_search(&id).is_ok()
 }
 
 struct PartList<'p> {
@@ -170,10 +178,10 @@ impl PartList<'_> {
         let role = match body {
             PartType::Multipart(_) => PartRole::Container,
             _ if is_mistaken => PartRole::Attachment,
-            PartType::Text(_) | PartType::Html(_) if message.text_body.contains(&id) => {
+            PartType::Text(_) | PartType::Html(_) if is_listed(&message.text_body, id) => {
                 PartRole::Body
             }
-            PartType::Text(_) | PartType::Html(_) if message.html_body.contains(&id) => {
+            PartType::Text(_) | PartType::Html(_) if is_listed(&message.html_body, id) => {
                 PartRole::AlternativeBody
             }
             _ => PartRole::Attachment,

@@ -513,3 +513,21 @@ fn damage_is_named_once() {
     assert!(run.stderr().contains(damage), "{}", run.stderr());
     assert!(run.stdout().contains("read and compared, 1 with damage"), "{}", run.stdout());
 }
+
+/// Queries name files by their paths, which have no `..`.
+#[test]
+fn the_path_of_a_source_has_no_steps_up() {
+    let home = home_with_mail();
+    home.ok(&["sources", "remove", "post"]);
+    std::fs::create_dir_all(home.work("elsewhere/below")).unwrap();
+    std::os::unix::fs::symlink("elsewhere/below", home.work("link")).unwrap();
+    std::fs::rename(home.work("mail"), home.work("elsewhere/mail")).unwrap();
+    home.ok(&["sources", "add", "link/../mail/./"]);
+    home.ok(&["sync"]);
+    let path = home.work("elsewhere/mail").canonicalize().unwrap();
+    assert_eq!(home.json(&["sources"])[0]["path"].as_str(), path.to_str());
+    let query = format!("path:{}/INBOX/**", path.display());
+    assert_eq!(home.ok(&["find", "--count", &query]), "3\n");
+    let error = home.code(&["sources", "add", "../nowhere/x"], 5).stderr();
+    assert!(error.contains("../nowhere/x"), "{error}");
+}

@@ -16,7 +16,7 @@ use larder_sync::git_repository::is_repository_folder;
 use larder_sync::maildir::{DirectoryContents, MaildirScan, detect_mail_source};
 use larder_sync::{MailSourceFormat, RegisteredSource, SourceType};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Register maildirs, files of mail and git repositories, list them, or forget them
 ///
@@ -101,14 +101,30 @@ fn add_source(
     name: Option<&str>,
 ) -> Result<CommandStatus, CommandFailure> {
     context.warn_of_access_by_others();
-    let path = std::path::absolute(source)
-        .map_err(|error| CommandFailure::from_file_error(source, &error))?;
+    let path =
+        absolute_path(source).map_err(|error| CommandFailure::from_file_error(source, &error))?;
     // A maildir in a work tree is a maildir, and a work tree may have maildirs among its files.
     let is_maildir = path.join("cur").is_dir() && path.join("new").is_dir();
     if !is_maildir && is_repository_folder(&path) {
         return add_repository(context, &path, name);
     }
     add_maildir(context, source, &path, name.unwrap_or("mail"))
+}
+
+/// Returns the absolute path of a source, without `..`, as queries name its files. Links that a
+/// user named stay.
+fn absolute_path(path: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let parts: Vec<Component<'_>> = path.components().collect();
+    let last_up = parts.iter().rposition(|part| *part == Component::ParentDir);
+    let (up, rest) = parts.split_at(last_up.map_or(0, |at| at + 1));
+    let mut clean = match up.is_empty() {
+        true => PathBuf::new(),
+        // `..` behind a link leads out of the folder that it points to.
+        false => std::fs::canonicalize(up.iter().collect::<PathBuf>())?,
+    };
+    clean.extend(rest);
+    Ok(clean)
 }
 
 fn add_repository(

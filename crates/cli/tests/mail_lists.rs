@@ -481,6 +481,19 @@ fn mbox_files_are_sources() {
     let files: Vec<&str> = files.lines().collect();
     assert_eq!(files.len(), 2);
     assert!(files[0].contains("/old.mbox/1577872800.32+"), "{files:?}");
+    // Folders of mbox files are named as queries take them.
+    home.write("old/sub/c.mbox", message("c1", "seal"));
+    home.write("old/Inbox.sbd/Plan", message("w1", "seal"));
+    home.ok(&["sources", "add", "old", "--into", "files"]);
+    home.ok(&["sync"]);
+    for (id, folder) in [("c1", "/sub/c"), ("w1", "/Inbox/Plan")] {
+        let listed = &home.json(&["find", &format!("maildir:{folder}")])[0];
+        assert_eq!(
+            (listed["message_id"].as_str(), &listed["folders"][0]),
+            (Some(id), &folder.into())
+        );
+    }
+    home.ok(&["sources", "remove", "files"]);
     assert!(home.ok(&["show", files[0]]).contains("walrus"));
     assert!(home.ok(&["show", "m2"]).ends_with("\nFrom the sea\n"));
     let raw = home.ok(&["show", "m2", "--raw"]);

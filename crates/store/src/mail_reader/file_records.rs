@@ -217,6 +217,18 @@ impl MailReader<'_> {
         Ok(files.map(|(collection, path, _)| (collection, path)).collect())
     }
 
+    /// Returns the paths of the folders that a message is in.
+    pub fn message_folders(&self, row: u32) -> Result<Vec<Vec<u8>>> {
+        self.run(|tx| {
+            let sql = "SELECT DISTINCT o.path FROM mail_file f
+                 JOIN mail_directory d ON d.id = f.directory
+                 JOIN mail_folder o ON o.id = d.folder WHERE f.item = ?1 ORDER BY o.path";
+            let mut select = tx.prepare_cached(sql)?;
+            let rows = select.query_map([row], |row| row.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// Returns the files of a message as [`MailReader::message_files`] does, each with its inode.
     pub fn located_files(&self, row: u32) -> Result<Vec<(String, PathBuf, u64)>> {
         self.run(|tx| {

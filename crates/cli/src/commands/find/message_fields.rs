@@ -7,7 +7,7 @@ use larder_format::message::{MailAddress, MessageDate};
 use larder_query::{KindGroup, ListedMessage, format_thread_id};
 use larder_store::Reader;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The name in JSON of the field in a column; `None`: the kind does not have the column.
 pub(super) type ListColumn = Option<&'static str>;
@@ -56,8 +56,10 @@ pub(in crate::commands) fn message_json(
     };
     let date = MessageDate { seconds: summary.date, offset_minutes: 0 };
     let files = read_files(reader, one.message.row)?;
-    let mut folders: Vec<String> = files.iter().map(|(_, path)| folder_name(path)).collect();
-    folders.dedup();
+    let folders = reader.mail()?.message_folders(one.message.row)?;
+    // As `maildir:` takes them.
+    let folders = folders.iter().map(|path| format!("/{}", String::from_utf8_lossy(path)));
+    let folders: Vec<String> = folders.collect();
     // The files of a source that is no longer registered have no paths.
     let paths = files.iter().filter_map(|(name, path)| roots.get(name).map(|root| root.join(path)));
     let paths: Vec<String> = paths.map(|path| path.to_string_lossy().into_owned()).collect();
@@ -86,12 +88,6 @@ pub(in crate::commands) fn message_json(
         "thread_id": format_thread_id(one.thread),
         "is_match": one.is_match,
     }))
-}
-
-/// Returns the folder of a file as `maildir:` takes it: `/INBOX` for `INBOX/cur/1:2,S`.
-fn folder_name(path: &Path) -> String {
-    let folder = path.parent().and_then(Path::parent).unwrap_or(Path::new(""));
-    format!("/{}", folder.to_string_lossy())
 }
 
 /// Returns the line of a message with these values: its ID, and a tab before each.

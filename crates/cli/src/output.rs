@@ -91,10 +91,15 @@ impl OutputStream {
         columns.or_else(|| Some(terminal()?.1)).filter(|columns| *columns > 0)
     }
 
+    /// Returns whether standard output is a terminal.
+    pub(crate) fn is_terminal() -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Returns whether standard output is a terminal on which lines can be redrawn.
     pub(crate) fn is_terminal_screen() -> bool {
         let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
-        io::stdout().is_terminal() && !dumb
+        OutputStream::is_terminal() && !dumb
     }
 
     /// Returns the lines and columns of the terminal.

@@ -2,6 +2,7 @@
 
 use crate::test_home::Home;
 use insta::assert_snapshot;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The files of the maildir: folder and name, header lines, and a body.
 const FILES: [(&str, &str, &str); 5] = [
@@ -601,4 +602,25 @@ fn lists_fit_narrow_terminals() {
     000000000000000#  2020-01-03  dora@x.examp…  F  Seal news
     000000000000000#  2020-01-02  Anna Berg, B…  u  Walrus audit
     ");
+}
+
+/// A path in a pipe names the file, whatever bytes its name has.
+#[test]
+fn files_whose_names_are_not_utf_8_are_found_again() {
+    let home = Home::new();
+    let name = std::ffi::OsStr::from_bytes(b"mail/Caf\xe9/cur/1.host:2,S");
+    let path = home.path().join("work").join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::create_dir_all(path.parent().unwrap().with_file_name("new")).unwrap();
+    std::fs::write(&path, "Message-ID: <m1>\nFrom: Anna <a@x.example>\n\nwalrus\n").unwrap();
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    let listed = home.run(&["find", "--kind", "message", "--files"]);
+    assert_eq!(listed.out, [path.as_os_str().as_bytes(), b"\n"].concat());
+    let shown = home.run(&[std::ffi::OsStr::new("show"), path.as_os_str()]);
+    assert!(shown.stdout().ends_with("walrus\n"), "{}", shown.masked_output());
+    let missing = path.with_file_name("none");
+    assert_eq!(home.run(&[std::ffi::OsStr::new("show"), missing.as_os_str()]).code, 5);
+    let object = &home.json(&["find", "--kind", "message"])[0];
+    assert_eq!(object["folders"], serde_json::json!(["/Caf\u{fffd}"]));
 }

@@ -21,6 +21,8 @@ use larder_present::message_html::format_message_page;
 use larder_query::{UserLocale, format_thread_id};
 use larder_store::{ItemMeta, Reader};
 use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 /// Show items in full: as text, JSON, or the original vCard, iCalendar or message
 ///
@@ -33,7 +35,7 @@ use serde_json::{Value, json};
 pub(crate) struct ShowArgs {
     /// The items
     #[arg(required = true, value_name = "ID")]
-    ids: Vec<String>,
+    ids: Vec<OsString>,
     /// Print the original bytes; the same as --format raw
     #[arg(long)]
     raw: bool,
@@ -55,6 +57,8 @@ impl ShowArgs {
         let mut articles = Vec::new();
         for operand in self.ids {
             let files = open_messages(context, &operand, self.thread)?;
+            // One that is not UTF-8 is the name of a file.
+            let operand = operand.to_string_lossy().into_owned();
             if files.is_empty()
                 && context.format != OutputFormat::Html
                 && let Some(commit) = commit_page::open_commit(context, &operand)?
@@ -138,9 +142,12 @@ impl ShowArgs {
 /// Opens the messages that an operand names, each with its place in the thread that is shown.
 fn open_messages(
     context: &CommandContext,
-    operand: &str,
+    operand: &OsStr,
     is_thread: bool,
 ) -> Result<Vec<(MessageFile, Option<Value>)>, CommandFailure> {
+    let Some(operand) = operand.to_str() else {
+        return Ok(vec![(MessageFile::open(Path::new(operand))?, None)]);
+    };
     if let Some(file) = MessageFile::open_operand(operand)? {
         return Ok(vec![(file, None)]);
     }

@@ -19,7 +19,7 @@ use crate::mail_store::{
     parse_mail_query, parse_query_among_kinds, print_outdated_note, query_roots,
     require_mail_reader,
 };
-use crate::output::{format_count, print_message, sanitize_line};
+use crate::output::{OutputStream, format_count, print_message, sanitize_line};
 use crate::output_path::OutputFolder;
 use crate::source_names::print_unindexed_sources;
 use crate::table::aligned_groups;
@@ -391,9 +391,10 @@ fn print_files(
                 let mut object = message_json(reader, &roots, one)?;
                 object["file"] = json!(path.to_string_lossy());
                 context.out.print_json(&object)?;
-            } else if is_null_separated {
+            } else if is_null_separated || !OutputStream::is_terminal() {
                 // For programs: the bytes of the name.
-                context.out.print_bytes(&[path.as_os_str().as_bytes(), b"\0"].concat())?;
+                let end: &[u8] = if is_null_separated { b"\0" } else { b"\n" };
+                context.out.print_bytes(&[path.as_os_str().as_bytes(), end].concat())?;
             } else {
                 context.out.print_line(sanitize_line(&path.display().to_string()))?;
             }

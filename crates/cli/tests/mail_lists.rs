@@ -624,3 +624,30 @@ fn files_whose_names_are_not_utf_8_are_found_again() {
     let object = &home.json(&["find", "--kind", "message"])[0];
     assert_eq!(object["folders"], serde_json::json!(["/Caf\u{fffd}"]));
 }
+
+/// A thread may be a chain of as many replies as there are messages.
+#[test]
+fn deep_threads_are_drawn_in_few_columns() {
+    let home = Home::new();
+    let count = 150;
+    for number in 0..count {
+        let above = (number > 0).then(|| format!("In-Reply-To: <m{}>\n", number - 1));
+        let text = format!(
+            "Message-ID: <m{number}>\nFrom: Anna <a@x.example>\nSubject: Walrus {number}\n{}\nx\n",
+            above.unwrap_or_default()
+        );
+        home.write(&format!("mail/cur/{number}.host:2,S"), text);
+    }
+    std::fs::create_dir_all(home.work("mail/new")).unwrap();
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    let listed = home.ok(&["find", "--threads", "walrus"]);
+    let indent = |line: &str| line.split("Walrus").next().unwrap().chars().count();
+    let lines: Vec<usize> = listed.lines().map(indent).collect();
+    assert_eq!(lines.len(), count);
+    assert_eq!(lines[20] - lines[0], 40);
+    assert!(lines[20..].iter().all(|columns| *columns == lines[20]), "{lines:?}");
+    let last = home.json(&["find", "--threads", "walrus"]).pop().unwrap();
+    assert_eq!(last["thread"]["level"], count - 1);
+    assert_eq!(last["thread"]["path"].as_array().unwrap().len(), 100);
+}

@@ -72,8 +72,12 @@ pub struct ThreadRow {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadPath(Vec<u32>);
 
+/// The numbers of a path that are returned. A chain of replies may be as long as the mail.
+const MAX_PATH_NUMBERS: usize = 100;
+
 impl ThreadPath {
-    /// Returns the path of the next row; the rows must be given in their order.
+    /// Returns the path of the next row; the rows must be given in their order. Of a message below
+    /// many others these are the last numbers.
     pub fn advance(&mut self, row: &ThreadRow) -> &[u32] {
         if self.0.first() != Some(&row.thread) {
             self.0.clear();
@@ -85,7 +89,7 @@ impl ThreadPath {
         } else {
             self.0.truncate(1);
         }
-        &self.0
+        self.0.get(self.0.len().saturating_sub(MAX_PATH_NUMBERS)..).unwrap_or(&self.0)
     }
 }
 

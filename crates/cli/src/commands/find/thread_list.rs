@@ -63,6 +63,9 @@ pub(super) fn print_threads(
     print_rows(context, &rows, &lines)
 }
 
+/// The levels that are drawn. A message of a deeper level stands on the last one.
+const MAX_DRAWN_LEVEL: usize = 20;
+
 /// The lines that join the replies of a list of threads to what they answer.
 #[derive(Debug, Default)]
 struct BranchLines {
@@ -77,8 +80,8 @@ impl BranchLines {
         if place.level == 0 {
             return if place.orphan { "\u{2570} ".to_string() } else { String::new() };
         }
-        let above =
-            self.has_later_sibling.iter().map(|more| if *more { "\u{2502} " } else { "  " });
+        let above = self.has_later_sibling.iter().take(MAX_DRAWN_LEVEL - 1);
+        let above = above.map(|more| if *more { "\u{2502} " } else { "  " });
         let above: String = above.collect();
         self.has_later_sibling.push(!place.last_child);
         above + if place.last_child { "\u{2514} " } else { "\u{251c} " }

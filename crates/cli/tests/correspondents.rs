@@ -90,6 +90,8 @@ fn people_are_listed_with_their_contacts() {
     "Tal, Bruno","bruno@e.example"
     "#);
     assert_snapshot!(home.ok(&["find", "--correspondents", "--count"]), @"6");
+    assert_snapshot!(home.ok(&["find", "--correspondents", "--count", "@b.example"]), @"1");
+    assert_snapshot!(home.ok(&["find", "--correspondents", "--count", "@b.example ann"]), @"1");
     assert_snapshot!(home.code(&["find", "--correspondents", "nna"], 1).masked_output(), @"
     ! note: no results
     exit 1

@@ -130,8 +130,12 @@ impl CorrespondentText {
     }
 }
 
-/// Returns whether a word stands at the beginning of a word of a folded text.
+/// Returns whether a word stands at the beginning of a word of a folded text. A word that begins
+/// with a sign, as `@tusk.example`, stands anywhere.
 fn has_word_beginning(text: &str, word: &str) -> bool {
+    if word.starts_with(|c: char| !c.is_alphanumeric()) {
+        return text.contains(word);
+    }
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         // Scripts without spaces have no beginnings of words.

@@ -261,6 +261,15 @@ pub(crate) fn sanitize_line(text: &str) -> String {
     escape_line(text).into_owned()
 }
 
+/// Returns labels as a person reads them; one with white space is quoted, as in `label:`.
+pub(crate) fn join_labels<'l>(labels: impl Iterator<Item = &'l str>) -> String {
+    let shown = labels.map(|label| match label.contains(char::is_whitespace) {
+        true => format!("\"{}\"", sanitize_line(label)),
+        false => sanitize_line(label),
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
 /// `1 contact`, `2 contacts`.
 pub(crate) fn format_count(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", format_grouped(number), if number == 1 { "" } else { "s" })

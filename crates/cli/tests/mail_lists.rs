@@ -589,6 +589,11 @@ fn lists_fit_narrow_terminals() {
     2fcxswsc  2020-01-02  Bruno    u  Re: W…
     4ffqdjt5  2020-01-01  Anna B…     Walru…
     ");
+    home.ok(&["edit", "b1", "--label", "+sea lions"]);
+    assert_snapshot!(list("40", &["list:sea.*"]), @"w72y5f31  2020-01-03  dora@x…  F  Seal …");
+    assert_snapshot!(list("80", &["list:sea.*"]), @r#"w72y5f31  2020-01-03 10:00  dora@x.example  F  Seal news  ("sea lions")"#);
+    assert!(home.ok(&["show", "b1"]).contains("  \"sea lions\"\n"));
+    home.ok(&["edit", "b1", "--label", "-sea lions"]);
     assert_snapshot!(list("60", &[]), @"
     w72y5f31  2020-01-03  dora@x.example  F  Seal news
     2fcxswsc  2020-01-02  Bruno           u  Re: Walrus audit

@@ -5,7 +5,7 @@
 use super::snippets::snippet_line;
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
-use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
+use crate::output::{FAINT_STYLE, STRONG_STYLE, join_labels, sanitize_line};
 use crate::table::{pad_cells_with_bound, shorten_to_width, style_cells};
 use anstyle::Style;
 use larder_query::{ListedMessage, Snippet};
@@ -20,6 +20,10 @@ pub(super) const SENDER_WIDTH: usize = 32;
 
 /// Terminals with fewer columns have no room for times and counts.
 const NARROW_WIDTH: usize = 70;
+/// The room that a subject has before its labels.
+const MIN_SUBJECT_WIDTH: usize = 10;
+/// The least room in which labels are worth showing.
+const MIN_LABELS_WIDTH: usize = 6;
 /// The characters of a date without its time.
 pub(super) const DATE_LETTERS: usize = 10;
 
@@ -62,7 +66,7 @@ pub(super) struct TitleCell {
 
 impl TitleCell {
     pub(super) fn new<'l>(subject: String, labels: impl Iterator<Item = &'l str>) -> TitleCell {
-        let labels = labels.map(sanitize_line).collect::<Vec<_>>().join(" ");
+        let labels = join_labels(labels);
         let labels = if labels.is_empty() { labels } else { format!("  ({labels})") };
         TitleCell { subject, labels }
     }
@@ -78,7 +82,11 @@ impl TitleCell {
         if self.labels.is_empty() || width >= self.subject.width() + self.labels.width() {
             return (cell.strip_suffix(&self.labels).unwrap_or(cell).into(), self.labels.clone());
         }
-        let labels = shorten_to_width(&self.labels, width / 2);
+        // A beginning of a label says less than the words of the subject.
+        let labels = match (width / 2).min(width.saturating_sub(MIN_SUBJECT_WIDTH)) {
+            room if room < MIN_LABELS_WIDTH => String::new(),
+            room => shorten_to_width(&self.labels, room),
+        };
         (shorten_to_width(&self.subject, width.saturating_sub(labels.width())), labels)
     }
 }

@@ -5,7 +5,9 @@ use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::mail_store::open_mail_reader;
 use crate::message_file::MessageFile;
-use crate::output::{FAINT_STYLE, STRONG_STYLE, colour_style, format_bytes, sanitize_line};
+use crate::output::{
+    FAINT_STYLE, STRONG_STYLE, colour_style, format_bytes, join_labels, sanitize_line,
+};
 use larder_format::message::{
     MailAddress, Message, MessageDate, MessageHeaders, MessagePart, MessageProblem, PartContent,
     PartRole,
@@ -136,8 +138,8 @@ fn print_page(
     flags.extend(message.is_signed().then_some("signed"));
     flags.extend(message.is_encrypted().then_some("encrypted"));
     rows.extend((!flags.is_empty()).then(|| ("flags", flags.join(" "))));
-    let labels = file.labels.join(" ");
-    rows.extend((!labels.is_empty()).then(|| ("labels", sanitize_line(&labels))));
+    let labels = join_labels(file.labels.iter().map(String::as_str));
+    rows.extend((!labels.is_empty()).then_some(("labels", labels)));
     let mut label = "parts";
     for (at, part) in message.attachments() {
         rows.push((std::mem::take(&mut label), attachment_line(at, part)));

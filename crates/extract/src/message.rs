@@ -35,8 +35,8 @@ pub const BODY_POSITIONS: Range<u32> = 0..MAX_MESSAGE_WORDS - TEXT_GAP;
 pub const HEADER_POSITIONS: Range<u32> = MAX_MESSAGE_WORDS..2 * MAX_MESSAGE_WORDS - TEXT_GAP;
 /// The positions of the words of attached texts and messages.
 pub const EMBEDDED_POSITIONS: Range<u32> = 2 * MAX_MESSAGE_WORDS..3 * MAX_MESSAGE_WORDS;
-/// The number of messages above a message that count.
-const MAX_REFERENCES: usize = 500;
+/// The number of messages above a message that join it to a thread, and that `ref:` finds.
+const MAX_LINKED_REFERENCES: usize = 500;
 /// The distance between two texts of one field, so that no phrase is in both.
 const TEXT_GAP: u32 = 100;
 /// The longest term that is a whole value, such as a Message-ID.
@@ -299,8 +299,8 @@ fn thread_references(headers: &mut MessageHeaders) -> Vec<String> {
     let is_first: Vec<bool> = references.iter().map(|id| known.insert(id.as_str())).collect();
     let mut is_first = is_first.into_iter();
     references.retain(|_| is_first.next().unwrap_or(true));
-    if references.len() > MAX_REFERENCES {
-        references.drain(1..=references.len() - MAX_REFERENCES);
+    if references.len() > MAX_LINKED_REFERENCES {
+        references.drain(1..=references.len() - MAX_LINKED_REFERENCES);
     }
     references
 }

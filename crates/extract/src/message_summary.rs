@@ -35,8 +35,9 @@ use larder_time::varint::put_unsigned_number;
 const MAX_TEXT_BYTES: usize = 1000;
 /// The number of addresses that are kept of a header.
 const MAX_ADDRESSES: usize = 20;
-/// The number of references that are kept: the first ones name the thread, the last the parent.
-const MAX_REFERENCES: usize = 60;
+/// The number of references that the summary has: the first one begins the thread, the last is the
+/// parent. The tree of a list needs the nearest ones only, and each summary is as long as they are.
+const MAX_LISTED_REFERENCES: usize = 60;
 /// The number of keywords that are kept.
 const MAX_KEYWORDS: usize = 60;
 
@@ -86,10 +87,10 @@ impl MessageSummary {
         for addresses in [&self.from, &self.to, &self.cc] {
             write_addresses(&mut bytes, addresses);
         }
-        let skipped = self.references.len().saturating_sub(MAX_REFERENCES);
+        let skipped = self.references.len().saturating_sub(MAX_LISTED_REFERENCES);
         let first = self.references.iter().take(1);
         let kept = first.chain(self.references.iter().skip(1 + skipped));
-        put_unsigned_number(&mut bytes, self.references.len().min(MAX_REFERENCES) as u64);
+        put_unsigned_number(&mut bytes, self.references.len().min(MAX_LISTED_REFERENCES) as u64);
         kept.for_each(|id| write_text(&mut bytes, id));
         for addresses in [&self.bcc, &self.reply_to] {
             write_addresses(&mut bytes, addresses);

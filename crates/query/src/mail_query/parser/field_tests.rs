@@ -131,7 +131,7 @@ impl MailQueryParser<'_> {
                 && (folder.is_empty() || folder.ends_with('/'))
             {
                 let folder = MailQuery::Folder(FolderTest::Named(folder_path(folder)));
-                return Ok(MailQuery::And(vec![self.existing(folder), is_new(flag)]));
+                return Ok(MailQuery::And(vec![self.require_name(folder), is_new(flag)]));
             }
         }
         // The star stands for files, as in `/x/*`.
@@ -139,14 +139,14 @@ impl MailQueryParser<'_> {
             return Ok(MailQuery::Folder(FolderTest::Within(folder_path(folder))));
         }
         Ok(match self.parse_folder(at, value, FolderTest::Named)? {
-            folder @ MailQuery::Folder(FolderTest::Named(_)) => self.existing(folder),
+            folder @ MailQuery::Folder(FolderTest::Named(_)) => self.require_name(folder),
             folder => folder,
         })
     }
 
     /// Returns a query whose name must exist, unless it is that of a saved search, which may name
     /// what messages get later.
-    fn existing(&self, query: MailQuery) -> MailQuery {
+    fn require_name(&self, query: MailQuery) -> MailQuery {
         match self.expanded.is_empty() {
             true => MailQuery::Existing(Box::new(query)),
             false => query,
@@ -171,7 +171,7 @@ impl MailQueryParser<'_> {
         if field == MailField::FlagOrLabel {
             return Ok(match text {
                 TextMatch::Words(_) if !self.context.is_among_kinds || !is_item_state(value) => {
-                    self.existing(label)
+                    self.require_name(label)
                 }
                 _ => label,
             });

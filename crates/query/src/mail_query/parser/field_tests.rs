@@ -116,7 +116,7 @@ impl MailQueryParser<'_> {
         if let Some(directory) = value.strip_suffix("/**").filter(|path| path.starts_with('/')) {
             return Ok(MailQuery::Folder(FolderTest::Directory(directory.to_string())));
         }
-        if value.starts_with('/') && pattern_text(value).is_none() {
+        if value.starts_with('/') && pattern_text(value).is_none() && !value.ends_with("**") {
             return Ok(match value.strip_suffix('*') {
                 Some(start) => MailQuery::Folder(FolderTest::FilePrefix(start.to_string())),
                 None => MailQuery::Path(value.to_string()),

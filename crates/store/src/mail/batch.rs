@@ -409,8 +409,8 @@ pub(crate) fn write_words_ahead(
     Ok(())
 }
 
-/// Merges about `budget_bytes` of the words, towards at most `max_segments`, and of their dictionary,
-/// which may have more. Returns whether there is more to merge.
+/// Merges about `budget_bytes` of the words, towards at most `max_segments`, and of their
+/// dictionary, which may have more. Returns whether there is more to merge.
 pub(crate) fn merge_words_step(
     tx: &WriteTransaction<'_>,
     max_segments: usize,

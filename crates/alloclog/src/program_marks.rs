@@ -12,6 +12,8 @@ use core::ffi::{c_char, c_int};
 
 const MARK_PREFIX: &[u8] = b"/larder/mark/";
 const NUMBER_PREFIX: &[u8] = b"/larder/number/";
+/// The largest number: a bit of each word of the ring says that the word is written.
+const MAX_NUMBER: u64 = u64::MAX >> 1;
 
 /// A name in the memory of the program.
 #[derive(Clone, Copy)]
@@ -72,7 +74,9 @@ pub(crate) unsafe extern "C" fn larder_number(name: *const c_char, value: u64) {
 }
 
 fn emit_number(name: ProgramName, value: u64) {
-    if let Some(writer) = writer() {
+    if value <= MAX_NUMBER
+        && let Some(writer) = writer()
+    {
         let (size, words) = (name.bytes as u64, 1 + name.words());
         writer.write_operands(RingOperation::Number, 0, size, words, |number| match number {
             0 => value,
@@ -101,8 +105,8 @@ unsafe fn take_path(path: *const c_char) -> bool {
     }
 }
 
-/// Reads a number of decimal digits up to the end of the text; `None`: it is none, or does not fit
-/// into 64 bits.
+/// Reads a number of decimal digits up to the end of the text; `None`: it is none, or more than
+/// [`MAX_NUMBER`].
 unsafe fn read_number(mut digits: *const u8) -> Option<u64> {
     let mut value = None;
     loop {
@@ -112,7 +116,7 @@ unsafe fn read_number(mut digits: *const u8) -> Option<u64> {
                 let tens = value.unwrap_or(0_u64).checked_mul(10)?;
                 value = Some(tens.checked_add(u64::from(digit - b'0'))?);
             }
-            0 => return value,
+            0 => return value.filter(|value| *value <= MAX_NUMBER),
             _ => return None,
         }
         // SAFETY: this was not the end.

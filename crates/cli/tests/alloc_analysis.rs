@@ -441,3 +441,22 @@ fn a_log_from_a_pipe_is_refused() {
     // Standard input that is a file can be read twice.
     assert_eq!(home.shell("larder measure alloc /dev/stdin <log").code, 0);
 }
+
+/// A number that does not fit into 63 bits is not recorded as another one: its check fails.
+#[test]
+fn numbers_that_are_too_large_are_refused() {
+    let home = Home::new();
+    home.write(
+        "numbers.py",
+        "import os\n\
+         for value in ['9223372036854775807', '9223372036854775808', '9' * 40, '', '-1', '7']:\n    \
+             print(os.access('/larder/number/rows/' + value, 0))\n",
+    );
+    recorder();
+    let run = home.shell("larder measure record --out log -- python3 numbers.py");
+    assert_eq!(run.stdout(), "True\nFalse\nFalse\nFalse\nFalse\nTrue\n", "{}", run.masked_output());
+    let processes = analyse(&home, &[])["processes"].as_array().unwrap().len();
+    let process = (processes - 1).to_string();
+    let rows = analyse(&home, &["--process", &process])["numbers"][0].clone();
+    assert_eq!((&rows["count"], &rows["first"]), (&2.into(), &i64::MAX.into()), "{rows}");
+}

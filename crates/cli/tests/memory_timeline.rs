@@ -85,7 +85,11 @@ fn the_memory_of_a_command_is_sampled() {
     );
     assert_eq!(run.stdout().trim(), "1", "{}", run.masked_output());
     let run = home.code(&["measure", "memory", "--", "sh", "-c", "exit 7"], 7);
-    assert!(run.stdout().starts_with("Memory: sh -c exit 7"), "{}", run.masked_output());
+    let beginning = "Memory: sh -c exit 7\nThe command ended with exit code 7.\n";
+    assert!(run.stdout().starts_with(beginning), "{}", run.masked_output());
+    let run = home.shell("larder --format json measure memory -- sh -c 'kill -SEGV $$'");
+    let crash: Value = serde_json::from_slice(&run.out).unwrap();
+    assert_eq!((run.code, &crash["code"], &crash["signal"]), (139, &139.into(), &11.into()));
 }
 
 /// The peak of the largest process is exact, also if it lasts for less than an interval.

@@ -64,7 +64,7 @@ enum MeasureCommand {
 /// Prints minimum, median and maximum of several runs. CPU time and bytes written include the
 /// processes that the command starts and waits for. Anonymous memory is that of the largest
 /// process, the command or one below it, and of the command alone, among samples, so it is left out
-/// if a run takes less than 2 ms; `larder measure memory` has sums over all processes. The
+/// if a run was too short for them; `larder measure memory` has sums over all processes. The
 /// command's standard output is discarded unless --show is given. The exit code is the exit code of
 /// the command. If a run fails, no further run is started.
 #[derive(Debug, clap::Args)]
@@ -236,14 +236,15 @@ impl MeasureRunArgs {
             context.print_warning(format!("run {run} of {runs} {end}{none_follows}"));
         }
         let mut object = json!({ "runs": runs.len(), "code": code, "signal": signal });
-        let is_sampled = runs.iter().all(|run| run.wall >= MIN_SAMPLED_TIME);
         let mut rows = vec![["", "min", "median", "max"].map(String::from)];
         for (name, key, value) in COST_COLUMNS {
             let Some(spread) = min_median_max(runs.iter().filter_map(value)) else { continue };
             let [least, median, most] = spread;
             object[key] = json!({ "min": least, "median": median, "max": most });
             let shown = spread.map(|value| match key.ends_with("_bytes") {
-                true if key.ends_with("anonymous_bytes") && !is_sampled => "-".into(),
+                true if key.ends_with("anonymous_bytes") && value < MIN_ANONYMOUS_BYTES => {
+                    "-".into()
+                }
                 true => format_bytes(value),
                 false => format!("{:.1} ms", value as f64 / 1e3),
             });
@@ -257,22 +258,22 @@ impl MeasureRunArgs {
         if self.show {
             let median = |row: usize| rows.get(row).map_or("", |row| row[2].as_str());
             let (wall, anonymous) = (median(1), median(5));
-            let memory = match is_sampled {
-                true => format!(", {anonymous} of memory"),
-                false => String::new(),
+            let memory = match anonymous {
+                "-" => String::new(),
+                _ => format!(", {anonymous} of memory"),
             };
             context.out.print_line(format!("{FAINT_STYLE}[{wall}{memory}]{FAINT_STYLE:#}"))?;
             return Ok(());
         }
-        for line in format_columns(&rows, [20; 4], None) {
+        for line in format_columns(&rows, [50, 14, 14, 14], None) {
             context.out.print_line(line)?;
         }
         Ok(())
     }
 }
 
-/// A shorter run has fewer than ten samples of its memory, which say nothing.
-const MIN_SAMPLED_TIME: Duration = Duration::from_millis(2);
+/// A process with less was sampled only before its program had begun, or after its end.
+const MIN_ANONYMOUS_BYTES: u64 = 16 << 10;
 
 /// A cost of a run: its name for people, its key in JSON (microseconds or bytes), its value.
 type CostColumn = (&'static str, &'static str, fn(&ProcessCost) -> Option<u64>);

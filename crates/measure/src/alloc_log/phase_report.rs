@@ -32,7 +32,7 @@ const SIZES: [PhaseColumn; 4] = [
     }),
     ("mean size", |phase, _| {
         let requests = phase.statistics.requests();
-        bytes(phase.statistics.upper_bytes.checked_div(requests).unwrap_or(0))
+        phase.statistics.upper_bytes.checked_div(requests).map_or("-".into(), bytes)
     }),
     ("most frequent size", |phase, _| {
         let sizes = phase.statistics.frequent_sizes(1);

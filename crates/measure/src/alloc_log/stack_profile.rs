@@ -403,5 +403,8 @@ mod tests {
         let table = tables.iter().find(|table| table.head[0] == "path").unwrap();
         let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(rows, ["main", "· itself, and paths with less", "· Pool.make"]);
+        let profile = profile_of(&[(&["_start", "start@", "main"], live(30))]);
+        let text = "By the call stacks, main asked for the most memory: 100 % of the peak.";
+        assert_eq!(profile.describe_origins().unwrap(), text);
     }
 }

@@ -13,7 +13,8 @@ const MAX_FUNCTION_ROWS: usize = 15;
 const MAX_PATH_ROWS: usize = 30;
 /// The share of all bytes from which on a path is in the table.
 const MIN_PATH_SHARE: f64 = 0.02;
-/// The share of all bytes from which on those of a function that are in no path below it have a row.
+/// The share of all bytes from which on those of a function have a row that are in no path below
+/// it.
 const MIN_OWN_SHARE: f64 = 0.05;
 /// Functions of a path that are named; of more, the first one and [`INNER_NAMES`] inner ones.
 const MAX_PATH_NAMES: usize = 6;
@@ -235,11 +236,8 @@ impl StackProfile {
     /// so is the start of the program or thread at the beginning of a whole one.
     fn path_text(&self, nodes: &[u32], is_whole: bool) -> String {
         let name = |node: &u32| self.name(&self.nodes[*node as usize]);
-        let is_entry = |node: &&u32| {
-            let function = self.nodes[**node as usize].function as usize;
-            self.names.is_library[function] || ENTRY_NAMES.contains(&name(node))
-        };
-        let entries = if is_whole { nodes.iter().take_while(is_entry).count() } else { 0 };
+        let is_entry = |node: &&u32| is_whole && self.is_entry(**node);
+        let entries = nodes.iter().take_while(is_entry).count();
         let nodes = nodes.get(entries.min(nodes.len().saturating_sub(1))..).unwrap_or_default();
         let names = |nodes: &[u32]| nodes.iter().map(name).collect::<Vec<_>>().join(" > ");
         match nodes {
@@ -249,6 +247,13 @@ impl StackProfile {
             }
             _ => names(nodes),
         }
+    }
+
+    /// Returns whether a node is one by which a program or thread begins, if it is at the beginning
+    /// of a path.
+    fn is_entry(&self, node: u32) -> bool {
+        let node = &self.nodes[node as usize];
+        self.names.is_library[node.function as usize] || ENTRY_NAMES.contains(&self.name(node))
     }
 
     /// Returns nodes in the order of their bytes, the least first.
@@ -293,7 +298,8 @@ impl StackProfile {
         }
         path.reverse();
         let share = bytes as f64 / figure.bytes(&self.total()).max(1) as f64;
-        let callers = match path.is_empty() {
+        // The start of the program is no caller that tells anything.
+        let callers = match path.iter().all(|node| self.is_entry(*node)) {
             true => String::new(),
             false => format!(", mostly when called by {}", self.path_text(&path, true)),
         };

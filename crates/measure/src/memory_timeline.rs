@@ -91,8 +91,8 @@ pub struct TreeSample {
 pub struct MemoryTimeline {
     /// The time from the start of the command, or of the samples, to the end, in microseconds.
     pub duration_us: u64,
-    /// The exit code of the command, or 128 plus the signal that ended it; `None` for a process that
-    /// was not started here.
+    /// The exit code of the command, or 128 plus the signal that ended it; `None` for a process
+    /// that was not started here.
     pub code: Option<u8>,
     /// The signal that ended the command.
     pub signal: Option<i32>,

@@ -147,7 +147,7 @@ pub fn analyse_process(
 
 struct AnalysisVisitor {
     phases: Vec<PhaseStatistics>,
-    /// The phase of the current calls. Its statistics are in `current`, and those of no phase in its
+    /// The phase of the current calls. Its statistics are in `current`, and empty ones are in its
     /// place.
     phase: usize,
     current: CallStatistics,

@@ -296,7 +296,7 @@ impl AllocLog {
                 if lost.is_none() {
                     return Err(AllocLogError::Content("a process is missing".into()));
                 }
-                processes.resize_with(number, LoggedProcess::lost);
+                processes.resize_with(number, LoggedProcess::with_lost_start);
                 let live_bytes = start.inherited_bytes;
                 processes.push(LoggedProcess {
                     start,
@@ -350,7 +350,7 @@ impl AllocLog {
 
 impl LoggedProcess {
     /// Returns a process whose start is lost.
-    fn lost() -> LoggedProcess {
+    fn with_lost_start() -> LoggedProcess {
         let start = ProcessStart { executable: LOST_PROGRAM.into(), ..ProcessStart::default() };
         LoggedProcess { start, is_lost: true, lacks_frames: true, ..LoggedProcess::default() }
     }

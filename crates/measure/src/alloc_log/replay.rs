@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(sender.marks, [(2, 30)]);
     }
 
-    /// A log that somebody made up, or of a larger machine, does not exhaust the memory of this one.
+    /// A log that somebody made up, or of a larger machine, does not exhaust the memory.
     #[test]
     fn a_replay_that_needs_too_much_memory_is_refused() {
         // A varint of 2^50 bytes, times 4.

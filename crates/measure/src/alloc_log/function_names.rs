@@ -414,6 +414,26 @@ fn split_implementation(inside: &str) -> (&str, Option<&str>) {
 mod tests {
     use super::*;
 
+    /// The names of functions that no frame is in are not read.
+    #[test]
+    fn only_the_symbols_of_frames_are_kept() {
+        let path = std::env::current_exe().unwrap();
+        let file = ReadCache::new(File::open(&path).unwrap());
+        let elf = ProgramElf::parse(&file).unwrap();
+        let main = elf.symbols().find(|symbol| symbol.name() == Ok("main")).unwrap().address();
+        let ProgramCode { build_id, version, .. } = ProgramCode::read(&path);
+        let path = path.to_str().unwrap().to_string();
+        let module = StackModule { path, build_id, version };
+        let symbols = FileSymbols::read(&module, None, &[main]).unwrap();
+        let names: Vec<&str> = symbols.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
+        assert_eq!(names, ["main"]);
+        let mut cache = SymbolCache::default();
+        for addresses in [vec![main], vec![main, main + 1]] {
+            let names = cache.names(&module, None, addresses).unwrap();
+            assert!(names.values().all(|name| name.text == "main"), "{names:?}");
+        }
+    }
+
     #[test]
     fn names_are_as_in_the_source() {
         let text = |name| demangle(name).text;

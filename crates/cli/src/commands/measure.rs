@@ -227,7 +227,11 @@ impl MeasureRunArgs {
     ) -> Result<(), CommandFailure> {
         let code = runs.last().map_or(0, |run| exit_code(run.status));
         let signal = runs.last().and_then(|run| run.status.signal());
-        if let Some(end) = runs.last().and_then(|run| describe_failure(run.status)) {
+        // What is shown says itself why it failed.
+        let is_evident = self.show && signal.is_none() && runs.len() == self.repeat as usize;
+        if let Some(end) = runs.last().and_then(|run| describe_failure(run.status))
+            && !is_evident
+        {
             let none_follows = match runs.len() < self.repeat as usize {
                 true => "; no further run was started",
                 false => "",

@@ -16,6 +16,7 @@
 //! | `syscall` | system calls that leave `errno` alone |
 //! | `real_functions` | the functions that the hooks replace |
 //! | `ring_connection` | a new ring, made known to the collector |
+//! | `ring_position` | the next free word of a ring |
 //! | `ring_writer` | events into the ring |
 //! | `process_fork` | the forks of the process, and the rings of their children |
 //! | `process_exit` | the end of the process without its handlers |
@@ -45,6 +46,7 @@ mod replay_step;
 mod ring_connection;
 #[allow(dead_code, unreachable_pub)] // The collector uses the other half.
 mod ring_layout;
+mod ring_position;
 mod ring_writer;
 mod sample_distance;
 mod stack_sample;

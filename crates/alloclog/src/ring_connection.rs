@@ -29,7 +29,6 @@ pub(crate) struct RecordingSettings {
 
 /// A ring in the memory of this process.
 pub(crate) struct NewRing {
-    pub(crate) header: *mut u8,
     pub(crate) words: *mut u64,
 }
 
@@ -188,7 +187,7 @@ pub(crate) fn open_ring(
             syscall3(libc::SYS_munmap, header as usize, bytes, 0);
             return None;
         }
-        Some(NewRing { header, words: header.add(HEADER_BYTES).cast() })
+        Some(NewRing { words: header.add(HEADER_BYTES).cast() })
     }
 }
 

@@ -48,9 +48,6 @@ pub mod offset {
     pub const STATE: usize = 40;
     /// The number of calls of `free` and `delete` with a null pointer, 8 bytes.
     pub const NULL_FREES: usize = 64;
-    /// Position of the next free word, counted from the start of the recording; exact only in a
-    /// process with threads. 8 bytes.
-    pub const WRITE_POSITION: usize = 128;
     /// Position up to which the collector has read, 8 bytes.
     pub const READ_POSITION: usize = 256;
     /// Futex that the collector wakes after it has moved the read position: counts its moves,

@@ -2,19 +2,22 @@
 //!
 //! A writer reserves words that are free by moving the write position, fills all but the first, and
 //! stores the first last. While the process has one thread that takes no locked instruction; with
-//! more it takes one. A full ring makes the writer wait for the collector, but never for one that
-//! is gone: then recording ends and the program goes on.
+//! more it takes one. A handler of a signal may write events between any two instructions of a
+//! writer, whose words are then reserved, or not yet. A full ring makes the writer wait for the
+//! collector, but never for one that is gone: then recording ends and the program goes on.
 //!
 //! The private state is in a page that the kernel empties in a forked child (`MADV_WIPEONFORK`),
-//! whichever way the child came about: it finds no ring and opens one of its own.
+//! whichever way the child came about: it finds no ring and opens one of its own. The page after it
+//! has the write position, and is not emptied.
 
 use crate::real_functions::{functions, resolve_functions};
 use crate::replay::run_if_asked;
 use crate::ring_connection::{RecordingSettings, open_ring, read_settings, wake_collector};
 use crate::ring_layout::{
-    LAP_BIT, LONG_SIZE, PAYLOAD_MASK, RingOperation, THREAD_BIT, head_word, lap_bit, offset,
-    ring_state,
+    HEADER_BYTES, LAP_BIT, LONG_SIZE, PAYLOAD_MASK, RingOperation, THREAD_BIT, head_word, lap_bit,
+    offset, ring_state,
 };
+use crate::ring_position::RingPosition;
 use crate::sample_distance::next_distance;
 use crate::syscall::{parent_id, process_id, syscall3, syscall6, thread_pointer, time_after};
 use core::ffi::c_void;
@@ -25,12 +28,7 @@ use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering, f
 #[repr(C)]
 pub(crate) struct WriterState {
     words: AtomicPtr<u64>,
-    header: *mut u8,
     capacity_log2: u32,
-    /// Whether the process has, or had, more than one thread: [`ONE_THREAD`] and so on.
-    threads: AtomicU32,
-    /// The next free word while the process has had one thread only.
-    own_position: AtomicU64,
     /// Words up to this position may be written without asking for the read position.
     limit: AtomicU64,
     collector: u32,
@@ -44,17 +42,13 @@ pub(crate) struct WriterState {
     pub(crate) random: AtomicU64,
 }
 
-const ONE_THREAD: u32 = 0;
-const POSITION_MOVES: u32 = 1;
-const THREADS: u32 = 2;
+/// Bytes of the page of the state; that of the write position follows.
+const STATE_BYTES: usize = 4096;
 
 /// The state of a process that does not record.
 static mut IDLE: WriterState = WriterState {
     words: AtomicPtr::new(null_mut()),
-    header: null_mut(),
     capacity_log2: 0,
-    threads: AtomicU32::new(ONE_THREAD),
-    own_position: AtomicU64::new(0),
     limit: AtomicU64::new(0),
     collector: 0,
     idle_read: AtomicU64::new(u64::MAX),
@@ -129,7 +123,7 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
         unsafe { (&raw mut SETTINGS).write(Some(settings)) };
         let ring = open_ring(&settings, parent, fork_number)?;
         // SAFETY: the ring is new memory of this process.
-        let state = unsafe { new_state(&settings, ring.header) }?;
+        let state = unsafe { new_state(&settings) }?;
         RING_PROCESS.store(process_id(), Ordering::Relaxed);
         STATE.store(state, Ordering::Release);
         // SAFETY: the state is a page of its own.
@@ -140,21 +134,21 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
     opened
 }
 
-/// Maps a page for the state, which is empty in a forked child.
-unsafe fn new_state(settings: &RecordingSettings, header: *mut u8) -> Option<*mut WriterState> {
+/// Maps a page for the state, which is empty in a forked child, and one for the write position.
+unsafe fn new_state(settings: &RecordingSettings) -> Option<*mut WriterState> {
     // SAFETY: the mapping is new; `WriterState` fits into a page and all zeros are a value of it.
     unsafe {
         let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
         let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
-        let page = syscall6(libc::SYS_mmap, [0, 4096, access, kind, usize::MAX, 0]);
+        let page = syscall6(libc::SYS_mmap, [0, 2 * STATE_BYTES, access, kind, usize::MAX, 0]);
         if (-4095..0).contains(&page) {
             return None;
         }
-        if syscall3(libc::SYS_madvise, page as usize, 4096, libc::MADV_WIPEONFORK as usize) < 0 {
+        let advice = libc::MADV_WIPEONFORK as usize;
+        if syscall3(libc::SYS_madvise, page as usize, STATE_BYTES, advice) < 0 {
             return None;
         }
         let state = page as *mut WriterState;
-        (*state).header = header;
         (*state).capacity_log2 = settings.capacity_log2;
         (*state).limit = AtomicU64::new(1 << settings.capacity_log2);
         (*state).collector = settings.collector;
@@ -175,6 +169,12 @@ impl RingWriter {
     pub(crate) fn state(&self) -> &WriterState {
         // SAFETY: the page is never unmapped.
         unsafe { &*self.state }
+    }
+
+    #[inline(always)]
+    fn position(&self) -> &RingPosition {
+        // SAFETY: the page follows that of the state, and is never unmapped.
+        unsafe { &*self.state.byte_add(STATE_BYTES).cast::<RingPosition>() }
     }
 
     /// Returns whether the process has one thread.
@@ -327,69 +327,27 @@ impl RingWriter {
 
     /// Reserves words, once the ring has space for them. `None`: recording has ended.
     ///
-    /// A thread that waits has reserved nothing: the reader stops at reserved words, and would see
-    /// none of what the other threads wrote after them before the process was killed.
+    /// A thread that waits beside others has reserved nothing: the reader stops at reserved words,
+    /// and would see none of what the others wrote after them before the process was killed.
     #[inline(always)]
     fn reserve(&self, count: u64, is_single: bool) -> Option<u64> {
-        let state = self.state();
-        let threads = state.threads.load(Ordering::Relaxed);
-        if !is_single {
-            if threads != THREADS {
-                self.share_position();
-            }
-            return self.reserve_shared(count);
-        }
-        let shared = self.header_u64(offset::WRITE_POSITION);
-        let position = if threads == ONE_THREAD { &state.own_position } else { shared };
-        loop {
-            let end = position.load(Ordering::Relaxed) + count;
-            if end <= state.limit.load(Ordering::Relaxed) {
-                position.store(end, Ordering::Relaxed);
-                return Some(end - count);
-            }
-            // A handler of a signal may write an event in the meantime.
-            if !self.wait_for_space(end) {
-                return None;
-            }
-        }
-    }
-
-    /// Reserves words in a process with threads.
-    #[inline(always)]
-    fn reserve_shared(&self, count: u64) -> Option<u64> {
-        let shared = self.header_u64(offset::WRITE_POSITION);
+        let position = self.position();
         let limit = &self.state().limit;
-        let mut start = shared.load(Ordering::Relaxed);
+        if is_single {
+            let start = position.add_single(count);
+            let end = start + count;
+            let has_space = end <= limit.load(Ordering::Relaxed) || self.wait_for_space(end);
+            return has_space.then_some(start);
+        }
+        let mut start = position.get();
         loop {
             let end = start + count;
             if end > limit.load(Ordering::Relaxed) && !self.wait_for_space(end) {
                 return None;
             }
-            match shared.compare_exchange_weak(start, end, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some(start),
+            match position.advance(start, end) {
+                Ok(()) => return Some(start),
                 Err(moved) => start = moved,
-            }
-        }
-    }
-
-    /// Moves the position into the header when the process gets its second thread.
-    #[cold]
-    #[inline(never)]
-    fn share_position(&self) {
-        let state = self.state();
-        let moves = state.threads.compare_exchange(
-            ONE_THREAD,
-            POSITION_MOVES,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-        if moves.is_ok() {
-            let position = state.own_position.load(Ordering::Relaxed);
-            self.header_u64(offset::WRITE_POSITION).store(position, Ordering::SeqCst);
-            state.threads.store(THREADS, Ordering::Release);
-        } else {
-            while state.threads.load(Ordering::Acquire) != THREADS {
-                core::hint::spin_loop();
             }
         }
     }
@@ -455,10 +413,7 @@ impl RingWriter {
     #[inline(never)]
     pub(crate) fn wait_until_read(&self) {
         let state = self.state();
-        let end = match state.threads.load(Ordering::Relaxed) {
-            ONE_THREAD => state.own_position.load(Ordering::Relaxed),
-            _ => self.header_u64(offset::WRITE_POSITION).load(Ordering::Relaxed),
-        };
+        let end = self.position().get();
         let read = self.header_u64(offset::READ_POSITION);
         let first_read = read.load(Ordering::Acquire);
         if first_read >= end || state.idle_read.load(Ordering::Relaxed) == first_read {
@@ -536,15 +491,21 @@ impl RingWriter {
     }
 
     #[inline(always)]
+    fn header(&self) -> *mut u8 {
+        // SAFETY: the header comes before the words.
+        unsafe { self.words.cast::<u8>().sub(HEADER_BYTES) }
+    }
+
+    #[inline(always)]
     fn header_u64(&self, field: usize) -> &AtomicU64 {
         // SAFETY: the fields are within the header, and aligned.
-        unsafe { &*self.state().header.add(field).cast::<AtomicU64>() }
+        unsafe { &*self.header().add(field).cast::<AtomicU64>() }
     }
 
     #[inline(always)]
     fn header_u32(&self, field: usize) -> &AtomicU32 {
         // SAFETY: as above.
-        unsafe { &*self.state().header.add(field).cast::<AtomicU32>() }
+        unsafe { &*self.header().add(field).cast::<AtomicU32>() }
     }
 }
 
@@ -581,10 +542,11 @@ fn change_ring_state(from: u32, to: u32) {
     if RING_PROCESS.load(Ordering::Relaxed) != process_id() {
         return;
     }
+    let state = STATE.load(Ordering::Relaxed);
     // SAFETY: the state is never unmapped.
-    let state = unsafe { &*STATE.load(Ordering::Relaxed) };
-    if !state.words.load(Ordering::Acquire).is_null() {
-        let writer = RingWriter { state: STATE.load(Ordering::Relaxed), words: null_mut() };
+    let words = unsafe { (*state).words.load(Ordering::Acquire) };
+    if !words.is_null() {
+        let writer = RingWriter { state, words };
         let state = writer.header_u32(offset::STATE);
         let _ = state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
     }
@@ -597,4 +559,4 @@ static AT_LOAD: unsafe extern "C" fn() = at_load;
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: unsafe extern "C" fn() = at_exit;
 
-const _: () = assert!(size_of::<WriterState>() <= 4096);
+const _: () = assert!(size_of::<WriterState>() <= STATE_BYTES);

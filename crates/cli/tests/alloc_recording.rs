@@ -348,3 +348,25 @@ fn a_fork_that_fails_loses_no_child() {
     assert_eq!(run.code, 0, "{}", run.masked_output());
     assert!(!run.stderr().contains("not recorded"), "{}", run.stderr());
 }
+
+/// A handler of a signal may name numbers between any two instructions of a call that is recorded.
+#[test]
+fn numbers_of_signal_handlers_harm_no_call() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "stepped.c", "gcc", &["-pthread"]) else {
+        return left_out("numbers_of_signal_handlers_harm_no_call", "no gcc");
+    };
+    let analysis = record(&home, &format!("timeout 60 {} truth", program.display()));
+    let process = (0..process_count(&analysis))
+        .map(|number| analyse(&home, &["--process", &number.to_string()]))
+        .find(|process| !process["numbers"].as_array().unwrap().is_empty())
+        .expect("no process with numbers");
+    let numbers: u64 = std::fs::read_to_string(home.work("truth")).unwrap().trim().parse().unwrap();
+    assert!(numbers > 10_000, "{numbers}");
+    assert_eq!(process["numbers"].as_array().unwrap().len(), 1);
+    assert_eq!(process["numbers"][0]["count"], numbers);
+    assert_eq!(process["end"]["anomalies"], 0);
+    assert!(process["calls_by_function"]["malloc"].as_u64().unwrap() >= 100_050);
+    let live = process["end_objects"].as_u64().unwrap();
+    assert!(live < 20, "{live} objects are left");
+}

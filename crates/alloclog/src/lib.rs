@@ -15,6 +15,7 @@
 //! | `ring_layout` | the layout of the ring; the collector includes the same file |
 //! | `syscall` | system calls that leave `errno` alone |
 //! | `real_functions` | the functions that the hooks replace |
+//! | `loaded_symbol` | functions of libraries that only a part of the program sees |
 //! | `ring_connection` | a new ring, made known to the collector |
 //! | `ring_position` | the next free word of a ring |
 //! | `ring_writer` | events into the ring |
@@ -35,6 +36,7 @@
 
 mod hooks;
 mod library_load;
+mod loaded_symbol;
 mod operator_hooks;
 mod process_exit;
 mod process_fork;

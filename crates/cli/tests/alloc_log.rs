@@ -287,6 +287,46 @@ fn threads_lose_no_call() {
     Model::from_calls(&calls).assert_sums(&analysis);
 }
 
+/// A library that `dlopen` loads, and one that is loaded for it, throw `bad_alloc` as unrecorded.
+#[test]
+fn a_plugin_of_c_plus_plus_catches_bad_alloc() {
+    let home = Home::new();
+    let test = "a_plugin_of_c_plus_plus_catches_bad_alloc";
+    let Some(host) = compile(&home, "cplusplus_host.c", "gcc", &["-ldl"]) else {
+        return left_out(test, "no gcc");
+    };
+    recorder();
+    let outer = home.write(
+        "outer.c",
+        "int count_inner(long);\n\
+         int count_exceptions(long bytes) { return count_inner(bytes); }\n",
+    );
+    let library = home.work("libplugin.so");
+    let shared = ["-std=c++17", "-shared", "-fPIC"];
+    for options in [
+        &["-DNAME=count_exceptions"][..],
+        &["-DNAME=count_exceptions", "-static-libstdc++"],
+        &["-DNAME=count_inner"],
+    ] {
+        let options = [&shared, options].concat();
+        let Some(inner) = compile(&home, "cplusplus_plugin.cpp", "g++", &options) else {
+            return left_out(test, "no g++");
+        };
+        std::fs::rename(inner, &library).unwrap();
+        let mut plugin = library.clone();
+        if options.contains(&"-DNAME=count_inner") {
+            plugin = home.work("outer.so");
+            let mut link = Command::new("gcc");
+            link.args(["-shared", "-fPIC", "-o"]).arg(&plugin).arg(&outer).arg(&library);
+            assert!(link.status().unwrap().success());
+        }
+        let command = format!("{} {}", host.display(), plugin.display());
+        let analysis = record(&home, &command);
+        assert_eq!(analysis["failures_by_function"]["operator new[]"], 10, "{options:?}");
+        assert_eq!(analysis["failures_by_function"]["operator new (aligned)"], 10, "{options:?}");
+    }
+}
+
 #[test]
 fn git_and_python_agree_with_the_reference() {
     let home = Home::new();

@@ -74,6 +74,7 @@ fn last_own_fork() -> Option<&'static ForkingThread> {
 struct NextFunction(AtomicPtr<c_void>, &'static CStr);
 
 static REAL_FORK: NextFunction = NextFunction(AtomicPtr::new(null_mut()), c"fork");
+static REAL_PLAIN_FORK: NextFunction = NextFunction(AtomicPtr::new(null_mut()), c"_Fork");
 static REAL_DAEMON: NextFunction = NextFunction(AtomicPtr::new(null_mut()), c"daemon");
 static REAL_FORKPTY: NextFunction = NextFunction(AtomicPtr::new(null_mut()), c"forkpty");
 
@@ -117,6 +118,26 @@ pub(crate) unsafe extern "C" fn fork() -> c_int {
     }
     // SAFETY: the type is that of fork.
     call_fork(|| unsafe { transmute::<*mut c_void, ForkFn>(real)() })
+}
+
+/// `_Fork` of POSIX, which calls no handlers, and is for handlers of signals.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn _Fork() -> c_int {
+    let real = REAL_PLAIN_FORK.address();
+    if real.is_null() {
+        return -1;
+    }
+    call_fork(|| {
+        // SAFETY: the type is that of fork; the handlers are called in the order of a fork.
+        unsafe {
+            before_fork();
+            let result = transmute::<*mut c_void, ForkFn>(real)();
+            if result == 0 {
+                after_fork_in_child();
+            }
+            result
+        }
+    })
 }
 
 /// `daemon` of BSD and glibc. It returns in the child, and in the parent if it has not forked.

@@ -144,6 +144,11 @@ impl VariableParser {
     }
 }
 
+/// Returns the bytes of a ring.
+pub(crate) fn ring_bytes(capacity_log2: u32) -> usize {
+    HEADER_BYTES + (8_usize << capacity_log2)
+}
+
 /// Makes a ring and sends it to the collector. Returns `None` where that is not possible: this
 /// process is then not recorded.
 pub(crate) fn open_ring(
@@ -151,7 +156,7 @@ pub(crate) fn open_ring(
     parent: u32,
     fork_number: u32,
 ) -> Option<NewRing> {
-    let bytes = HEADER_BYTES + (8_usize << settings.capacity_log2);
+    let bytes = ring_bytes(settings.capacity_log2);
     // SAFETY: the name ends with a zero byte; the mapping is new memory of `bytes` bytes.
     unsafe {
         let file = syscall3(

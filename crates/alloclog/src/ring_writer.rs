@@ -8,11 +8,17 @@
 //!
 //! The private state is in a page that the kernel empties in a forked child (`MADV_WIPEONFORK`),
 //! whichever way the child came about: it finds no ring and opens one of its own. The page after it
-//! has the write position, and is not emptied.
+//! has the write position, and is not emptied: the child knows the position of its fork.
+//!
+//! A handler of a signal may fork between any two instructions of a writer, which then goes on in
+//! the child, too. Words that it had reserved are the parent's: so the child has other memory in
+//! place of the parent's ring. Where nothing was reserved, the event is of the child's ring.
 
 use crate::real_functions::{functions, resolve_functions};
 use crate::replay::run_if_asked;
-use crate::ring_connection::{RecordingSettings, open_ring, read_settings, wake_collector};
+use crate::ring_connection::{
+    RecordingSettings, open_ring, read_settings, ring_bytes, wake_collector,
+};
 use crate::ring_layout::{
     HEADER_BYTES, LAP_BIT, LONG_SIZE, PAYLOAD_MASK, RingOperation, THREAD_BIT, head_word, lap_bit,
     offset, ring_state,
@@ -22,7 +28,9 @@ use crate::sample_distance::next_distance;
 use crate::syscall::{parent_id, process_id, syscall3, syscall6, thread_pointer, time_after};
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
-use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{
+    AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 
 /// The state of recording in this process; all zero: not recording.
 #[repr(C)]
@@ -76,6 +84,12 @@ static mut SETTINGS: Option<RecordingSettings> = None;
 /// The process that opened the current ring, the parent of one that is forked from it.
 static RING_PROCESS: AtomicU32 = AtomicU32::new(0);
 
+/// The address of the ring, 0 if there is none.
+static RING_PLACE: AtomicUsize = AtomicUsize::new(0);
+
+/// In the child of a fork, the write position of its parent at that moment.
+static FORK_POSITION: AtomicU64 = AtomicU64::new(0);
+
 /// Nanoseconds for which a thread waits before it looks whether the collector is there.
 const WAIT_NANOSECONDS: usize = 100_000_000;
 /// Waits without any progress of the collector after which recording ends: 10 seconds.
@@ -110,6 +124,7 @@ fn start_recording() -> Option<RingWriter> {
     }
     // A state that is empty although a ring was open: the kernel has emptied it in a forked child.
     if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        leave_ring_of_parent();
         return open_own_ring(RING_PROCESS.load(Ordering::Relaxed), 0);
     }
     None
@@ -125,6 +140,7 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
         // SAFETY: the ring is new memory of this process.
         let state = unsafe { new_state(&settings) }?;
         RING_PROCESS.store(process_id(), Ordering::Relaxed);
+        RING_PLACE.store(ring.words as usize - HEADER_BYTES, Ordering::Relaxed);
         STATE.store(state, Ordering::Release);
         // SAFETY: the state is a page of its own.
         unsafe { (*state).words.store(ring.words, Ordering::Release) };
@@ -132,6 +148,35 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
     });
     PHASE.store(if opened.is_some() { OPEN } else { ENDED }, Ordering::Release);
     opened
+}
+
+/// In the child of a fork: notes the position of the fork, and maps memory in place of the parent's
+/// ring, which is not in this process. Memory that is there already is left alone.
+fn leave_ring_of_parent() {
+    let place = RING_PLACE.swap(0, Ordering::Relaxed);
+    // SAFETY: the settings are not changed after a ring was opened with them.
+    let settings = unsafe { (&raw const SETTINGS).read() };
+    let Some(settings) = settings.filter(|_| place != 0) else { return };
+    // SAFETY: the ring was opened with this state, whose pages stay.
+    let position = unsafe { (*position_of(STATE.load(Ordering::Relaxed))).get() };
+    FORK_POSITION.store(position, Ordering::Relaxed);
+    let bytes = ring_bytes(settings.capacity_log2);
+    let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let kind = (kind | libc::MAP_FIXED_NOREPLACE) as usize;
+    // SAFETY: a new mapping, which replaces none. An old kernel may place it elsewhere.
+    unsafe {
+        let mapped = syscall6(libc::SYS_mmap, [place, bytes, access, kind, usize::MAX, 0]);
+        if mapped != place as isize && !(-4095..0).contains(&mapped) {
+            syscall3(libc::SYS_munmap, mapped as usize, bytes, 0);
+        }
+    }
+}
+
+/// Returns the write position that belongs to a state.
+#[inline(always)]
+fn position_of(state: *mut WriterState) -> *const RingPosition {
+    state.wrapping_byte_add(STATE_BYTES).cast()
 }
 
 /// Maps a page for the state, which is empty in a forked child, and one for the write position.
@@ -174,7 +219,7 @@ impl RingWriter {
     #[inline(always)]
     fn position(&self) -> &RingPosition {
         // SAFETY: the page follows that of the state, and is never unmapped.
-        unsafe { &*self.state.byte_add(STATE_BYTES).cast::<RingPosition>() }
+        unsafe { &*position_of(self.state) }
     }
 
     /// Returns whether the process has one thread.
@@ -208,7 +253,10 @@ impl RingWriter {
         let is_single = self.is_single_threaded();
         let is_long = size >= LONG_SIZE;
         let count = 1 + u64::from(operand.is_some()) + u64::from(is_long) + u64::from(!is_single);
-        let Some(start) = self.reserve(count, is_single) else { return };
+        let Some(start) = self.reserve(count, is_single) else {
+            self.write_in_child((operation, address, size), operand);
+            return;
+        };
         let mut position = start + 1;
         let mut head = head_word(operation, address, size);
         if let Some(operand) = operand {
@@ -224,6 +272,25 @@ impl RingWriter {
             head |= THREAD_BIT;
         }
         self.publish(start, head);
+    }
+
+    /// Writes an event into the ring of the child of a fork that came before words were reserved.
+    #[cold]
+    #[inline(never)]
+    fn write_in_child(
+        &self,
+        (operation, address, size): (RingOperation, u64, u64),
+        operand: Option<u64>,
+    ) {
+        if let Some(writer) = writer().filter(|writer| writer.state != self.state) {
+            writer.write_event(operation, address, size, operand);
+        }
+    }
+
+    /// Returns whether this is the child of a fork, and words were reserved in its parent.
+    #[cold]
+    fn has_parent_reserved(&self, end: u64) -> bool {
+        self.state != STATE.load(Ordering::Relaxed) && end <= FORK_POSITION.load(Ordering::Relaxed)
     }
 
     /// Writes an event whose number of operands depends on its size; `operand` gives each.
@@ -336,7 +403,9 @@ impl RingWriter {
         if is_single {
             let start = position.add_single(count);
             let end = start + count;
-            let has_space = end <= limit.load(Ordering::Relaxed) || self.wait_for_space(end);
+            let has_space = end <= limit.load(Ordering::Relaxed)
+                || self.wait_for_space(end)
+                || self.has_parent_reserved(end);
             return has_space.then_some(start);
         }
         let mut start = position.get();
@@ -357,6 +426,9 @@ impl RingWriter {
     #[inline(never)]
     fn wait_for_space(&self, end: u64) -> bool {
         let state = self.state();
+        if state.words.load(Ordering::Relaxed).is_null() {
+            return false;
+        }
         let capacity = 1_u64 << state.capacity_log2;
         let read = self.header_u64(offset::READ_POSITION);
         let mut last_read = read.load(Ordering::Acquire);
@@ -512,6 +584,7 @@ impl RingWriter {
 /// Opens the ring of the child of a fork of this number.
 pub(crate) fn open_child_ring(fork_number: u32) {
     let parent = RING_PROCESS.load(Ordering::Relaxed);
+    leave_ring_of_parent();
     if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         open_own_ring(parent, fork_number);
     }

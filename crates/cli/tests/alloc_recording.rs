@@ -370,3 +370,18 @@ fn numbers_of_signal_handlers_harm_no_call() {
     let live = process["end_objects"].as_u64().unwrap();
     assert!(live < 20, "{live} objects are left");
 }
+
+/// The handler of a signal may fork between any two instructions of a call that is recorded.
+#[test]
+fn forks_of_signal_handlers_kill_no_child() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "stepped_forks.c", "gcc", &[]) else {
+        return left_out("forks_of_signal_handlers_kill_no_child", "no gcc");
+    };
+    recorder();
+    for arguments in ["1", "3 plain"] {
+        let command = format!("larder measure record --out log -- {}", program.display());
+        let run = home.shell(&format!("{command} {arguments}"));
+        assert_eq!(run.code, 0, "{} children were killed", run.code);
+    }
+}

@@ -27,6 +27,15 @@ pub(crate) struct RecordingSettings {
     path_bytes: usize,
 }
 
+/// The process that this one comes from.
+#[derive(Clone, Copy)]
+pub(crate) struct RingOrigin {
+    pub(crate) parent: u32,
+    /// The number of the fork, and the write position of the parent at that moment; 0: not known.
+    pub(crate) fork_number: u32,
+    pub(crate) fork_position: u64,
+}
+
 /// A ring in the memory of this process.
 pub(crate) struct NewRing {
     pub(crate) words: *mut u64,
@@ -151,11 +160,7 @@ pub(crate) fn ring_bytes(capacity_log2: u32) -> usize {
 
 /// Makes a ring and sends it to the collector. Returns `None` where that is not possible: this
 /// process is then not recorded.
-pub(crate) fn open_ring(
-    settings: &RecordingSettings,
-    parent: u32,
-    fork_number: u32,
-) -> Option<NewRing> {
+pub(crate) fn open_ring(settings: &RecordingSettings, origin: RingOrigin) -> Option<NewRing> {
     let bytes = ring_bytes(settings.capacity_log2);
     // SAFETY: the name ends with a zero byte; the mapping is new memory of `bytes` bytes.
     unsafe {
@@ -185,7 +190,7 @@ pub(crate) fn open_ring(
         }
         let header = header as *mut u8;
         syscall3(libc::SYS_madvise, header as usize, bytes, libc::MADV_DONTFORK as usize);
-        write_header(header, settings, parent, fork_number);
+        write_header(header, settings, origin);
         let is_sent = send_descriptor(settings, file);
         close(file);
         if !is_sent {
@@ -197,19 +202,15 @@ pub(crate) fn open_ring(
 }
 
 /// Fills in the header of a new ring.
-unsafe fn write_header(
-    header: *mut u8,
-    settings: &RecordingSettings,
-    parent: u32,
-    fork_number: u32,
-) {
+unsafe fn write_header(header: *mut u8, settings: &RecordingSettings, origin: RingOrigin) {
     // SAFETY: the offsets are within the header, and aligned to their sizes.
     unsafe {
         header.add(offset::VERSION).cast::<u32>().write(RING_VERSION);
         header.add(offset::PROCESS).cast::<u32>().write(process_id());
         header.add(offset::CAPACITY).cast::<u64>().write(1 << settings.capacity_log2);
-        header.add(offset::PARENT).cast::<u32>().write(parent);
-        header.add(offset::FORK_NUMBER).cast::<u32>().write(fork_number);
+        header.add(offset::PARENT).cast::<u32>().write(origin.parent);
+        header.add(offset::FORK_NUMBER).cast::<u32>().write(origin.fork_number);
+        header.add(offset::FORK_POSITION).cast::<u64>().write(origin.fork_position);
         header.add(offset::MAGIC).cast::<u64>().write(RING_MAGIC);
         (*header.add(offset::STATE).cast::<AtomicU32>())
             .store(ring_state::RECORDING, Ordering::Release);

@@ -23,7 +23,7 @@
 /// The first 8 bytes of a header: "LARDRING".
 pub const RING_MAGIC: u64 = u64::from_le_bytes(*b"LARDRING");
 /// The version of this layout, with its operations: a reader takes an unknown one for damage.
-pub const RING_VERSION: u32 = 2;
+pub const RING_VERSION: u32 = 3;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 4096;
 
@@ -44,6 +44,8 @@ pub mod offset {
     /// process began with exec, was forked in a way that runs no fork handlers, or when more than
     /// 64 threads forked at once. Such a child is logged as one that inherits nothing. 4 bytes.
     pub const FORK_NUMBER: usize = 28;
+    /// The write position in the parent's ring at the fork that made this process, 8 bytes.
+    pub const FORK_POSITION: usize = 32;
     /// One of the [`ring_state`](super::ring_state)s, 4 bytes.
     pub const STATE: usize = 40;
     /// The number of calls of `free` and `delete` with a null pointer, 8 bytes.

@@ -17,7 +17,7 @@
 use crate::real_functions::{functions, resolve_functions};
 use crate::replay::run_if_asked;
 use crate::ring_connection::{
-    RecordingSettings, open_ring, read_settings, ring_bytes, wake_collector,
+    RecordingSettings, RingOrigin, open_ring, read_settings, ring_bytes, wake_collector,
 };
 use crate::ring_layout::{
     HEADER_BYTES, LAP_BIT, LONG_SIZE, PAYLOAD_MASK, RingOperation, THREAD_BIT, head_word, lap_bit,
@@ -136,7 +136,8 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
     let opened = kept.or_else(read_settings).and_then(|settings| {
         // SAFETY: as above.
         unsafe { (&raw mut SETTINGS).write(Some(settings)) };
-        let ring = open_ring(&settings, parent, fork_number)?;
+        let fork_position = FORK_POSITION.load(Ordering::Relaxed);
+        let ring = open_ring(&settings, RingOrigin { parent, fork_number, fork_position })?;
         // SAFETY: the ring is new memory of this process.
         let state = unsafe { new_state(&settings) }?;
         RING_PROCESS.store(process_id(), Ordering::Relaxed);

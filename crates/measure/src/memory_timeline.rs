@@ -184,9 +184,9 @@ pub fn watch_command(
     // The kernel counts the memory of the process that starts a command to that of the command, as
     // it is at the moment of exec: `spawn` returns after it.
     let floor = peak_of(UsageWho::RUSAGE_SELF).max(children_before);
-    let messages = phases
-        .zip(child.stderr.take())
-        .map(|((pattern, output), messages)| MessagePhases::start(messages, pattern, output));
+    let messages = phases.zip(child.stderr.take()).map(|((pattern, output), messages)| {
+        MessagePhases::start(messages, pattern, output, || {})
+    });
     let mut sampler = TreeSampler::new(child.id(), start);
     sampler.processor_time = Some(Duration::ZERO);
     // Another thread waits, so that the end has its time.

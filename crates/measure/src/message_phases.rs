@@ -5,7 +5,7 @@
 use regex::bytes::Regex;
 use std::io::{Read, Write};
 use std::process::ChildStderr;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,19 @@ pub(crate) struct MessagePhases {
 }
 
 impl MessagePhases {
-    /// Begins to read messages, and to pass them on to `output`.
+    /// Begins to read messages, and to pass them on to `output`; at each phase `wake` is called.
     pub(crate) fn start(
         messages: ChildStderr,
         pattern: Regex,
         output: impl Write + Send + 'static,
+        wake: impl Fn() + Send + 'static,
     ) -> MessagePhases {
         let (sender, phases) = channel();
-        let reader = std::thread::spawn(move || read_messages(messages, &pattern, output, &sender));
+        let begin = move |phase| {
+            drop(sender.send(phase));
+            wake();
+        };
+        let reader = std::thread::spawn(move || read_messages(messages, &pattern, output, begin));
         MessagePhases { phases, reader }
     }
 
@@ -65,7 +70,7 @@ fn read_messages(
     mut messages: impl Read,
     pattern: &Regex,
     mut output: impl Write,
-    sender: &Sender<Vec<u8>>,
+    begin: impl Fn(Vec<u8>),
 ) {
     let mut finder = PhaseFinder::default();
     let mut buffer = [0; 4096];
@@ -75,7 +80,7 @@ fn read_messages(
         // listens changes nothing for the program.
         for byte in bytes {
             if let Some(phase) = finder.take(*byte, pattern) {
-                drop(sender.send(phase));
+                begin(phase);
             }
         }
         // Where the output is gone, the program shall not notice.
@@ -117,9 +122,9 @@ mod tests {
     fn phases(text: &str, pattern: &str) -> Vec<String> {
         let (sender, receiver) = channel();
         let mut output = Vec::new();
-        read_messages(text.as_bytes(), &Regex::new(pattern).unwrap(), &mut output, &sender);
+        let begin = move |phase| sender.send(phase).unwrap();
+        read_messages(text.as_bytes(), &Regex::new(pattern).unwrap(), &mut output, begin);
         assert_eq!(output, text.as_bytes());
-        drop(sender);
         receiver.iter().map(|name| String::from_utf8(name).unwrap()).collect()
     }
 

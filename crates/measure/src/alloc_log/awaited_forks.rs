@@ -1,9 +1,11 @@
 //! The forks of a process whose children have not sent their rings, and what these inherit.
 //!
-//! After the event of a fork the ring is read no further until the child appears: then it inherits
-//! what is live in the parent. Where the parent cannot wait, a snapshot is kept for the child,
-//! which may appear later, or never. Snapshots share their pages with the parent until it changes
-//! them, so they are dropped when they are old, or when they hold too much that it no longer has.
+//! After the event of a fork the ring is read no further until the child appears: its ring tells
+//! the position of the fork itself, because other threads write events in between. There the child
+//! inherits what is live in the parent. Where the parent cannot wait, a snapshot is kept for the
+//! child, which may appear later, or never. Snapshots share their pages with the parent until it
+//! changes them, so they are dropped when they are old, or when they hold too much that it no
+//! longer has.
 
 use super::process_encoder::ProcessEncoder;
 use std::time::{Duration, Instant};
@@ -26,11 +28,21 @@ struct ForkSnapshot {
     encoder: ProcessEncoder,
 }
 
-/// The forks of a process whose children have not appeared.
+/// A child that has appeared, but whose fork is not reached.
+struct ArrivedChild {
+    number: u32,
+    /// The position of the fork.
+    position: u64,
+    /// Whether the event of the fork was read, which comes before that position.
+    is_begun: bool,
+}
+
+/// The forks of a process whose children have not appeared, or wait for the ring to be read.
 #[derive(Default)]
 pub(super) struct AwaitedForks {
-    /// The fork at which reading has stopped, and until when the child is awaited.
+    /// The fork at whose event reading has stopped, and until when the child is awaited.
     last: Option<(u32, Instant)>,
+    arrived: Vec<ArrivedChild>,
     /// Earlier forks, the oldest first.
     snapshots: Vec<ForkSnapshot>,
     /// Forks whose snapshots were dropped.
@@ -40,7 +52,28 @@ pub(super) struct AwaitedForks {
 impl AwaitedForks {
     /// Begins to wait for the child of the fork whose event was read.
     pub(super) fn begin(&mut self, number: u32) {
-        self.last = Some((number, Instant::now() + FORK_WAIT));
+        match self.arrived.iter_mut().find(|child| child.number == number) {
+            Some(child) => child.is_begun = true,
+            None => self.last = Some((number, Instant::now() + FORK_WAIT)),
+        }
+    }
+
+    /// Notes that the child of a fork has appeared, and at which position the fork was.
+    pub(super) fn note_child(&mut self, number: u32, position: u64) {
+        if self.arrived.iter().all(|child| child.number != number) {
+            let is_begun = self.last_number() == Some(number);
+            if is_begun {
+                self.last = None;
+            }
+            self.arrived.push(ArrivedChild { number, position, is_begun });
+        }
+    }
+
+    /// Returns the position up to which the ring may be read: there is the next fork whose child
+    /// has appeared.
+    pub(super) fn next_position(&self) -> u64 {
+        let begun = self.arrived.iter().filter(|child| child.is_begun);
+        begun.map(|child| child.position).min().unwrap_or(u64::MAX)
     }
 
     /// Returns the number of the fork at which reading has stopped.
@@ -51,6 +84,7 @@ impl AwaitedForks {
     /// Takes a fork back that has failed.
     pub(super) fn take_back(&mut self, number: u32) {
         self.last = self.last.filter(|(last, _)| *last != number);
+        self.arrived.retain(|child| child.number != number);
         self.snapshots.retain(|snapshot| snapshot.number != number);
     }
 
@@ -64,10 +98,12 @@ impl AwaitedForks {
         self.last.is_some()
     }
 
-    /// Returns whether a child may still appear within the time that children take.
+    /// Returns whether a child waits, or may still appear within the time that children take.
     pub(super) fn is_child_due(&self) -> bool {
         let now = Instant::now();
-        self.last.is_some() || self.snapshots.iter().any(|snapshot| now < snapshot.limit)
+        self.last.is_some()
+            || !self.arrived.is_empty()
+            || self.snapshots.iter().any(|snapshot| now < snapshot.limit)
     }
 
     /// Keeps what the child of the last fork inherits, so that reading can go on.
@@ -102,19 +138,27 @@ impl AwaitedForks {
         self.forgotten + self.snapshots.len() as u32 + u32::from(self.last.is_some())
     }
 
-    /// Returns what the child of a fork inherits; `None`: the event of that fork was not read, or
-    /// its snapshot is gone.
+    /// Returns what the child of a fork inherits that was noted, if the ring was read up to its
+    /// position, or is read no further; or else if there is a snapshot.
     pub(super) fn take(
         &mut self,
         number: u32,
+        (position, is_last): (u64, bool),
         parent: &mut ProcessEncoder,
     ) -> Option<ProcessEncoder> {
-        if self.last.is_some_and(|(last, _)| last == number) {
-            self.last = None;
-            return Some(parent.fork());
+        let is_noted = |child: &ArrivedChild| child.number == number;
+        let snapshot = self.snapshots.iter().position(|snapshot| snapshot.number == number);
+        if let Some(index) = snapshot {
+            self.arrived.retain(|child| !is_noted(child));
+            return Some(self.snapshots.remove(index).encoder);
         }
-        let index = self.snapshots.iter().position(|snapshot| snapshot.number == number)?;
-        Some(self.snapshots.remove(index).encoder)
+        let index = self.arrived.iter().position(is_noted)?;
+        let child = self.arrived.get(index).filter(|child| child.is_begun || is_last)?;
+        if !is_last && position < child.position {
+            return None;
+        }
+        let is_begun = self.arrived.remove(index).is_begun;
+        is_begun.then(|| parent.fork())
     }
 }
 
@@ -135,13 +179,39 @@ mod tests {
             assert!(!forks.awaits_child(&mut parent));
         }
         forks.begin(4);
+        let mut take = |forks: &mut AwaitedForks, number| {
+            forks.note_child(number, 0);
+            forks.take(number, (0, true), &mut parent).is_some()
+        };
         for number in [2, 4, 3, 1] {
             assert!(forks.is_child_due());
-            assert!(forks.take(number, &mut parent).is_some(), "{number}");
-            assert!(forks.take(number, &mut parent).is_none(), "{number}");
+            assert!(take(&mut forks, number), "{number}");
+            assert!(!take(&mut forks, number), "{number}");
         }
         assert!(!forks.is_child_due() && !forks.awaits_child(&mut parent));
         assert_eq!(forks.lost_children(), 0);
+    }
+
+    #[test]
+    fn a_child_inherits_at_the_position_of_its_fork() {
+        let mut parent = ProcessEncoder::new();
+        let mut forks = AwaitedForks::default();
+        forks.begin(1);
+        forks.note_child(1, 500);
+        assert!(!forks.awaits_child(&mut parent) && forks.is_child_due());
+        assert_eq!(forks.next_position(), 500);
+        assert!(forks.take(1, (499, false), &mut parent).is_none());
+        // A child may appear before the event of its fork was read.
+        forks.note_child(2, 300);
+        assert_eq!(forks.next_position(), 500);
+        assert!(forks.take(2, (400, false), &mut parent).is_none());
+        forks.begin(2);
+        assert!(!forks.awaits_child(&mut parent));
+        assert_eq!(forks.next_position(), 300);
+        assert!(forks.take(2, (300, false), &mut parent).is_some());
+        assert!(forks.take(1, (500, false), &mut parent).is_some());
+        assert!(!forks.is_child_due());
+        assert_eq!((forks.next_position(), forks.lost_children()), (u64::MAX, 0));
     }
 
     #[test]
@@ -154,8 +224,8 @@ mod tests {
             forks.keep_snapshot(&mut parent);
         }
         assert_eq!(forks.lost_children(), last);
-        assert!(forks.take(1, &mut parent).is_none());
-        assert!((2..=last).all(|number| forks.take(number, &mut parent).is_some()));
+        assert!(forks.take(1, (0, true), &mut parent).is_none());
+        assert!((2..=last).all(|number| forks.take(number, (0, true), &mut parent).is_some()));
     }
 
     #[test]

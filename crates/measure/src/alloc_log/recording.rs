@@ -23,7 +23,7 @@ use regex::bytes::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
+use std::io::{PipeReader, Read as _, Write};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,9 @@ const CAPACITY_LOG2: u32 = 18;
 const SLEEP_LIMITS: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(10));
 /// The part of a ring that may fill during a sleep, as a divisor.
 const FILL_DIVISOR: u64 = 8;
+/// How long the child of a fork waits until the ring of its parent was read up to the fork: a thread
+/// of the parent may be interrupted as it writes an event.
+const INHERITANCE_LIMIT: Duration = Duration::from_secs(2);
 /// The interval of time notes and memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -77,11 +80,32 @@ pub struct RecordingSummary {
     pub write_failure: Option<String>,
 }
 
+/// A ring that has arrived, whose process is not added.
+struct ArrivedRing {
+    reader: RingReader,
+    sent: SentRing,
+    /// Until when the ring of its parent may take to be read up to the fork.
+    limit: Instant,
+}
+
+/// What a process inherits.
+enum Inheritance {
+    /// It is no child of a fork, or of one that is not known.
+    None,
+    /// What is live in this process at the fork.
+    Fork(Box<ProcessEncoder>, u32),
+    /// What was live in this process is not known any more.
+    Lost(u32),
+    /// The ring of its parent is not read up to the fork.
+    Awaited,
+}
+
 /// The state of a recording.
 struct RecordingState {
     listener: UnixListener,
     /// Connections whose rings have not arrived.
     connections: Vec<RingConnection>,
+    arrived: Vec<ArrivedRing>,
     start: Instant,
     log: RecordingLog,
     processes: Vec<RingProcess>,
@@ -91,6 +115,8 @@ struct RecordingState {
     last_sample: Instant,
     /// The messages, and the inode of their pipe.
     messages: Option<(MessagePhases, u64)>,
+    /// Readable when a message has begun a phase.
+    woken: PipeReader,
     /// The mean distance of samples of call stacks; 0: none are taken.
     stack_interval: u64,
     recorder: PathBuf,
@@ -122,14 +148,20 @@ pub fn record_command(
     let log = RecordingLog::new(output).map_err(AllocLogError::Write)?;
     let mut child = start_command(command, &socket, &options)?;
     let now = Instant::now();
+    let (waker, woken) =
+        std::io::pipe().map(|(woken, waker)| (waker, woken)).map_err(AllocLogError::Socket)?;
+    rustix::io::ioctl_fionbio(&woken, true).map_err(|error| AllocLogError::Socket(error.into()))?;
     let messages = options.phases.zip(child.stderr.take()).map(|((pattern, output), messages)| {
         let pipe = rustix::fs::fstat(&messages).map_or(0, |found| found.st_ino);
-        (MessagePhases::start(messages, pattern, output), pipe)
+        // A full pipe wakes as well.
+        let wake = move || drop((&waker).write(&[0]));
+        (MessagePhases::start(messages, pattern, output, wake), pipe)
     });
     let unrecorded = UnrecordedFinder::new(&[&socket, &options.recorder]);
     let mut recording = RecordingState {
         listener,
         connections: Vec::new(),
+        arrived: Vec::new(),
         start: now,
         log,
         processes: Vec::new(),
@@ -138,6 +170,7 @@ pub fn record_command(
         samples: Vec::new(),
         last_sample: now,
         messages,
+        woken,
         stack_interval: options.stack_interval,
         recorder: options.recorder,
         phase: None,
@@ -190,8 +223,8 @@ impl RecordingState {
         let mut status = None;
         loop {
             self.accept_rings();
-            let words = self.read_rings();
             self.mark_phases();
+            let words = self.read_rings();
             self.sample_memory(child.id());
             self.end_processes();
             if let Some(status) = status
@@ -219,7 +252,10 @@ impl RecordingState {
 
     /// Sleeps, less if a ring arrives or a process ends.
     fn wait(&self, time: Duration) {
-        let mut events = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        let mut events = vec![
+            PollFd::new(&self.listener, PollFlags::IN),
+            PollFd::new(&self.woken, PollFlags::IN),
+        ];
         for process in &self.processes {
             if let Some(exit) = &process.exit
                 && !process.is_over
@@ -249,37 +285,87 @@ impl RecordingState {
                 && let Ok(reader) = RingReader::open(&sent.ring)
             {
                 is_any = true;
-                self.add_process(reader, sent);
+                let limit = Instant::now() + INHERITANCE_LIMIT;
+                self.arrived.push(ArrivedRing { reader, sent, limit });
             }
         }
-        is_any || !self.connections.is_empty()
+        self.add_arrived(false);
+        is_any || !self.connections.is_empty() || !self.arrived.is_empty()
     }
 
-    /// Adds a process image whose ring has arrived.
-    fn add_process(&mut self, reader: RingReader, sent: SentRing) {
-        // The phase of its parent may just have begun.
-        self.mark_phases();
-        let SentRing { pid, executable, arguments, .. } = sent;
+    /// Adds the processes whose rings have arrived. The child of a fork is one when the ring of its
+    /// parent was read up to the fork, or when that takes too long, `is_last`: at once.
+    fn add_arrived(&mut self, is_last: bool) {
+        let mut waiting: Vec<ArrivedRing> = Vec::new();
+        for arrived in std::mem::take(&mut self.arrived) {
+            let (parent, pid) = (arrived.reader.origin().0, arrived.sent.pid);
+            // A parent that waits itself, or an earlier program of the same process, comes first.
+            let is_before =
+                |before: &ArrivedRing| before.reader.process() == parent || before.sent.pid == pid;
+            if waiting.iter().any(is_before) {
+                waiting.push(arrived);
+                continue;
+            }
+            let is_last = is_last || Instant::now() >= arrived.limit;
+            match self.inherit(&arrived.reader, is_last) {
+                Inheritance::Awaited => waiting.push(arrived),
+                inheritance => self.add_process(arrived, inheritance),
+            }
+        }
+        self.arrived = waiting;
+    }
+
+    /// Returns what a process inherits: if it is the child of a fork, what is live in its parent at
+    /// the position of that fork. Reads the parent's ring up to it.
+    fn inherit(&mut self, child: &RingReader, is_last: bool) -> Inheritance {
+        let (parent, number) = child.origin();
+        let is_parent = |process: &RingProcess| number != 0 && process.reader.process() == parent;
+        let Some(index) = self.processes.iter().rposition(is_parent) else {
+            return Inheritance::None;
+        };
+        loop {
+            let words = self.read_ring(index);
+            let Some(process) = self.processes.get_mut(index) else { return Inheritance::None };
+            process.forks.note_child(number, child.fork_position());
+            let progress = (process.reader.position(), is_last && words == 0);
+            if let Some(encoder) = process.forks.take(number, progress, &mut process.encoder) {
+                return Inheritance::Fork(Box::new(encoder), process.number);
+            }
+            if words == 0 {
+                return if is_last {
+                    Inheritance::Lost(process.number)
+                } else {
+                    Inheritance::Awaited
+                };
+            }
+        }
+    }
+
+    /// Adds a process image.
+    fn add_process(&mut self, arrived: ArrivedRing, inheritance: Inheritance) {
+        // The phase of its parent may just have begun. A message beside the first process is its own.
+        if !self.processes.is_empty() {
+            self.mark_phases();
+        }
+        let ArrivedRing { reader, sent: SentRing { pid, executable, arguments, .. }, .. } = arrived;
         // The same process with a new ring: it has begun another program.
         for process in self.processes.iter_mut().filter(|process| process.pid == pid) {
             process.is_over = true;
         }
         let (parent, fork_number) = reader.origin();
-        let forked_from = self
-            .processes
-            .iter()
-            .rposition(|process| fork_number != 0 && process.reader.process() == parent);
-        let inherited = forked_from.and_then(|parent| self.inherit(parent, fork_number));
-        let encoder = inherited.unwrap_or_else(ProcessEncoder::new);
-        let mut encoder = encoder;
+        let (encoder, forked_from) = match inheritance {
+            Inheritance::Fork(encoder, parent) => (Some(*encoder), Some(parent)),
+            Inheritance::Lost(parent) => (None, Some(parent)),
+            Inheritance::None | Inheritance::Awaited => (None, None),
+        };
+        let is_inheriting = encoder.is_some();
+        let mut encoder = encoder.unwrap_or_else(ProcessEncoder::new);
         let start_us = self.time_us();
         encoder.note_time(start_us);
         self.unrecorded.note_recorded(pid, reader.inode());
         let number = self.next_number;
         self.next_number += 1;
         let (inherited_bytes, inherited_objects, first_ordinal) = encoder.inheritance();
-        let forked_from = forked_from.and_then(|parent| self.processes.get(parent));
-        let forked_from = forked_from.map(|parent| parent.number);
         let parent = forked_from.or_else(|| self.recorded_parent(pid, parent));
         let start = ProcessStart {
             pid,
@@ -300,29 +386,16 @@ impl RecordingState {
         });
         let program = start.executable;
         let begun_by = self.processes.iter().find(|process| Some(process.number) == parent);
-        let phase = begun_by.map_or(&self.phase, |process| &process.phase).clone();
+        let phase_of = |process: &'_ RingProcess| match is_inheriting {
+            true => process.begun_phase.clone(),
+            false => process.last_phase().cloned(),
+        };
+        let phase = begun_by.map_or(self.phase.clone(), phase_of);
         let mut process = RingProcess::new(number, pid, program, (reader, encoder, stacks));
         if let Some(phase) = phase {
             process.begin_phase(start_us, &phase);
         }
         self.processes.push(process);
-    }
-
-    /// Returns the encoder of the child of a fork: what is live in the parent at that event. Reads
-    /// the parent's ring up to it.
-    fn inherit(&mut self, parent: usize, fork_number: u32) -> Option<ProcessEncoder> {
-        loop {
-            let process = self.processes.get_mut(parent)?;
-            if let Some(inherited) = process.forks.take(fork_number, &mut process.encoder) {
-                return Some(inherited);
-            }
-            process.forks.keep_snapshot(&mut process.encoder);
-            let before = process.encoder.calls();
-            if self.read_ring(parent) == 0 && self.processes.get(parent)?.encoder.calls() == before
-            {
-                return None;
-            }
-        }
     }
 
     /// Returns the recorded process that this one was before it began its program, or that is its
@@ -338,6 +411,8 @@ impl RecordingState {
     fn mark_phases(&mut self) {
         let time_us = self.time_us();
         let Some((messages, pipe)) = &self.messages else { return };
+        // Before the names are taken: a later one wakes again.
+        while matches!((&self.woken).read(&mut [0; 64]), Ok(64)) {}
         for name in messages.next_names() {
             // One that has ended makes no calls in the phase, as the echo of a script.
             let may_be_writer = |process: &mut RingProcess| {
@@ -348,7 +423,7 @@ impl RecordingState {
             let is_known = writers.contains(&true);
             for (process, is_writer) in self.processes.iter_mut().zip(writers) {
                 if is_writer || !is_known {
-                    process.begin_phase(time_us, &name);
+                    process.await_phase(time_us, &name);
                 }
             }
             if !is_known {
@@ -399,6 +474,7 @@ impl RecordingState {
 
     /// Reads what is in the rings, and lets the processes go on unrecorded.
     fn leave_processes(&mut self) {
+        self.add_arrived(true);
         while let Some(process) = self.processes.first_mut() {
             process.forks = AwaitedForks::default();
             // What one ring holds, and no more: the process may go on writing.

@@ -12,6 +12,7 @@ use super::ring_reader::{ReadProgress, RingEvent, RingReader};
 use super::stack_unwinder::StackUnwinder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -34,8 +35,11 @@ pub(super) struct RingProcess {
     /// The process has ended, or begun another program.
     pub(super) is_over: bool,
     pub(super) forks: AwaitedForks,
-    /// The phase that a message has begun in it, or in the process that began it.
-    pub(super) phase: Option<Vec<u8>>,
+    /// The phase of its calls up to where the ring was read: a message has begun it, here or in the
+    /// process that began this one.
+    pub(super) begun_phase: Option<Vec<u8>>,
+    /// Phases that begin at a later position of the ring, where its end was at their messages.
+    later_phases: VecDeque<(u64, Vec<u8>)>,
     pub(super) written: WrittenBytes,
     last_block: Instant,
     /// When the ring was read last, and the last note of the time in the log.
@@ -65,7 +69,8 @@ impl RingProcess {
             exit,
             is_over: false,
             forks: AwaitedForks::default(),
-            phase: None,
+            begun_phase: None,
+            later_phases: VecDeque::new(),
             written: WrittenBytes::default(),
             last_block: Instant::now(),
             last_read_us: 0,
@@ -84,7 +89,31 @@ impl RingProcess {
     pub(super) fn begin_phase(&mut self, time_us: u64, name: &[u8]) {
         self.note_time(time_us);
         self.encoder.mark(name);
-        self.phase = Some(name.to_vec());
+        self.begun_phase = Some(name.to_vec());
+    }
+
+    /// Begins the phase of a message that has just been read, after the calls in the ring.
+    pub(super) fn await_phase(&mut self, time_us: u64, name: &[u8]) {
+        let end = self.reader.end_position();
+        self.later_phases.push_back((end, name.to_vec()));
+        self.begin_due_phases(time_us, self.reader.position());
+    }
+
+    /// Returns the phase of the last message.
+    pub(super) fn last_phase(&self) -> Option<&Vec<u8>> {
+        self.later_phases.back().map(|(_, name)| name).or(self.begun_phase.as_ref())
+    }
+
+    /// Begins the phases up to a position.
+    fn begin_due_phases(&mut self, time_us: u64, position: u64) {
+        let is_due = |phases: &VecDeque<(u64, Vec<u8>)>| {
+            phases.front().is_some_and(|(start, _)| *start <= position)
+        };
+        while is_due(&self.later_phases)
+            && let Some((_, name)) = self.later_phases.pop_front()
+        {
+            self.begin_phase(time_us, &name);
+        }
     }
 
     fn note_time_if_due(&mut self, time_us: u64) {
@@ -104,16 +133,18 @@ impl RingProcess {
         }
         // These calls were made since the ring was read last, however long before the others were.
         self.note_time_if_due(last_read_us);
-        let words = self.take_events();
+        let next_phase = self.later_phases.front().map_or(u64::MAX, |(start, _)| *start);
+        let words = self.take_events(next_phase.min(self.forks.next_position()));
         self.note_time_if_due(time_us);
+        self.begin_due_phases(time_us, self.reader.position());
         words
     }
 
-    fn take_events(&mut self) -> u64 {
+    fn take_events(&mut self, limit: u64) -> u64 {
         let mut fork = None;
         let (encoder, stacks) = (&mut self.encoder, &mut self.stacks);
         let forks = &mut self.forks;
-        let progress = self.reader.read_events(|event| match event.operation {
+        let progress = self.reader.read_events(limit, |event| match event.operation {
             RingOperation::Fork => {
                 fork = Some(event.size as u32);
                 false
@@ -173,6 +204,8 @@ impl RingProcess {
 
     /// Writes what is left, and that the process has ended.
     pub(super) fn end(mut self, log: &mut RecordingLog, time_us: u64, symbols: &mut SymbolCache) {
+        // What was written before the message may have been lost.
+        self.begin_due_phases(time_us, u64::MAX);
         self.write_calls(log, time_us);
         let state = self.reader.state();
         let end = ProcessEnd {

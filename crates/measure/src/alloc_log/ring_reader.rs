@@ -54,6 +54,7 @@ pub(super) struct RingReader {
     process: u32,
     parent: u32,
     fork_number: u32,
+    fork_position: u64,
     inode: u64,
     operands: Vec<u64>,
 }
@@ -107,6 +108,7 @@ impl RingReader {
             process: 0,
             parent: 0,
             fork_number: 0,
+            fork_position: 0,
             inode: found.st_ino,
             operands: Vec::new(),
         };
@@ -119,6 +121,7 @@ impl RingReader {
         reader.process = reader.header_u32(offset::PROCESS).load(Ordering::Relaxed);
         reader.parent = reader.header_u32(offset::PARENT).load(Ordering::Relaxed);
         reader.fork_number = reader.header_u32(offset::FORK_NUMBER).load(Ordering::Relaxed);
+        reader.fork_position = reader.header_u64(offset::FORK_POSITION).load(Ordering::Relaxed);
         Ok(reader)
     }
 
@@ -130,6 +133,16 @@ impl RingReader {
     /// Returns the parent and the number of the fork there; 0: not known.
     pub(super) fn origin(&self) -> (u32, u32) {
         (self.parent, self.fork_number)
+    }
+
+    /// Returns the position in the parent's ring at that fork.
+    pub(super) fn fork_position(&self) -> u64 {
+        self.fork_position
+    }
+
+    /// Returns the position up to which the ring was read.
+    pub(super) fn position(&self) -> u64 {
+        self.position
     }
 
     /// Returns the inode of the memory file, which no other ring has.
@@ -168,14 +181,15 @@ impl RingReader {
         self.word(self.position) & LAP_BIT == lap_bit(self.position, self.capacity_log2)
     }
 
-    /// Passes complete events on, at most about a quarter of the ring, and makes their space free.
-    /// The receiver returns whether to go on.
+    /// Passes complete events up to a position on, at most about a quarter of the ring, and makes
+    /// their space free. The receiver returns whether to go on.
     pub(super) fn read_events(
         &mut self,
+        limit: u64,
         mut receive: impl FnMut(&RingEvent<'_>) -> bool,
     ) -> ReadProgress {
         let start = self.position;
-        let end = start + self.capacity() / 4;
+        let end = limit.min(start + self.capacity() / 4);
         let mut progress = None;
         while self.position < end {
             let head = self.word(self.position);
@@ -218,6 +232,20 @@ impl RingReader {
         }
         self.looked_up_to = position;
         is_found
+    }
+
+    /// Returns the position after the last complete event that the process has written.
+    pub(super) fn end_position(&mut self) -> u64 {
+        let mut position = self.position;
+        while position < self.position + self.capacity() {
+            let head = self.word(position);
+            if head & LAP_BIT != lap_bit(position, self.capacity_log2) {
+                break;
+            }
+            let Some((_, count)) = self.decode_event(position, head) else { break };
+            position += count;
+        }
+        position
     }
 
     /// Decodes the event of the head word at a position; several operands are left in `operands`.

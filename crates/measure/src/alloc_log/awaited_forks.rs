@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 /// How long a child may take to appear.
 const FORK_WAIT: Duration = Duration::from_secs(1);
+/// How long one may take after another child of the same parent did not appear: the rest of its
+/// children may be as that one.
+const SHORT_FORK_WAIT: Duration = Duration::from_millis(20);
 /// How long a snapshot is kept for a child that is late.
 const SNAPSHOT_LIFETIME: Duration = Duration::from_secs(10);
 /// Snapshots that are kept.
@@ -47,6 +50,8 @@ pub(super) struct AwaitedForks {
     snapshots: Vec<ForkSnapshot>,
     /// Forks whose snapshots were dropped.
     forgotten: u32,
+    /// The last child that was awaited in vain has not appeared since.
+    is_child_missing: bool,
 }
 
 impl AwaitedForks {
@@ -54,7 +59,10 @@ impl AwaitedForks {
     pub(super) fn begin(&mut self, number: u32) {
         match self.arrived.iter_mut().find(|child| child.number == number) {
             Some(child) => child.is_begun = true,
-            None => self.last = Some((number, Instant::now() + FORK_WAIT)),
+            None => {
+                let wait = if self.is_child_missing { SHORT_FORK_WAIT } else { FORK_WAIT };
+                self.last = Some((number, Instant::now() + wait));
+            }
         }
     }
 
@@ -92,6 +100,7 @@ impl AwaitedForks {
     pub(super) fn awaits_child(&mut self, parent: &mut ProcessEncoder) -> bool {
         let now = Instant::now();
         if self.last.is_some_and(|(_, limit)| now >= limit) {
+            self.is_child_missing = true;
             self.keep_snapshot(parent);
         }
         self.drop_old_snapshots(now);
@@ -149,6 +158,7 @@ impl AwaitedForks {
         let is_noted = |child: &ArrivedChild| child.number == number;
         let snapshot = self.snapshots.iter().position(|snapshot| snapshot.number == number);
         if let Some(index) = snapshot {
+            self.is_child_missing = false;
             self.arrived.retain(|child| !is_noted(child));
             return Some(self.snapshots.remove(index).encoder);
         }
@@ -212,6 +222,23 @@ mod tests {
         assert!(forks.take(1, (500, false), &mut parent).is_some());
         assert!(!forks.is_child_due());
         assert_eq!((forks.next_position(), forks.lost_children()), (u64::MAX, 0));
+    }
+
+    #[test]
+    fn one_missing_child_is_waited_for() {
+        let mut parent = ProcessEncoder::new();
+        let mut forks = AwaitedForks::default();
+        forks.begin(1);
+        forks.last = Some((1, Instant::now()));
+        assert!(!forks.awaits_child(&mut parent));
+        forks.begin(2);
+        let limit = |forks: &AwaitedForks| forks.last.unwrap().1;
+        assert!(limit(&forks) <= Instant::now() + SHORT_FORK_WAIT);
+        // The first one was late.
+        forks.note_child(1, 0);
+        assert!(forks.take(1, (0, false), &mut parent).is_some());
+        forks.begin(3);
+        assert!(limit(&forks) > Instant::now() + SHORT_FORK_WAIT);
     }
 
     #[test]

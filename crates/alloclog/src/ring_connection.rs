@@ -7,12 +7,16 @@
 use crate::ring_layout::{
     ENVIRONMENT_VARIABLE, HEADER_BYTES, RING_MAGIC, RING_VERSION, offset, ring_state,
 };
-use crate::syscall::{close, process_id, syscall3, syscall6};
+use crate::syscall::{close, process_exists, process_id, syscall3, syscall6, time_after};
 use core::mem::{size_of, zeroed};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The longest path of a socket, with its final zero.
 const MAX_PATH_BYTES: usize = 108;
+/// Nanoseconds for which a program waits at its start until the collector accepts its connection,
+/// and between two attempts.
+const CONNECT_NANOSECONDS: i64 = 10_000_000_000;
+const CONNECT_PAUSE_NANOSECONDS: usize = 5_000_000;
 /// The numbers before the path.
 const SETTINGS: usize = 3;
 
@@ -221,7 +225,22 @@ unsafe fn write_header(header: *mut u8, settings: &RecordingSettings, origin: Ri
 unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> bool {
     // SAFETY: the descriptor is that of a memory file, the socket a new one.
     unsafe {
-        let Ok(socket) = connect(settings, 0) else { return false };
+        let limit = time_after(CONNECT_NANOSECONDS);
+        let socket = loop {
+            match connect(settings) {
+                Ok(socket) => break socket,
+                // Too many others wait for the collector, which may be stopped, or be gone.
+                Err(error) if error == -(libc::EAGAIN as isize) => {
+                    let has_collector = process_exists(settings.collector);
+                    if time_after(0) > limit || !has_collector {
+                        return false;
+                    }
+                    let time = [0_usize, CONNECT_PAUSE_NANOSECONDS];
+                    syscall3(libc::SYS_nanosleep, time.as_ptr() as usize, 0, 0);
+                }
+                Err(_) => return false,
+            }
+        };
         let is_sent = send_message(socket, file);
         close(socket);
         is_sent
@@ -232,7 +251,7 @@ unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> bool {
 /// can be seen.
 pub(crate) fn wake_collector(settings: &RecordingSettings) -> bool {
     // SAFETY: the socket is a new one.
-    match unsafe { connect(settings, libc::SOCK_NONBLOCK) } {
+    match unsafe { connect(settings) } {
         Ok(socket) => {
             // SAFETY: as above.
             unsafe { close(socket) };
@@ -243,11 +262,11 @@ pub(crate) fn wake_collector(settings: &RecordingSettings) -> bool {
     }
 }
 
-/// Connects to the collector's socket.
-unsafe fn connect(settings: &RecordingSettings, flags: i32) -> Result<usize, isize> {
+/// Connects to the collector's socket, without waiting.
+unsafe fn connect(settings: &RecordingSettings) -> Result<usize, isize> {
     // SAFETY: all structures are as the kernel defines them, and outlive the calls.
     unsafe {
-        let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags) as usize;
+        let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as usize;
         let socket = syscall3(libc::SYS_socket, libc::AF_UNIX as usize, kind, 0);
         if socket < 0 {
             return Err(socket);

@@ -50,7 +50,8 @@ pub mod offset {
     pub const STATE: usize = 40;
     /// The number of calls of `free` and `delete` with a null pointer, 8 bytes.
     pub const NULL_FREES: usize = 64;
-    /// Position up to which the collector has read, 8 bytes.
+    /// Position up to which the collector has read, 8 bytes. This place, magic and version are the
+    /// same in all versions: a collector lets a program of another one go on.
     pub const READ_POSITION: usize = 256;
     /// Futex that the collector wakes after it has moved the read position: counts its moves,
     /// 4 bytes.
@@ -67,7 +68,8 @@ pub mod ring_state {
     pub const RECORDING: u32 = 1;
     /// The process ended by `exit` or `_exit`.
     pub const EXITED: u32 = 2;
-    /// The process stopped recording: the collector was gone, or did not read for 10 seconds.
+    /// The process stopped recording: the collector was gone, or did not read for 10 seconds by
+    /// the clock.
     pub const ABANDONED: u32 = 3;
 }
 

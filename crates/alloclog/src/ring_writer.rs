@@ -25,7 +25,9 @@ use crate::ring_layout::{
 };
 use crate::ring_position::RingPosition;
 use crate::sample_distance::next_distance;
-use crate::syscall::{parent_id, process_id, syscall3, syscall6, thread_pointer, time_after};
+use crate::syscall::{
+    parent_id, process_exists, process_id, syscall3, syscall6, thread_pointer, time_after,
+};
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::{
@@ -92,8 +94,8 @@ static FORK_POSITION: AtomicU64 = AtomicU64::new(0);
 
 /// Nanoseconds for which a thread waits before it looks whether the collector is there.
 const WAIT_NANOSECONDS: usize = 100_000_000;
-/// Waits without any progress of the collector after which recording ends: 10 seconds.
-const MAX_IDLE_WAITS: u32 = 100;
+/// Nanoseconds without any progress of the collector after which recording ends.
+const MAX_IDLE_NANOSECONDS: i64 = 10_000_000_000;
 
 /// A process that records.
 #[derive(Clone, Copy)]
@@ -433,7 +435,8 @@ impl RingWriter {
         let capacity = 1_u64 << state.capacity_log2;
         let read = self.header_u64(offset::READ_POSITION);
         let mut last_read = read.load(Ordering::Acquire);
-        let mut idle_waits = 0;
+        let mut is_idle = false;
+        let mut idle_limit = time_after(MAX_IDLE_NANOSECONDS);
         let mut is_stalled = false;
         loop {
             if state.words.load(Ordering::Relaxed).is_null() {
@@ -450,12 +453,17 @@ impl RingWriter {
                 self.header_u32(offset::STALLS).fetch_add(1, Ordering::Relaxed);
                 is_stalled = true;
             }
-            idle_waits = if now == last_read { idle_waits + 1 } else { 0 };
+            if now != last_read {
+                is_idle = false;
+                idle_limit = time_after(MAX_IDLE_NANOSECONDS);
+            }
             last_read = now;
-            if idle_waits > MAX_IDLE_WAITS || (idle_waits > 1 && !self.has_collector()) {
+            // By the clock: a handler of a signal ends a wait early.
+            if is_idle && (time_after(0) > idle_limit || !self.has_collector()) {
                 self.end_recording();
                 return false;
             }
+            is_idle = true;
             self.header_u32(offset::WAITERS).store(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
             // The collector may have moved on before it could see that somebody waits.
@@ -531,9 +539,7 @@ impl RingWriter {
     }
 
     fn has_collector(&self) -> bool {
-        // SAFETY: the signal 0 only asks.
-        let result = unsafe { syscall3(libc::SYS_kill, self.state().collector as usize, 0, 0) };
-        result != -(libc::ESRCH as isize)
+        process_exists(self.state().collector)
     }
 
     /// Ends the recording of this process: the collector is gone.

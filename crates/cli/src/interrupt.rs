@@ -1,7 +1,9 @@
 //! Control-C: the first stops between two batches, the second stops at once.
 
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::flag;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Returns a flag that the first interrupt sets. The second ends the process, which loses nothing
@@ -16,6 +18,18 @@ pub(crate) fn install_interrupt_flag() -> Arc<AtomicBool> {
         }
     });
     flag
+}
+
+/// Returns a number that SIGTERM and SIGHUP set to theirs; they count as interrupts, too, if a flag
+/// of interrupts is installed before.
+pub(crate) fn note_termination() -> Arc<AtomicUsize> {
+    let number = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGTERM, SIGHUP] {
+        let value = usize::try_from(signal).unwrap_or_default();
+        // Where that fails, they are interrupts only.
+        let _failure = flag::register_usize(signal, Arc::clone(&number), value);
+    }
+    number
 }
 
 /// Returns a flag that the first interrupt sets before it calls `wake`. The second ends the

@@ -12,6 +12,7 @@
 //! | `alloc_log` | the recording of allocator calls |
 //! | `alloc_analysis` | the analysis of allocation logs |
 //! | `alloc_recording` | the recording of forks, daemons and damaged rings |
+//! | `alloc_failures` | recordings in which larder is stopped, killed, or at its limits |
 //! | `call_stacks` | the call stacks of allocations |
 //! | `memory_timeline` | the memory of commands over time |
 //! | `measure_report` | the results of benchmarks |
@@ -45,6 +46,7 @@
 mod adoption;
 mod agenda;
 mod alloc_analysis;
+mod alloc_failures;
 mod alloc_log;
 mod alloc_recording;
 mod argument_fuzzing;

@@ -45,8 +45,10 @@
 //! | `function_names` | the functions of frames |
 //! | `stack_profile` | bytes by function and by call path |
 //! | `stack_report` | call stacks in a report |
+//! | `memory_samples` | which samples of the memory of processes are written |
 //! | `message_writer` | a process as the possible writer of a message |
 //! | `recording_log` | the log while it is written |
+//! | `preload_list` | the libraries that a program loads before its own |
 //! | `ring_process` | a process image whose ring is read |
 //! | `unrecorded_processes` | processes that are not recorded |
 //! | `recording` | the recording of a command |
@@ -69,10 +71,12 @@ mod live_curve;
 mod live_table;
 mod log_block;
 mod log_file;
+mod memory_samples;
 mod message_writer;
 mod number_series;
 mod phase_charts;
 mod phase_report;
+mod preload_list;
 mod process_encoder;
 mod process_list;
 mod process_maps;
@@ -114,7 +118,7 @@ pub use self::log_block::{
 };
 pub use self::log_file::{AllocLog, LogDamage, LoggedProcess};
 pub use self::number_series::{NumberPoint, NumberSeries};
-pub use self::recording::{RecordingOptions, RecordingSummary, record_command};
+pub use self::recording::{AbandonedProcess, RecordingOptions, RecordingSummary, record_command};
 pub use self::replay::{ReplayOptions, ReplayResult, ReplaySample, find_allocator, replay_process};
 pub use self::replay_report::{NamedReplay, replay_json, replay_report};
 pub use self::report::build_report;
@@ -138,6 +142,9 @@ pub enum AllocLogError {
     /// The end of the command cannot be awaited.
     #[error("cannot wait for the command: {0}")]
     Wait(#[source] io::Error),
+    /// A library cannot be loaded into a program.
+    #[error("{0} cannot be loaded into the program: {1}")]
+    Preload(String, #[source] io::Error),
     /// There is no socket at which processes send their rings.
     #[error("cannot listen for the processes of the command: {0}")]
     Socket(#[source] io::Error),

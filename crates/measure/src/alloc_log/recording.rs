@@ -2,7 +2,7 @@
 //!
 //! One thread accepts the rings that processes send, reads them in turn, encodes the events and
 //! writes blocks. It never blocks on a process. Between two rounds it sleeps for a time that
-//! follows the rate of events, so an idle program costs nothing, and a busy one finds space in its
+//! follows the rate of events, so an idle program costs little, and a busy one finds space in its
 //! ring. If the log can no longer be written, events are read and dropped: the program goes on
 //! unharmed.
 
@@ -10,26 +10,30 @@ use super::AllocLogError;
 use super::awaited_forks::AwaitedForks;
 use super::function_names::SymbolCache;
 use super::log_block::{BlockKind, ProcessStart, RecordingEnd, RssSample};
+use super::memory_samples::SAMPLE_INTERVAL_US;
+use super::preload_list::preload_list;
 use super::process_encoder::ProcessEncoder;
 use super::recorded_process::{self, RingConnection, SentRing};
 use super::recording_log::RecordingLog;
 use super::ring_layout::ENVIRONMENT_VARIABLE;
-use super::ring_process::RingProcess;
-use super::ring_reader::RingReader;
+use super::ring_process::{ProcessExit, RingProcess};
+use super::ring_reader::{RingError, RingReader};
 use super::stack_unwinder::{SharedCode, StackUnwinder};
 use super::unrecorded_processes::{UnrecordedFinder, UnrecordedProcess};
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
 use regex::bytes::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{PipeReader, Read as _, Write};
+use std::io::{self, ErrorKind, PipeReader, Read as _, Write};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The logarithm of the number of words of a ring: 2 MiB. Measured: below 2^16 writers wait, above
@@ -43,7 +47,7 @@ const FILL_DIVISOR: u64 = 8;
 /// of the parent may be interrupted as it writes an event.
 const INHERITANCE_LIMIT: Duration = Duration::from_secs(2);
 /// The interval of time notes and memory samples.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
+const SAMPLE_INTERVAL: Duration = Duration::from_micros(SAMPLE_INTERVAL_US);
 
 /// How a command is recorded.
 pub struct RecordingOptions {
@@ -58,6 +62,9 @@ pub struct RecordingOptions {
     pub phases: Option<(Regex, Box<dyn Write + Send>)>,
     /// The logarithm of the number of words of a ring; `None`: the usual size.
     pub capacity_log2: Option<u32>,
+    /// The number of a signal that requests the end, SIGTERM or SIGHUP: it is sent on to the command,
+    /// and the log is closed when that has ended. 0: none.
+    pub termination: Arc<AtomicUsize>,
     /// Set by an interrupt. While the command runs that is for the command, and the flag is
     /// cleared; after its end it closes the log, although processes in the background go on.
     pub interrupt: Arc<AtomicBool>,
@@ -76,6 +83,10 @@ pub struct RecordingSummary {
     pub bytes: u64,
     /// Processes that were not recorded.
     pub unrecorded: Vec<UnrecordedProcess>,
+    /// Processes that are recorded up to a moment before their end.
+    pub abandoned: Vec<AbandonedProcess>,
+    /// The first failure to accept a connection: its process is perhaps not recorded.
+    pub connection_failure: Option<String>,
     /// The first failure to write the log; what came before it is in the log.
     pub write_failure: Option<String>,
 }
@@ -100,11 +111,26 @@ enum Inheritance {
     Awaited,
 }
 
+/// A process that is recorded in part: larder did not read its ring for 10 seconds, or could not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AbandonedProcess {
+    /// The process id.
+    pub pid: u32,
+    /// The program.
+    pub program: String,
+    /// The number of its calls in the log.
+    pub calls: u64,
+}
+
 /// The state of a recording.
 struct RecordingState {
     listener: UnixListener,
     /// Connections whose rings have not arrived.
     connections: Vec<RingConnection>,
+    /// The failure to accept the next one.
+    accept_failure: Option<io::Error>,
+    /// The first such failure.
+    connection_failure: Option<String>,
     arrived: Vec<ArrivedRing>,
     start: Instant,
     log: RecordingLog,
@@ -127,6 +153,7 @@ struct RecordingState {
     /// The symbols of these programs.
     symbols: SymbolCache,
     unrecorded: UnrecordedFinder,
+    abandoned: Vec<AbandonedProcess>,
 }
 
 /// Runs a command and records its allocator calls, and those of the processes that it starts.
@@ -147,6 +174,8 @@ pub fn record_command(
     listener.set_nonblocking(true).map_err(AllocLogError::Socket)?;
     let log = RecordingLog::new(output).map_err(AllocLogError::Write)?;
     let mut child = start_command(command, &socket, &options)?;
+    // After the start of the command, which keeps its own limit.
+    raise_file_limit();
     let now = Instant::now();
     let (waker, woken) =
         std::io::pipe().map(|(woken, waker)| (waker, woken)).map_err(AllocLogError::Socket)?;
@@ -161,6 +190,8 @@ pub fn record_command(
     let mut recording = RecordingState {
         listener,
         connections: Vec::new(),
+        accept_failure: None,
+        connection_failure: None,
         arrived: Vec::new(),
         start: now,
         log,
@@ -177,8 +208,9 @@ pub fn record_command(
         code: SharedCode::default(),
         symbols: SymbolCache::default(),
         unrecorded,
+        abandoned: Vec::new(),
     };
-    let status = recording.run(&mut child, &options.interrupt)?;
+    let status = recording.run(&mut child, &options.interrupt, &options.termination)?;
     Ok(recording.finish(status))
 }
 
@@ -196,7 +228,8 @@ fn start_command(
         std::process::id(),
         socket.display()
     );
-    let mut preload = options.recorder.clone().into_os_string();
+    let folder = socket.parent().unwrap_or(Path::new("/"));
+    let mut preload = preload_list(&[&options.recorder], folder)?;
     if let Some(others) = options.other_libraries.as_ref().filter(|others| !others.is_empty()) {
         preload.push(":");
         preload.push(others);
@@ -218,9 +251,11 @@ impl RecordingState {
         &mut self,
         child: &mut Child,
         interrupt: &AtomicBool,
+        termination: &AtomicUsize,
     ) -> Result<ExitStatus, AllocLogError> {
         let mut sleep = SLEEP_LIMITS.0;
         let mut status = None;
+        let mut is_terminated = false;
         loop {
             self.accept_rings();
             self.mark_phases();
@@ -228,13 +263,14 @@ impl RecordingState {
             self.sample_memory(child.id());
             self.end_processes();
             if let Some(status) = status
-                && interrupt.load(Ordering::Relaxed)
+                && (is_terminated || interrupt.load(Ordering::Relaxed))
             {
                 self.leave_processes();
                 return Ok(status);
             }
             if status.is_none() {
                 interrupt.store(false, Ordering::Relaxed);
+                is_terminated |= send_on(termination, child);
                 status = child.try_wait().map_err(AllocLogError::Wait)?;
             }
             if let Some(status) = status
@@ -252,12 +288,13 @@ impl RecordingState {
 
     /// Sleeps, less if a ring arrives or a process ends.
     fn wait(&self, time: Duration) {
-        let mut events = vec![
-            PollFd::new(&self.listener, PollFlags::IN),
-            PollFd::new(&self.woken, PollFlags::IN),
-        ];
+        let mut events = vec![PollFd::new(&self.woken, PollFlags::IN)];
+        // Else a connection that cannot be accepted would end each sleep.
+        if self.accept_failure.is_none() {
+            events.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
         for process in &self.processes {
-            if let Some(exit) = &process.exit
+            if let ProcessExit::File(exit) = &process.exit
                 && !process.is_over
             {
                 events.push(PollFd::new(exit, PollFlags::IN));
@@ -275,22 +312,42 @@ impl RecordingState {
     /// Takes the rings that have arrived; returns whether there were any, or are about to be.
     fn accept_rings(&mut self) -> bool {
         let mut is_any = false;
-        while let Ok((stream, _)) = self.listener.accept() {
-            self.connections.push(RingConnection::new(stream));
+        self.accept_failure = loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.connections.push(RingConnection::new(stream)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        if let Some(error) = &self.accept_failure {
+            self.connection_failure.get_or_insert_with(|| error.to_string());
         }
         for connection in std::mem::take(&mut self.connections) {
             if connection.is_silent() {
                 self.connections.push(connection);
-            } else if let Some(sent) = connection.receive()
-                && let Ok(reader) = RingReader::open(&sent.ring)
-            {
-                is_any = true;
-                let limit = Instant::now() + INHERITANCE_LIMIT;
-                self.arrived.push(ArrivedRing { reader, sent, limit });
+            } else if let Some(sent) = connection.receive() {
+                is_any |= self.take_ring(sent);
             }
         }
         self.add_arrived(false);
         is_any || !self.connections.is_empty() || !self.arrived.is_empty()
+    }
+
+    /// Takes a ring that has arrived; returns whether it can be read.
+    fn take_ring(&mut self, sent: SentRing) -> bool {
+        match RingReader::open(&sent.ring) {
+            Ok(reader) => {
+                let limit = Instant::now() + INHERITANCE_LIMIT;
+                self.arrived.push(ArrivedRing { reader, sent, limit });
+                true
+            }
+            Err(RingError::OtherVersion) => {
+                self.unrecorded.note_other_version(sent.pid, sent.executable);
+                false
+            }
+            // Not from the recorder: its sender is named with the processes without a ring.
+            Err(RingError::NoRing | RingError::Map(_)) => false,
+        }
     }
 
     /// Adds the processes whose rings have arrived. The child of a fork is one when the ring of its
@@ -486,6 +543,7 @@ impl RecordingState {
             if let Some(process) = self.processes.first_mut()
                 && !process.has_ended()
             {
+                process.is_left = true;
                 process.give_up();
             }
             self.end_process(0);
@@ -494,9 +552,15 @@ impl RecordingState {
 
     fn end_process(&mut self, index: usize) {
         let time_us = self.time_us();
-        let process = self.processes.remove(index);
+        let mut process = self.processes.remove(index);
+        self.samples.extend(process.memory.take_rest());
         self.calls += process.encoder.calls();
         self.unrecorded.note_end(&process);
+        if process.is_abandoned() && !process.is_left {
+            let (pid, calls) = (process.pid, process.encoder.calls());
+            let program = process.program.clone();
+            self.abandoned.push(AbandonedProcess { pid, program, calls });
+        }
         process.end(&mut self.log, time_us, &mut self.symbols);
     }
 
@@ -510,17 +574,17 @@ impl RecordingState {
         self.unrecorded.find(command);
         for process in self.processes.iter_mut().filter(|process| !process.is_over) {
             process.note_time(time_us);
+            if !process.memory.is_due(time_us) {
+                continue;
+            }
             let Some((resident_bytes, anonymous_bytes)) = recorded_process::memory(process.pid)
             else {
                 continue;
             };
-            self.samples.push(RssSample {
-                process: process.number,
-                time_us,
-                calls: process.encoder.calls(),
-                resident_bytes,
-                anonymous_bytes,
-            });
+            let (number, calls) = (process.number, process.encoder.calls());
+            let sample =
+                RssSample { process: number, time_us, calls, resident_bytes, anonymous_bytes };
+            self.samples.extend(process.memory.take(sample));
         }
         if self.samples.len() >= 256 {
             self.write_samples();
@@ -554,9 +618,29 @@ impl RecordingState {
             calls: self.calls,
             bytes: self.log.bytes(),
             unrecorded,
+            abandoned: self.abandoned,
+            connection_failure: self.connection_failure,
             write_failure: self.log.into_failure(),
         }
     }
+}
+
+/// Raises the number of files that this process may have open: each recorded process takes one.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where that fails, the lower limit stays.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Sends a signal that requests the end on to the command; returns whether there was one.
+fn send_on(termination: &AtomicUsize, child: &Child) -> bool {
+    let number = termination.swap(0, Ordering::Relaxed);
+    let signal = i32::try_from(number).ok().and_then(Signal::from_named_raw);
+    if let Some(signal) = signal {
+        // A command that has just ended is past signals.
+        let _ = kill_process(Pid::from_child(child), signal);
+    }
+    signal.is_some()
 }
 
 /// Returns the next sleep after one in which so many words were written.

@@ -9,6 +9,7 @@ use super::AllocLogError;
 use super::call_decoder::{CallPlace, CallVisitor, LifetimeClock, decode_process};
 use super::live_table::LiveObject;
 use super::log_file::AllocLog;
+use super::preload_list::preload_list;
 use super::replay_step::{EXIT_OTHER_ALLOCATOR, REPLAY_VARIABLE, ReplayCode, encode_step};
 use super::ring_layout::RingOperation;
 use crate::process_cost::proc_number;
@@ -134,7 +135,10 @@ pub fn replay_process(
         return Err(AllocLogError::TooLarge { needed: expected.peak_bytes, available });
     }
     let start = Instant::now();
-    let mut child = replay_command(options).spawn().map_err(AllocLogError::Replay)?;
+    let folder = tempfile::Builder::new().prefix("larder-replay.").tempdir();
+    let folder = folder.map_err(AllocLogError::Replay)?;
+    let command = replay_command(options, folder.path());
+    let mut child = command?.spawn().map_err(AllocLogError::Replay)?;
     let missing = || AllocLogError::Replay(io::ErrorKind::BrokenPipe.into());
     let input = child.stdin.take().ok_or_else(missing)?;
     let output = BufWriter::with_capacity(1 << 16, input);
@@ -196,12 +200,9 @@ pub fn find_allocator(name: &str) -> Option<PathBuf> {
     LIBRARY_FOLDERS.iter().find_map(in_folder)
 }
 
-fn replay_command(options: &ReplayOptions<'_>) -> Command {
-    let mut preload = options.recorder.as_os_str().to_os_string();
-    if let Some(allocator) = options.allocator {
-        preload.push(":");
-        preload.push(allocator);
-    }
+fn replay_command(options: &ReplayOptions<'_>, folder: &Path) -> Result<Command, AllocLogError> {
+    let libraries: Vec<&Path> = [options.recorder].into_iter().chain(options.allocator).collect();
+    let preload = preload_list(&libraries, folder)?;
     let name = REPLAY_VARIABLE.strip_suffix(b"\0").unwrap_or(REPLAY_VARIABLE);
     let mut command = Command::new(options.host);
     command
@@ -209,7 +210,7 @@ fn replay_command(options: &ReplayOptions<'_>) -> Command {
         .env(OsStr::from_bytes(name), options.allocator.unwrap_or(Path::new("")))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    command
+    Ok(command)
 }
 
 /// Sends the steps of a replay.

@@ -4,13 +4,16 @@ use super::awaited_forks::AwaitedForks;
 use super::call_times::NOTE_INTERVAL_US;
 use super::function_names::SymbolCache;
 use super::log_block::{BlockKind, ProcessEnd};
+use super::memory_samples::MemorySamples;
 use super::message_writer::WrittenBytes;
 use super::process_encoder::ProcessEncoder;
 use super::recording_log::RecordingLog;
 use super::ring_layout::{RingOperation, ring_state};
 use super::ring_reader::{ReadProgress, RingEvent, RingReader};
 use super::stack_unwinder::StackUnwinder;
+use super::unrecorded_processes::is_running;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -18,6 +21,16 @@ use std::time::{Duration, Instant};
 
 /// A block is written after this time even if it is small, so that a killed collector loses little.
 const BLOCK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How the end of a process is seen.
+pub(super) enum ProcessExit {
+    /// This file is readable when it has ended.
+    File(OwnedFd),
+    /// It had ended when its ring arrived.
+    Before,
+    /// There is no such file, as when too many are open: the process is looked up.
+    Unknown,
+}
 
 /// A process image whose ring is read.
 pub(super) struct RingProcess {
@@ -30,14 +43,14 @@ pub(super) struct RingProcess {
     pub(super) encoder: ProcessEncoder,
     /// Unwinds its call stacks, if there are samples of them.
     stacks: Option<StackUnwinder>,
-    /// Readable when the process has ended; `None`: it had ended when its ring arrived.
-    pub(super) exit: Option<OwnedFd>,
+    pub(super) exit: ProcessExit,
     /// The process has ended, or begun another program.
     pub(super) is_over: bool,
     pub(super) forks: AwaitedForks,
     /// The phase of its calls up to where the ring was read: a message has begun it, here or in the
     /// process that began this one.
     pub(super) begun_phase: Option<Vec<u8>>,
+    pub(super) memory: MemorySamples,
     /// Phases that begin at a later position of the ring, where its end was at their messages.
     later_phases: VecDeque<(u64, Vec<u8>)>,
     pub(super) written: WrittenBytes,
@@ -47,6 +60,8 @@ pub(super) struct RingProcess {
     last_note_us: u64,
     /// The ring is not read to its end.
     is_given_up: bool,
+    /// The user has closed the log before the process has ended.
+    pub(super) is_left: bool,
 }
 
 impl RingProcess {
@@ -57,8 +72,13 @@ impl RingProcess {
         program: String,
         (reader, encoder, stacks): (RingReader, ProcessEncoder, Option<StackUnwinder>),
     ) -> RingProcess {
-        let exit = Pid::from_raw(pid.cast_signed())
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let exit = match Pid::from_raw(pid.cast_signed())
+            .map(|pid| pidfd_open(pid, PidfdFlags::empty()))
+        {
+            Some(Ok(file)) => ProcessExit::File(file),
+            None | Some(Err(Errno::SRCH)) => ProcessExit::Before,
+            Some(Err(_)) => ProcessExit::Unknown,
+        };
         RingProcess {
             number,
             pid,
@@ -70,12 +90,14 @@ impl RingProcess {
             is_over: false,
             forks: AwaitedForks::default(),
             begun_phase: None,
+            memory: MemorySamples::default(),
             later_phases: VecDeque::new(),
             written: WrittenBytes::default(),
             last_block: Instant::now(),
             last_read_us: 0,
             last_note_us: 0,
             is_given_up: false,
+            is_left: false,
         }
     }
 
@@ -207,11 +229,10 @@ impl RingProcess {
         // What was written before the message may have been lost.
         self.begin_due_phases(time_us, u64::MAX);
         self.write_calls(log, time_us);
-        let state = self.reader.state();
         let end = ProcessEnd {
             end_us: time_us,
-            is_exit: state == ring_state::EXITED,
-            is_abandoned: state == ring_state::ABANDONED || self.is_given_up,
+            is_exit: self.reader.state() == ring_state::EXITED,
+            is_abandoned: self.is_abandoned(),
             calls: self.encoder.calls(),
             null_frees: self.reader.null_frees(),
             stalls: self.reader.stalls(),
@@ -241,6 +262,11 @@ impl RingProcess {
         self.forks.awaits_child(&mut self.encoder)
     }
 
+    /// Returns whether the ring does not have all calls of the process.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.reader.state() == ring_state::ABANDONED || self.is_given_up
+    }
+
     /// Reads the ring no further, and lets the process go on.
     pub(super) fn give_up(&mut self) {
         self.is_given_up = true;
@@ -251,12 +277,13 @@ impl RingProcess {
     pub(super) fn has_ended(&mut self) -> bool {
         if !self.is_over {
             self.is_over = match &self.exit {
-                Some(exit) => {
+                ProcessExit::File(exit) => {
                     let mut events = [PollFd::new(exit, PollFlags::IN)];
                     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
                     matches!(poll(&mut events, Some(&now)), Ok(count) if count > 0)
                 }
-                None => true,
+                ProcessExit::Before => true,
+                ProcessExit::Unknown => !is_running(self.pid),
             };
         }
         self.is_over

@@ -59,6 +59,17 @@ pub(super) struct RingReader {
     operands: Vec<u64>,
 }
 
+/// A failure to map a ring.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RingError {
+    #[error("not a ring of the recorder")]
+    NoRing,
+    #[error("the recorder in the program is of another version of larder")]
+    OtherVersion,
+    #[error("cannot map a ring: {0}")]
+    Map(#[from] io::Error),
+}
+
 /// The result of reading events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadProgress {
@@ -74,30 +85,27 @@ impl RingReader {
     /// Maps the ring of a descriptor that a process has sent.
     ///
     /// # Errors
-    /// It is not a ring, not of this version, may be cut off, or cannot be mapped.
-    pub(super) fn open(file: &OwnedFd) -> io::Result<RingReader> {
+    /// It is not a ring, not of this version, may be cut off, or cannot be mapped. A program whose
+    /// ring is of another version goes on: it never waits for space.
+    pub(super) fn open(file: &OwnedFd) -> Result<RingReader, RingError> {
         // A ring that is cut off would end this process when it reads.
-        if !fcntl_get_seals(file)?.contains(SealFlags::SHRINK) {
-            let message = "the ring is not sealed";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        if !fcntl_get_seals(file).map_err(io::Error::from)?.contains(SealFlags::SHRINK) {
+            return Err(RingError::NoRing);
         }
-        let found = rustix::fs::fstat(file)?;
+        let found = rustix::fs::fstat(file).map_err(io::Error::from)?;
         let bytes = usize::try_from(found.st_size).unwrap_or(0);
         let words = bytes.saturating_sub(HEADER_BYTES) / 8;
         let capacity_log2 = words.checked_ilog2().unwrap_or(0);
         let is_whole = bytes == HEADER_BYTES + (8 << capacity_log2);
         let (min, max) = CAPACITY_LIMITS_LOG2;
         if !is_whole || !(min..=max).contains(&capacity_log2) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "not a ring of larder-alloclog",
-            ));
+            return Err(RingError::NoRing);
         }
         // SAFETY: a new mapping at an address of the kernel's choice. It is unmapped when dropped,
         // and accessed by atomic operations only.
         let base = unsafe {
             let access = ProtFlags::READ | ProtFlags::WRITE;
-            mmap(null_mut(), bytes, access, MapFlags::SHARED, file, 0)?
+            mmap(null_mut(), bytes, access, MapFlags::SHARED, file, 0).map_err(io::Error::from)?
         };
         let mut reader = RingReader {
             base: base.cast(),
@@ -112,11 +120,12 @@ impl RingReader {
             inode: found.st_ino,
             operands: Vec::new(),
         };
-        let is_ring = reader.header_u64(offset::MAGIC).load(Ordering::Acquire) == RING_MAGIC
-            && reader.header_u32(offset::VERSION).load(Ordering::Relaxed) == RING_VERSION;
-        if !is_ring {
-            let message = "the recorder in the program is of another version of larder";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        if reader.header_u64(offset::MAGIC).load(Ordering::Acquire) != RING_MAGIC {
+            return Err(RingError::NoRing);
+        }
+        if reader.header_u32(offset::VERSION).load(Ordering::Relaxed) != RING_VERSION {
+            reader.release_writers();
+            return Err(RingError::OtherVersion);
         }
         reader.process = reader.header_u32(offset::PROCESS).load(Ordering::Relaxed);
         reader.parent = reader.header_u32(offset::PARENT).load(Ordering::Relaxed);

@@ -21,6 +21,8 @@ pub enum UnrecordedReason {
     OtherRoot,
     /// It is static, or ran without `LD_PRELOAD`.
     NotLoaded,
+    /// The recorder in it is of another version of larder.
+    OtherVersion,
     /// The number of its children that did not send their rings after their forks.
     LostChildren(u32),
 }
@@ -102,7 +104,7 @@ impl UnrecordedFinder {
             let Some(stat) = read_stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X')) else {
                 continue;
             };
-            if self.is_recorded(pid, stat.image) {
+            if self.is_recorded(pid, stat.image) || self.is_of_other_version(pid) {
                 continue;
             }
             let parent = self.recorded.get(&stat.parent);
@@ -112,11 +114,13 @@ impl UnrecordedFinder {
             if parent_ring.is_some_and(|ring| has_mapped(pid, ring) == Some(true)) {
                 continue;
             }
-            let process = UnrecordedProcess {
-                pid,
-                program: recorded_process::name(pid),
-                reason: self.reason(pid),
-            };
+            let reason = self.reason(pid);
+            let program = recorded_process::name(pid);
+            // It has ended meanwhile.
+            if program.is_empty() {
+                continue;
+            }
+            let process = UnrecordedProcess { pid, program, reason };
             let before = self.found.remove(&pid).and_then(|found| found.parent_ring);
             let child = UnrecordedChild { process, parent_ring: before.or(parent_ring) };
             self.found.insert(pid, child);
@@ -151,6 +155,17 @@ impl UnrecordedFinder {
         } else {
             UnrecordedReason::NotLoaded
         }
+    }
+
+    fn is_of_other_version(&self, pid: u32) -> bool {
+        let found = self.found.get(&pid);
+        found.is_some_and(|found| found.process.reason == UnrecordedReason::OtherVersion)
+    }
+
+    /// Notes that a process has sent a ring of another version.
+    pub(super) fn note_other_version(&mut self, pid: u32, program: String) {
+        let process = UnrecordedProcess { pid, program, reason: UnrecordedReason::OtherVersion };
+        self.found.insert(pid, UnrecordedChild { process, parent_ring: None });
     }
 
     /// Notes that a process has sent its ring.
@@ -198,6 +213,11 @@ fn has_mapped(pid: u32, ring: u64) -> Option<bool> {
 fn file_key(path: &Path) -> std::io::Result<(u64, u64)> {
     let found = std::fs::metadata(path)?;
     Ok((found.dev(), found.ino()))
+}
+
+/// Returns whether a process has not ended.
+pub(super) fn is_running(pid: u32) -> bool {
+    read_stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
 }
 
 fn read_stat(pid: u32) -> Option<ProcessStat> {

@@ -70,6 +70,7 @@ impl RecordArgs {
             phases: self.phases.map(|pattern| (pattern, Box::new(std::io::stderr()) as _)),
             capacity_log2: None,
             interrupt: crate::interrupt::install_interrupt_flag(),
+            termination: crate::interrupt::note_termination(),
         };
         let path = self.out.path();
         let file = create_log(context, &self.out)?;
@@ -77,12 +78,9 @@ impl RecordArgs {
             record_command(&self.command, file, options).map_err(|error| record_failure(&error))?;
         print_summary(context, path, &summary)?;
         // A failure to write does not hide behind the success of the command.
-        match (&summary.write_failure, exit_code(summary.status)) {
-            (Some(failure), 0) => {
-                let name = sanitize_line(&path.display().to_string());
-                let message = format!("{name}: {failure}; the log ends there");
-                Err(CommandFailure::new(FailureKind::Source, message))
-            }
+        let failure = failure_of(path, &summary);
+        match (failure, exit_code(summary.status)) {
+            (Some(message), 0) => Err(CommandFailure::new(FailureKind::Source, message)),
             (_, code) => Ok(CommandStatus::Command(code)),
         }
     }
@@ -149,6 +147,10 @@ fn describe_unrecorded(process: &UnrecordedProcess) -> String {
             "{program} (process {pid}) was not recorded: it has another root directory (chroot), \
              where larder cannot be reached"
         ),
+        UnrecordedReason::OtherVersion => format!(
+            "{program} (process {pid}) was not recorded: the recorder in it is of another version \
+             of larder"
+        ),
         UnrecordedReason::LostChildren(1) => format!(
             "a child of {program} (process {pid}) was not recorded: it did not reach larder"
         ),
@@ -159,19 +161,41 @@ fn describe_unrecorded(process: &UnrecordedProcess) -> String {
     }
 }
 
+/// Returns what is wrong with the log, if it does not have what it should.
+fn failure_of(path: &Path, summary: &RecordingSummary) -> Option<String> {
+    let name = sanitize_line(&path.display().to_string());
+    match &summary.write_failure {
+        Some(failure) => Some(format!("{name}: {failure}; the log ends there")),
+        None if summary.processes == 0 => Some(format!("{name}: no process was recorded")),
+        None => None,
+    }
+}
+
 fn print_summary(
     context: &mut CommandContext,
     path: &Path,
     summary: &RecordingSummary,
 ) -> Result<(), CommandFailure> {
-    if let Some(failure) = &summary.write_failure
+    if let Some(message) = failure_of(path, summary)
         && exit_code(summary.status) != 0
     {
-        let name = sanitize_line(&path.display().to_string());
-        print_message("error", format!("{name}: {failure}; the log ends there"));
+        print_message("error", message);
     }
     for process in &summary.unrecorded {
         context.print_warning(describe_unrecorded(process));
+    }
+    for process in &summary.abandoned {
+        let (program, pid) = (sanitize_line(&process.program), process.pid);
+        let calls = format_grouped(process.calls);
+        context.print_warning(format!(
+            "{program} (process {pid}) was recorded in part: after {calls} calls larder did not \
+             read its ring for 10 seconds, or found damage there"
+        ));
+    }
+    if let Some(failure) = &summary.connection_failure {
+        context.print_warning(format!(
+            "a connection of a process could not be accepted, which is perhaps not recorded: {failure}"
+        ));
     }
     if context.format == OutputFormat::Json {
         context.out.print_json(&serde_json::json!({
@@ -181,6 +205,8 @@ fn print_summary(
             "calls": summary.calls,
             "bytes": summary.bytes,
             "unrecorded": summary.unrecorded,
+            "abandoned": summary.abandoned,
+            "connection_failure": summary.connection_failure,
             "write_failure": summary.write_failure,
         }))?;
         return Ok(());

@@ -1,0 +1,165 @@
+//! Recordings in which larder is stopped, killed, or at its limits.
+
+use crate::alloc_log::{analyse, compile, process_count, recorder};
+use crate::alloc_recording::{comes_true, run_ring_sender};
+use crate::test_home::{Home, left_out};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A request to end larder is one to end the command. Then the log is closed, although a process
+/// in the background goes on.
+#[test]
+fn a_termination_is_sent_on_to_the_command() {
+    let home = Home::new();
+    recorder();
+    for (signal, name) in [(Signal::TERM, "TERM"), (Signal::HUP, "HUP")] {
+        let script = format!(
+            "trap 'kill $child; exit 7' {name}; sleep 100 & echo $! >background; \
+             sleep 99 & child=$!; touch {name}; wait"
+        );
+        let command = ["measure", "record", "--out", "log", "--", "sh", "-c", &script];
+        let mut larder = home.command(&command).spawn().unwrap();
+        assert!(comes_true(|| home.work(name).exists()));
+        kill_process(Pid::from_child(&larder), signal).unwrap();
+        let has_ended = comes_true(|| larder.try_wait().unwrap().is_some());
+        let background = std::fs::read_to_string(home.work("background")).unwrap();
+        let background = Pid::from_raw(background.trim().parse().unwrap()).unwrap();
+        kill_process(background, Signal::KILL).unwrap();
+        if !has_ended {
+            larder.kill().unwrap();
+        }
+        assert!(has_ended, "{name}: the recording goes on");
+        assert_eq!(larder.wait().unwrap().code(), Some(7), "{name}");
+        assert!(process_count(&analyse(&home, &[])) >= 1);
+    }
+}
+
+/// A program with the recorder of another version goes on at once, and is named with that reason.
+#[test]
+fn a_recorder_of_another_version_is_named() {
+    let home = Home::new();
+    recorder();
+    let steps = "fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)\n\
+         ring[8:12] = struct.pack('<I', 99)\n\
+         send()\n\
+         for _ in range(100):\n\
+         \x20   if struct.unpack('<Q', ring[256:264])[0] > 1 << 32: sys.exit(0)\n\
+         \x20   time.sleep(0.01)\n\
+         sys.exit('the ring has no space')\n";
+    let messages = run_ring_sender(&home, steps);
+    let reason = "was not recorded: the recorder in it is of another version of larder";
+    assert!(messages.contains(reason), "{messages}");
+}
+
+/// Handlers of signals end waits early: the time that larder has is measured by the clock.
+#[test]
+fn a_program_waits_for_a_stopped_larder_whatever_signals_it_gets() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "ticking.c", "gcc", &[]) else {
+        return left_out("a_program_waits_for_a_stopped_larder_whatever_signals_it_gets", "no gcc");
+    };
+    recorder();
+    let run = home.shell(&format!(
+        "larder measure record --out log -- \
+         sh -c '(sleep 3; kill -CONT $PPID) & kill -STOP $PPID; exec {} 1000000'",
+        program.display()
+    ));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let analysis = analyse(&home, &[]);
+    let index = (0..process_count(&analysis))
+        .find(|number| {
+            let process = analyse(&home, &["--process", &number.to_string()]);
+            process["calls_by_function"]["malloc"].as_u64() >= Some(1_000_000)
+        })
+        .expect("no process with all calls");
+    let process = analyse(&home, &["--process", &index.to_string()]);
+    assert_eq!(process["end"]["is_abandoned"], false);
+    assert!(process["end"]["stalls"].as_u64().unwrap() > 0);
+}
+
+/// Each recorded process takes a file of larder, whose limit is not that of the command.
+#[test]
+fn many_processes_are_recorded_within_a_low_limit_of_files() {
+    let home = Home::new();
+    recorder();
+    let run = home.shell(
+        "ulimit -Sn 24; larder measure record --out log -- \
+         sh -c 'ulimit -Sn; for i in $(seq 40); do sleep 0.5 & done; wait'",
+    );
+    assert_eq!((run.code, run.stdout().trim()), (0, "24"), "{}", run.masked_output());
+    // A fork and a program each, and seq.
+    let analysis = analyse(&home, &[]);
+    assert_eq!(process_count(&analysis), 1 + 2 * (40 + 1));
+    let processes = analysis["processes"].as_array().unwrap();
+    let exits = processes.iter().filter(|process| process["ending"] == "exit").count();
+    assert_eq!(exits, 1 + 40 + 1, "{processes:?}");
+}
+
+/// A program does not wait at its start for a collector that does not accept its connection.
+#[test]
+fn a_program_starts_beside_a_collector_that_accepts_nothing() {
+    let home = Home::new();
+    home.write(
+        "collector.py",
+        "import os, socket, subprocess, sys\n\
+         server = socket.socket(socket.AF_UNIX)\n\
+         server.bind('socket')\n\
+         server.listen(0)\n\
+         ended = subprocess.Popen(['true'])\n\
+         ended.wait()\n\
+         setting = f'12:0:{ended.pid}:' + os.path.abspath('socket')\n\
+         os.environ.update(LD_PRELOAD=sys.argv[1], LARDER_ALLOCLOG=setting)\n\
+         for _ in range(5): subprocess.run(['true'], check=True, timeout=20)\n",
+    );
+    let mut python = home.program("python3");
+    let Ok(output) = python.arg("collector.py").arg(recorder()).output() else {
+        return left_out("a_program_starts_beside_a_collector_that_accepts_nothing", "no python3");
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// `LD_PRELOAD` has no way to write a path with a blank or a colon.
+#[test]
+fn a_recorder_in_a_folder_with_a_blank_is_loaded() {
+    let home = Home::new();
+    for folder in ["a b", "a:b"] {
+        std::fs::create_dir_all(home.work(folder)).unwrap();
+        std::fs::copy(recorder(), home.work(folder).join("recorder.so")).unwrap();
+        let run = home.shell(&format!(
+            "larder measure record --recorder '{folder}/recorder.so' --out log -- true"
+        ));
+        assert_eq!(run.code, 0, "{}", run.masked_output());
+        assert_eq!(process_count(&analyse(&home, &[])), 1);
+    }
+}
+
+/// A log without any process is no success, though the command is one.
+#[test]
+fn a_recording_of_no_process_says_so() {
+    let home = Home::new();
+    recorder();
+    home.write("text.so", "no library");
+    for (command, code) in [("true", 5), ("sh -c 'exit 9'", 9)] {
+        let run =
+            home.shell(&format!("larder measure record --recorder text.so --out log -- {command}"));
+        assert_eq!(run.code, code, "{}", run.masked_output());
+        assert!(run.stderr().contains("log: no process was recorded"), "{}", run.stderr());
+    }
+}
+
+/// A number that has no place in an event is not a smaller one.
+#[test]
+fn numbers_that_are_too_large_are_refused() {
+    let home = Home::new();
+    recorder();
+    home.write(
+        "numbers.py",
+        "import os\n\
+         for value in ['9223372036854775807', '9223372036854775808', '18446744073709551617']:\n\
+         \x20   print(os.access('/larder/number/big/' + value, 0))\n",
+    );
+    let run = home.shell("larder measure record --out log -- python3 numbers.py");
+    assert_eq!(run.stdout(), "True\nFalse\nFalse\n", "{}", run.masked_output());
+    let analysis = analyse(&home, &[]);
+    assert_eq!(analysis["numbers"][0]["count"], 1);
+    assert_eq!(analysis["numbers"][0]["last"], 9_223_372_036_854_775_807_u64);
+}

@@ -75,6 +75,55 @@ pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
     (count < 6).then_some(decoded)
 }
 
+/// Decodes uuencode (POSIX): the lines between `begin MODE NAME` and `end`, which may be missing.
+/// What is around them is left out. `None`: there is no such beginning, or a line is malformed.
+#[must_use]
+pub fn decode_uuencode(value: &[u8]) -> Option<Vec<u8>> {
+    let lines = value.split(|byte| *byte == b'\n');
+    let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    lines.find(|line| begins_uuencode(line))?;
+    let mut decoded = Vec::new();
+    for line in lines {
+        let Some((length, digits)) = line.split_first() else { continue };
+        // The last line has no bytes.
+        let length = usize::from(uuencode_digit(*length)?);
+        if length == 0 {
+            break;
+        }
+        let end = decoded.len() + length;
+        for group in digits.chunks(4).take(length.div_ceil(3)) {
+            let mut bits = 0;
+            for place in 0..4 {
+                // Spaces at the end of a line may be missing, and are zeros.
+                let digit = group.get(place).map_or(Some(0), |digit| uuencode_digit(*digit))?;
+                bits = bits << 6 | u32::from(digit);
+            }
+            let [_, high, middle, low] = bits.to_be_bytes();
+            decoded.extend([high, middle, low]);
+        }
+        decoded.resize(end, 0);
+        // Missing spaces must not make much of nothing.
+        if end > value.len() {
+            return None;
+        }
+    }
+    Some(decoded)
+}
+
+/// Returns whether a line is `begin MODE NAME`.
+fn begins_uuencode(line: &[u8]) -> bool {
+    let mode =
+        line.strip_prefix(b"begin ").and_then(|rest| rest.split(|byte| *byte == b' ').next());
+    mode.is_some_and(|mode| {
+        matches!(mode.len(), 3 | 4) && mode.iter().all(|digit| (b'0'..=b'7').contains(digit))
+    })
+}
+
+/// Returns the six bits of a digit of uuencode.
+fn uuencode_digit(digit: u8) -> Option<u8> {
+    (b' '..=b'`').contains(&digit).then_some(digit.wrapping_sub(b' ') & 0x3f)
+}
+
 /// Decodes text in a character set named by a WHATWG encoding label. Without a known name the text
 /// is UTF-8, or Windows-1252 if it has no character of several bytes in UTF-8. In UTF-8, a stray
 /// byte is read as Windows-1252, and a character that is cut off becomes U+FFFD.

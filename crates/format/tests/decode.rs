@@ -1,8 +1,8 @@
 //! Transfer encodings, character sets, escapes.
 
 use larder_format::decoding::{
-    decode_base64, decode_charset, decode_quoted_printable, decode_utf16, split_structured,
-    unescape_text,
+    decode_base64, decode_charset, decode_quoted_printable, decode_utf16, decode_uuencode,
+    split_structured, unescape_text,
 };
 use proptest::prelude::*;
 
@@ -42,6 +42,30 @@ fn base64_is_decoded() {
         let found = decode_base64(input.as_bytes());
         assert_eq!(found.as_deref(), expect.map(str::as_bytes), "{input:?}");
     }
+}
+
+#[test]
+fn uuencode_is_decoded() {
+    for (input, expect) in [
+        ("begin 644 cat.txt\n#0V%T\n`\nend\n", Some("Cat")),
+        (
+            "before\r\n\r\nbegin 0644 a b\r\n#0V%T\r\n#0V%T\r\n`\r\nend\r\nbehind\r\n",
+            Some("CatCat"),
+        ),
+        ("begin 644 cat\n$0V%T\"@\n \nend\n", Some("Cat\n")),
+        // Without the spaces at the end of a line, with a check sum, and without an end.
+        ("begin 644 x\n#04$\n", Some("AA\0")),
+        ("begin 644 x\n#0V%TX\n", Some("Cat")),
+        ("begin 644 x\n`\nend\n", Some("")),
+        ("begin 644 x\n", Some("")),
+        ("", None),
+        ("begin tomorrow at nine\n#0V%T\n", None),
+        ("begin 644 x\n#0V%T\nThis is no line of it.\n", None),
+    ] {
+        let found = decode_uuencode(input.as_bytes());
+        assert_eq!(found.as_deref(), expect.map(str::as_bytes), "{input:?}");
+    }
+    assert_eq!(decode_uuencode(format!("begin 644 x\n{}", "M\n".repeat(1000)).as_bytes()), None);
 }
 
 #[test]
@@ -114,6 +138,7 @@ proptest! {
     #[test]
     fn nothing_panics(bytes in any::<Vec<u8>>(), text in ".*", label in ".{0,12}") {
         let _ = (decode_quoted_printable(&bytes), decode_base64(&bytes), decode_charset(&bytes, Some(&label)));
+        let _ = decode_uuencode(&[b"begin 644 x\n", &*bytes].concat());
         prop_assert!(!split_structured(&text, ';').is_empty());
     }
 

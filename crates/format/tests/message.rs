@@ -430,6 +430,30 @@ fn a_media_type_ends_at_white_space() {
     assert!(message.parts[0].is_declared_attachment);
 }
 
+/// Programs of the time before MIME wrote so, under several names.
+#[test]
+fn parts_in_uuencode_are_decoded() {
+    let parts = "--b\nContent-Transfer-Encoding: X-UUencode\nContent-Type: text/plain\n\n\
+         begin 644 note.txt\n#0V%T\n`\nend\n\
+         --b\nContent-Type: application/zip\nContent-Transfer-Encoding: x-uue\n\n\
+         begin 600 a.zip\n#0V%T\n`\nend\n\
+         --b\nContent-Type: text/plain\nContent-Transfer-Encoding: uuencode\n\nno such text\n--b--\n";
+    let source = format!("Content-Type: multipart/mixed; boundary=b\n\n{parts}");
+    let message = parse(&source);
+    assert_eq!(message.body_text(), "Cat\nno such text");
+    assert_eq!(message.parts[2].content, PartContent::Binary(b"Cat".to_vec()));
+    assert_eq!(message.problems, [MessageProblem::BadTransferEncoding { part: 3 }]);
+    for place in [1, 2] {
+        assert_eq!(Message::part_source(source.as_bytes(), place).unwrap(), b"Cat");
+    }
+    // The character set is that of the content.
+    let message = parse(
+        "Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: x-uuencode\n\n\
+         begin 644 x\n&6OQR:6-H\n`\nend\n",
+    );
+    assert_eq!(message.body_text(), "Zürich");
+}
+
 /// Each part is looked up among those of the text, and in the list of the texts in HTML.
 #[test]
 fn messages_of_very_many_parts_take_linear_time() {

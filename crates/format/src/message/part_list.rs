@@ -1,7 +1,7 @@
 //! The parts of a parsed message as one list, with their texts decoded again where the declared
 //! character set is wrong.
 
-use crate::decoding::{decode_base64, decode_charset, decode_quoted_printable};
+use crate::decoding::{decode_base64, decode_charset, decode_quoted_printable, decode_uuencode};
 use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 use crate::message::headers::MessageHeaders;
 use crate::message::part::{MessagePart, PartContent, PartRole};
@@ -69,10 +69,41 @@ fn decode_source<'m>(
 ) -> Cow<'m, [u8]> {
     let source = part_source(message, part);
     match part.encoding {
+        Encoding::None if is_uuencoded(part) => {
+            decode_uuencode(source).map_or(Cow::Borrowed(source), Cow::Owned)
+        }
         Encoding::None => Cow::Borrowed(source),
         Encoding::QuotedPrintable => decode_quoted_printable(source),
         Encoding::Base64 => decode_base64(source).map_or(Cow::Borrowed(source), Cow::Owned),
     }
+}
+
+/// Returns whether a part declares a transfer encoding that the parser does not know: uuencode,
+/// under the names that mail programs of the time before MIME gave it.
+fn is_uuencoded(part: &mail_parser::MessagePart<'_>) -> bool {
+    let encoding = part.content_transfer_encoding().map(str::trim).unwrap_or_default();
+    ["x-uuencode", "x-uue", "uuencode"].iter().any(|name| encoding.eq_ignore_ascii_case(name))
+}
+
+/// Decodes the body of a part in uuencode. Returns false for one that is malformed, which stays as
+/// it is.
+fn decode_uuencoded_body(
+    message: &mail_parser::Message<'_>,
+    part: &mail_parser::MessagePart<'_>,
+    body: &mut PartType<'_>,
+) -> bool {
+    if matches!(body, PartType::Multipart(_)) {
+        return true;
+    }
+    let Some(bytes) = decode_uuencode(part_source(message, part)) else { return false };
+    match body {
+        PartType::Text(text) | PartType::Html(text) => {
+            *text = Cow::Owned(declared_text(part, &bytes).into_owned());
+        }
+        // A message in this encoding is a file.
+        _ => *body = PartType::Binary(Cow::Owned(bytes)),
+    }
+    true
 }
 
 /// Returns the bytes of the body of a part, in its transfer encoding.
@@ -138,6 +169,10 @@ fn for_each_part(
     while let Some(place) = pending.pop() {
         let Some(part) = message.parts.get_mut(place.id as usize) else { continue };
         let mut body = mem::take(&mut part.body);
+        let Some(part) = message.parts.get(place.id as usize) else { continue };
+        let is_malformed = is_uuencoded(part) && !decode_uuencoded_body(message, part, &mut body);
+        let Some(part) = message.parts.get_mut(place.id as usize) else { continue };
+        part.is_encoding_problem |= is_malformed;
         let Some(part) = message.parts.get(place.id as usize) else { continue };
         visit(message, part, &mut body, place);
         let depth = place.depth + 1;
@@ -318,12 +353,16 @@ fn report_text(part: &mail_parser::MessagePart<'_>, bytes: &[u8]) -> Option<Part
     if !is_message || bytes.contains(&0) {
         return None;
     }
+    Some(PartContent::Text(declared_text(part, bytes).replace("\r\n", "\n")))
+}
+
+/// Returns the text of bytes in the declared character set of a part, or in one that is guessed.
+fn declared_text<'b>(part: &mail_parser::MessagePart<'_>, bytes: &'b [u8]) -> Cow<'b, str> {
     let label = part.content_type().and_then(|value| value.attribute("charset"));
-    let text = match label {
+    match label {
         Some(_) => decode_charset(bytes, label),
         None => guess_text(bytes),
-    };
-    Some(PartContent::Text(text.replace("\r\n", "\n")))
+    }
 }
 
 /// Returns the declared media type, else that of the content.

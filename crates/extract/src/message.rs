@@ -26,7 +26,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 12;
+const MESSAGE_RULES_VERSION: u32 = 13;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body. No phrase is in two of these ranges.
@@ -258,8 +258,8 @@ pub fn hash_message_id(id: &str) -> i64 {
 }
 
 /// Returns whether a part of the message is an attachment, by the rule of mu: pictures, sound and
-/// files of programs are, and what is declared as one. Signatures, keys, and the parts of messages
-/// in the message are not.
+/// files of programs are, and what is declared as one. Signatures, keys, messages in the message
+/// that are in no transfer encoding, and their parts are not.
 fn has_attachment(message: &Message) -> bool {
     // The depth of the message, and of the signed or encrypted multipart, that a part is in.
     let (mut message_depth, mut cryptographic_depth) = (usize::MAX, usize::MAX);
@@ -276,7 +276,7 @@ fn has_attachment(message: &Message) -> bool {
             _ if part.depth > message_depth => false,
             PartContent::Message(_) => {
                 message_depth = part.depth;
-                false
+                part.is_encoded_message && part.is_declared_attachment
             }
             PartContent::Multipart => {
                 if matches!(&*part.media_type, "multipart/signed" | "multipart/encrypted") {

@@ -15,6 +15,9 @@ pub struct MessagePart {
     pub file_name: Option<String>,
     /// Content-Disposition calls the part an attachment.
     pub is_declared_attachment: bool,
+    /// A message in a transfer encoding, which RFC 2046 (5.2.1) forbids: mail readers take it for a
+    /// file.
+    pub is_encoded_message: bool,
     /// Content-ID without angle brackets, by which HTML shows pictures.
     pub content_id: Option<String>,
     /// How mail readers use the part.

@@ -239,6 +239,8 @@ impl PartList<'_> {
             is_declared_attachment: part
                 .content_disposition()
                 .is_some_and(|value| value.c_type.eq_ignore_ascii_case("attachment")),
+            is_encoded_message: matches!(body, PartType::Message(_))
+                && part.encoding != Encoding::None,
             content_id: part.content_id().map(Into::into),
             role,
             content,

@@ -9,8 +9,8 @@ use crate::error::{DatabaseError, DatabaseResult};
 use crate::index_tables::IndexTables;
 use crate::mail::batch::{OTHER_TEXT_ORIGIN, file_key};
 use crate::mail::columns::{
-    ANY_TEXT_SET, FIRST_LABEL_PAGE, MailColumn, MailSet, block_of, column_page, date_value,
-    present_rows, read_values, unpack_set,
+    ANY_TEXT_SET, FIRST_LABEL_PAGE, MailColumn, MailSet, block_of, change_value, column_page,
+    date_value, present_rows, read_values, unpack_set,
 };
 use crate::mail::threads::find_thread;
 use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
@@ -28,8 +28,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The hashes of words that are kept before those that came twice are dropped.
 const MAX_UNSORTED_WORDS: usize = 1 << 20;
-/// Nanoseconds of a second.
-const NANOSECONDS: i64 = 1_000_000_000;
 
 /// Queries that count faulty rows, with the names of kinds in place of their numbers.
 const MAIL_CHECKS: &[(&str, &str)] = &[
@@ -275,7 +273,7 @@ impl ExpectedStates {
             let folder: i64 = file.get(4)?;
             let name = MaildirName::parse(name);
             let flags = MessageFlags::default().with_file_flags(name.flags(file.get(3)?));
-            let changed = date_value(file.get::<_, i64>(2)? / NANOSECONDS);
+            let changed = change_value(file.get(2)?);
             self.set(item, |block| &mut block.changed, changed);
             let (block, place) = block_of(item);
             let known = self.blocks.entry(block).or_default().file_flags.get_mut(place);

@@ -13,6 +13,7 @@
 mod damaged_history;
 
 use crate::error::Error;
+use crate::file_time::to_nanoseconds;
 use crate::git_repository::{
     GitError, GitRepository, GitTimeLimits, LogReader, LoggedCommit, RepositoryRefs,
 };
@@ -38,8 +39,6 @@ const FIRST_BATCH_COMMITS: usize = 128;
 const MAX_BATCH_BYTES: usize = 16 << 20;
 /// The number of removals of a batch.
 const REMOVALS_PER_BATCH: usize = 2000;
-/// The nanoseconds of a second.
-const NANOSECONDS: i64 = 1_000_000_000;
 
 /// The settings of a synchronisation.
 #[derive(Debug, Clone, Copy, Default)]
@@ -360,7 +359,10 @@ impl CommitSync<'_> {
                 name: commit.hash.clone().into_bytes(),
                 inode: 0,
                 flags: MaildirFlags::default(),
-                state: MailFileState { changed: seconds * NANOSECONDS, ..MailFileState::default() },
+                state: MailFileState {
+                    changed: to_nanoseconds(seconds, 0),
+                    ..MailFileState::default()
+                },
             };
             let message = Box::new(self.builder.prepare_commit(self.row, &commit));
             self.row = self.row.saturating_add(1);

@@ -19,6 +19,7 @@
 //! | `converter_process` | running a converter within limits |
 //! | `error` | errors that end an import or an export |
 //! | `export` | export of a collection |
+//! | `file_time` | the times of files |
 //! | `git_repository` | git repositories, read through git |
 //! | `import` | import into collections |
 //! | `known_tips` | the tips of a repository at the last synchronisation |
@@ -41,6 +42,7 @@ mod compression;
 mod converter_process;
 mod error;
 mod export;
+mod file_time;
 pub mod git_repository;
 mod import;
 mod known_tips;

@@ -36,7 +36,7 @@ use crate::maildir::{
 };
 use directory_pairs::pair_directories;
 use file_changes::{
-    DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChanges, UNSETTLED_STATE,
+    DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChanges, UNSETTLED_STATE, file_path,
 };
 use file_list::FileList;
 use larder_edit::LabelFollower;
@@ -48,10 +48,8 @@ use message_pipeline::MessagePipeline;
 use message_writer::{MessageWriter, merge_segments};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::{BTreeSet, HashSet};
-use std::ffi::OsStr;
 use std::hash::BuildHasher as _;
 use std::mem;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -586,10 +584,6 @@ fn follow_labels(labels: &mut Option<&mut LabelFollower>, store: &mut Store) {
     if labels.as_mut().is_some_and(|one| one.follow(store, now_milliseconds()).is_err()) {
         *labels = None;
     }
-}
-
-fn file_path(root: &Path, directory: &[u8], name: &[u8]) -> PathBuf {
-    root.join(OsStr::from_bytes(directory)).join(OsStr::from_bytes(name))
 }
 
 fn problem_of(problem: &MaildirProblem) -> SyncProblem {

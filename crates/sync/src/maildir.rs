@@ -20,6 +20,7 @@
 //!
 //! Separate from `import`, which reads files into the store: here the files stay where they are.
 
+use crate::file_time::has_min_age;
 use crate::mbox_file::{MboxFile, is_unsettled};
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -84,8 +85,7 @@ pub struct MaildirDirectory {
 
 /// The state of a directory. If it is the same as at an earlier scan, no file was added, renamed or
 /// removed in between, unless the clock of the file system stood still: a directory that was
-/// changed less than [`DirectoryState::MIN_AGE_SECONDS`] before a scan must be listed by the next
-/// one, too.
+/// changed less than two seconds before a scan must be listed by the next one, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryState {
     /// The number of the file system.
@@ -99,9 +99,6 @@ pub struct DirectoryState {
 }
 
 impl DirectoryState {
-    /// The resolution of the times of common file systems; FAT has two seconds.
-    pub const MIN_AGE_SECONDS: i64 = 2;
-
     pub(crate) fn from_metadata(metadata: &Metadata) -> DirectoryState {
         DirectoryState {
             device: metadata.dev(),
@@ -115,7 +112,7 @@ impl DirectoryState {
     /// seconds since 1970.
     #[must_use]
     pub fn is_settled(&self, read_at_seconds: i64) -> bool {
-        read_at_seconds - self.modified_seconds >= DirectoryState::MIN_AGE_SECONDS
+        has_min_age(self.modified_seconds, read_at_seconds)
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! Separate from `maildir`, which finds files and reads none.
 
+use crate::file_time::{has_min_age, to_nanoseconds};
 use crate::regular_file::open_regular_file;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::mbox::{
@@ -33,8 +34,6 @@ const HEADER_BYTES: usize = 4096;
 const MAX_HEADER_BYTES: usize = 1 << 20;
 /// The bytes around a former end that tell whether a message begins there.
 const ADDITION_BYTES: usize = 16;
-/// A file that was changed less than this before a scan may change again without another time.
-const MIN_AGE_SECONDS: i64 = 2;
 /// The length of the identity in a stored state: device, inode, time and size.
 const IDENTITY_BYTES: usize = 40;
 /// A mail program that writes a file anew empties it first, and has a part of it for a while. After
@@ -132,19 +131,18 @@ impl MboxFile {
         messages.extend(scanner.finish());
         messages.retain(|message| !message.is_expunged);
         let mut state = encode_identity(&self.metadata).to_vec();
-        if scanned_at - self.metadata.mtime() < MIN_AGE_SECONDS {
+        if !has_min_age(self.metadata.mtime(), scanned_at) {
             // A later change may leave the time and the size as they are. The size tells whether it
             // grew.
             state.iter_mut().take(IDENTITY_BYTES - 8).for_each(|byte| *byte = 0);
         }
         state.extend(self.hash_edges(self.metadata.len())?.to_le_bytes());
         state.push(RULES_VERSION);
-        let changed = self.metadata.ctime().saturating_mul(1_000_000_000);
         Ok(MboxListing {
             messages,
             is_addition: former_size.is_some(),
             state,
-            changed: changed.saturating_add(self.metadata.ctime_nsec()),
+            changed: to_nanoseconds(self.metadata.ctime(), self.metadata.ctime_nsec()),
         })
     }
 

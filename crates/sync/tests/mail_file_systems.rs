@@ -52,6 +52,27 @@ fn other_inodes_of_all_files_change_no_message() {
     }
 }
 
+/// A file system takes any time that it is told, and nanoseconds end in the year 2262.
+#[test]
+fn files_may_be_of_the_far_future() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("cur/1.host:2,", message("m1", "note", "walrus"));
+    mailbox.write("cur/2.host:2,", "Subject: no date\n\nseal\n");
+    let far = UNIX_EPOCH + Duration::new(10_000_000_000, 999_999_999);
+    for path in ["cur/1.host:2,", "cur/2.host:2,", "cur"] {
+        fs::File::open(mailbox.root().join(path)).unwrap().set_modified(far).unwrap();
+    }
+    assert_eq!(counts(&mailbox.sync()), (2, 0, 0));
+    let (root, renamed) = (mailbox.root(), mailbox.root().join("cur/1.host:2,S"));
+    fs::rename(root.join("cur/1.host:2,"), renamed).unwrap();
+    let report = mailbox.sync();
+    assert_eq!((counts(&report), report.reread_files), ((0, 1, 0), 0));
+    assert_eq!(mailbox.sync_with(&full_sync()).reread_files, 0);
+    assert_eq!((mailbox.find("walrus flag:seen").len(), mailbox.find("seal").len()), (1, 1));
+    check(&mailbox.store);
+    mailbox.verify(&MailSyncOptions::default());
+}
+
 /// A clock of whole seconds gives a later change the same time.
 #[test]
 fn changes_in_the_same_second_are_seen() {

@@ -17,7 +17,9 @@ use crate::mail::batch::{
     rule_row_key, write_words,
 };
 use crate::mail::before_image::BeforeImageWriter;
-use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
+use crate::mail::columns::{
+    ColumnWriter, MailColumn, MailSet, change_value, date_value, row_number,
+};
 use crate::mail::conversions::ConversionWriter;
 use crate::mail::labels::LabelWriter;
 use crate::mail::threads::{ThreadDepartures, join_thread};
@@ -32,9 +34,6 @@ use larder_extract::message_flags::MessageFlags;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
-
-/// The nanoseconds of a second.
-const NANOSECONDS: i64 = 1_000_000_000;
 
 /// A directory of the collection.
 #[derive(Debug, Clone, Copy)]
@@ -239,7 +238,7 @@ impl MailWriter<'_, '_> {
         let flags = message.flags.with_file_flags(file.flags).bits().into();
         let tx = self.batch.tx;
         self.columns.set_value(tx, MailColumn::Flags, message.row, flags)?;
-        let changed = date_value(file.state.changed / NANOSECONDS);
+        let changed = change_value(file.state.changed);
         Ok(self.columns.set_value(tx, MailColumn::Changed, message.row, changed)?)
     }
 
@@ -371,7 +370,7 @@ impl MailWriter<'_, '_> {
         }
         let flags = self.flags(item)?.without_file_flags().union(union);
         self.columns.set_value(tx, MailColumn::Flags, row, flags.bits().into())?;
-        let changed = date_value(newest / NANOSECONDS);
+        let changed = change_value(newest);
         Ok(self.columns.set_value(tx, MailColumn::Changed, row, changed)?)
     }
 

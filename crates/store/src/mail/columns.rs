@@ -63,6 +63,9 @@ pub(crate) const FIRST_LABEL_PAGE: i64 = 1 << 62;
 /// The end of the numbers of labels.
 const LABEL_END: u32 = 1 << 24;
 
+/// The nanoseconds of a second.
+const NANOSECONDS: i64 = 1_000_000_000;
+
 /// The bytes of a page in front of the codes.
 const HEADER_BYTES: usize = 5;
 
@@ -90,6 +93,11 @@ pub fn block_of(row: u32) -> (u32, usize) {
 #[must_use]
 pub fn date_value(seconds: i64) -> u32 {
     u32::try_from(seconds.clamp(0, i64::from(u32::MAX) - 1)).unwrap_or_default() + 1
+}
+
+/// Returns the time of a change, in nanoseconds since 1970, as the column has it.
+pub(crate) fn change_value(nanoseconds: i64) -> u32 {
+    date_value(nanoseconds / NANOSECONDS)
 }
 
 /// Returns the number of a row of messages.

@@ -6,6 +6,7 @@
 
 use super::file_list::FileList;
 use crate::error::Error;
+use crate::file_time::{MIN_AGE_SECONDS, NANOSECONDS, to_nanoseconds};
 use crate::maildir::MaildirProblem;
 use larder_format::maildir_name::MaildirName;
 use larder_format::mbox::MboxSection;
@@ -18,9 +19,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// A file that was changed less than this before it was read may change again without another time.
-const MIN_AGE_NANOSECONDS: i64 = 2_000_000_000;
 
 /// The state of a directory that was read to the end once, and must be listed again. An empty state
 /// says that its files may never have been read.
@@ -360,14 +358,13 @@ pub(super) fn file_path(root: &Path, directory: &[u8], name: &[u8]) -> PathBuf {
 
 /// Returns the state of a file that is being read or looked at.
 pub(super) fn file_state(metadata: &Metadata) -> MailFileState {
-    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000) + rest;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-    let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
-    let is_settled = now.saturating_sub(modified).saturating_abs() >= MIN_AGE_NANOSECONDS;
+    let modified = to_nanoseconds(metadata.mtime(), metadata.mtime_nsec());
+    let is_settled = now.saturating_sub(modified).saturating_abs() >= MIN_AGE_SECONDS * NANOSECONDS;
     MailFileState {
         size: metadata.len(),
         modified: if is_settled { modified } else { 0 },
-        changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        changed: to_nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -
         // Before the rename: a replacement that was interrupted is repeated in any case.
         locks.announce_restore(&[&state])?;
         // It is about the file that went, and would make the next one look damaged.
-        if has_mark(directory) {
+        if has_mark(directory)? {
             remove_mark(directory)?;
         }
         rename_durably(&pending, &data)?;

@@ -64,7 +64,8 @@ impl Store {
 
     /// Syncs what was written without waiting for the disk, and deletes the mark.
     fn sync_marked_writes(&self) -> Result<()> {
-        if !has_mark(&self.directory) || !self.is_writable() {
+        let path = self.directory.unsynced_mark_path();
+        if !has_mark(&self.directory).map_err(file_error_at(&path))? || !self.is_writable() {
             return Ok(());
         }
         let lock = self.lock_files.acquire()?;

@@ -38,9 +38,12 @@ pub(crate) fn write_mark(directory: &DataDirectory) -> Result<()> {
     write().map_err(file_error_at(&path))
 }
 
-/// Returns whether there is a mark.
-pub(crate) fn has_mark(directory: &DataDirectory) -> bool {
-    directory.store_file() != StoreFile::Data && directory.unsynced_mark_path().exists()
+/// Returns whether there is a mark. One that cannot be seen is an error: the store may be damaged.
+pub(crate) fn has_mark(directory: &DataDirectory) -> io::Result<bool> {
+    match directory.store_file() {
+        StoreFile::Data => Ok(false),
+        _ => directory.unsynced_mark_path().try_exists(),
+    }
 }
 
 /// Deletes the mark, after everything was synced or the store was deleted.
@@ -56,10 +59,10 @@ pub(crate) fn remove_mark(directory: &DataDirectory) -> io::Result<()> {
 
 /// Fails if the store has a mark of another start of the system.
 pub(crate) fn check_mark(directory: &DataDirectory) -> Result<()> {
-    if !has_mark(directory) {
+    let path = directory.unsynced_mark_path();
+    if !has_mark(directory).map_err(file_error_at(&path))? {
         return Ok(());
     }
-    let path = directory.unsynced_mark_path();
     let mut found = String::new();
     match File::open(&path).and_then(|file| file.take(MAX_MARK_BYTES).read_to_string(&mut found)) {
         // It was deleted since.
@@ -81,6 +84,15 @@ pub(crate) fn check_mark(directory: &DataDirectory) -> Result<()> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_mark_that_cannot_be_seen_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDirectory::new(folder.path()).with_store_file(StoreFile::Index);
+        let path = directory.unsynced_mark_path();
+        std::os::unix::fs::symlink(&path, &path).unwrap();
+        assert!(has_mark(&directory).is_err() && check_mark(&directory).is_err());
+    }
+
     /// A process that opened the former mark still reads all of it.
     #[test]
     fn a_mark_takes_the_place_of_another_one_at_once() {
@@ -97,6 +109,6 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         check_mark(&directory).unwrap();
         delete_mark(&directory).unwrap();
-        assert!(!has_mark(&directory));
+        assert!(!has_mark(&directory).unwrap());
     }
 }

@@ -302,11 +302,19 @@ impl<'g> GitRepository<'g> {
         refs.tips.retain(|hash| is_hash(hash));
         refs.tips.sort_unstable();
         refs.tips.dedup();
-        let shallow = fs::read_to_string(self.common_directory.join("shallow"));
-        refs.shallow = shallow.unwrap_or_default().lines().map(ToString::to_string).collect();
+        refs.shallow = self.read_shallow()?.lines().map(ToString::to_string).collect();
         refs.shallow.retain(|hash| is_hash(hash));
         refs.shallow.sort_unstable();
         Ok(refs)
+    }
+
+    /// Reads the file with the commits at which a shallow clone ends; empty: it is none.
+    fn read_shallow(&self) -> Result<String, GitError> {
+        let path = self.common_directory.join("shallow");
+        match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            read => read.map_err(|error| GitError::Failed { path, reason: error.to_string() }),
+        }
     }
 
     /// Lists the commits that can be reached from `tips` and not from `excluded`, the newest first.

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -205,6 +206,13 @@ fn a_shallow_clone_is_completed() {
     let head = home.git(&["rev-parse", "HEAD"]);
     // All files are new in the first commit that is there.
     assert_eq!(home.find("path:docs"), [head.as_str()]);
+    // A list of the ends that cannot be read is no empty one.
+    let (shallow, ends) = (home.root().join(".git/shallow"), home.path("ends"));
+    fs::rename(&shallow, &ends).unwrap();
+    symlink(&shallow, &shallow).unwrap();
+    let error = home.try_sync(CommitSyncOptions::default(), &|| false).unwrap_err();
+    assert!(error.contains("/shallow"), "{error}");
+    fs::rename(&ends, &shallow).unwrap();
     home.git(&["fetch", "-q", "--unshallow"]);
     let report = home.sync();
     assert_eq!((report.added, report.reread), (4, 1));

@@ -30,15 +30,19 @@ use larder_store::{
 };
 use std::collections::HashSet;
 use std::mem;
+use std::time::Duration;
 
-/// The number of commits of a batch.
+/// The most commits of a batch. One has fewer if they would hold the lock for longer than
+/// [`StepSize`] allows.
 const BATCH_COMMITS: usize = 2048;
-/// The first batch is small, so that the newest commits are found at once; the size doubles.
+/// The first batch is small, so that the newest commits are found at once.
 const FIRST_BATCH_COMMITS: usize = 128;
+/// The least number to which the commits of a batch are reduced.
+const MIN_BATCH_COMMITS: usize = 64;
 /// The bytes of the texts of a batch, after which it ends early.
 const MAX_BATCH_BYTES: usize = 16 << 20;
 /// The number of removals of a batch.
-const REMOVALS_PER_BATCH: usize = 2000;
+const REMOVALS_PER_BATCH: StepSize = StepSize::in_index(1000, 50..=4000);
 
 /// The settings of a synchronisation.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,7 +90,7 @@ struct CommitSync<'s> {
     changes: Vec<MailChange>,
     commits: Vec<Commit>,
     bytes: usize,
-    batch_commits: usize,
+    batch_commits: StepSize,
     max_batch_commits: usize,
     /// The bytes of words that are merged in one transaction.
     merged_bytes: StepSize,
@@ -146,7 +150,10 @@ pub fn sync_locked_commits(
         changes: Vec::new(),
         commits: Vec::new(),
         bytes: 0,
-        batch_commits: FIRST_BATCH_COMMITS.min(max_batch_commits),
+        batch_commits: StepSize::in_index(
+            FIRST_BATCH_COMMITS.min(max_batch_commits),
+            MIN_BATCH_COMMITS.min(max_batch_commits)..=max_batch_commits,
+        ),
         merged_bytes: MERGED_BYTES,
         max_batch_commits,
         known: HashSet::new(),
@@ -305,7 +312,7 @@ impl CommitSync<'_> {
             self.warn_of_skipped_paths(&logged);
             let LoggedCommit { commit, is_cut, .. } = logged;
             self.add(commit, unseen);
-            if self.commits.len() >= self.batch_commits || self.bytes >= MAX_BATCH_BYTES {
+            if self.commits.len() >= self.batch_commits.current() || self.bytes >= MAX_BATCH_BYTES {
                 self.flush()?;
                 if (self.is_cancelled)() {
                     self.report.is_interrupted = true;
@@ -376,11 +383,13 @@ impl CommitSync<'_> {
 
     fn remove(&mut self, removed: Vec<String>) -> Result<(), Error> {
         self.report.removed = removed.len();
+        let mut size = REMOVALS_PER_BATCH;
         for hash in removed {
             let (directory, name) = (Vec::new(), hash.into_bytes());
             self.changes.push(MailChange::RemoveFile { directory, name });
-            if self.changes.len() >= REMOVALS_PER_BATCH {
-                self.flush()?;
+            let written = self.changes.len();
+            if written >= size.current() {
+                size.adapt_to(written, self.flush()?);
             }
         }
         Ok(())
@@ -391,13 +400,13 @@ impl CommitSync<'_> {
         self.changes.push(MailChange::PutDirectory { path, folder, is_new: false, state });
     }
 
-    /// Writes the batch.
-    fn flush(&mut self) -> Result<(), Error> {
-        let has_commits = !self.commits.is_empty();
+    /// Writes the batch. Returns the time for which it held the lock.
+    fn flush(&mut self) -> Result<Duration, Error> {
+        let commits = self.commits.len();
         self.prepare_commits();
         let changes = mem::take(&mut self.changes);
         if changes.is_empty() {
-            return Ok(());
+            return Ok(Duration::ZERO);
         }
         let batch = MailBatch {
             collection: self.collection.to_string(),
@@ -405,14 +414,15 @@ impl CommitSync<'_> {
             words: Some(self.builder.encode_words()),
             end_row: self.row,
         };
-        self.store.apply(&mut self.operation, vec![BatchChange::Mail(Box::new(batch))])?;
-        self.batch_commits = (self.batch_commits * 2).min(self.max_batch_commits);
-        if has_commits {
+        let batch = vec![BatchChange::Mail(Box::new(batch))];
+        let held = self.store.apply(&mut self.operation, batch)?.lock_held;
+        if commits > 0 {
+            self.batch_commits.adapt_to(commits, held);
             self.store.merge_words(MAX_RESTING_SEGMENTS, &mut self.merged_bytes)?;
         }
         self.bytes = 0;
         let done = self.report.added + self.report.reread;
         (self.report_progress)(SyncProgress { done, total: done });
-        Ok(())
+        Ok(held)
     }
 }

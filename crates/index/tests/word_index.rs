@@ -65,8 +65,8 @@ impl Tester {
         if let Some(count) = batch.long_row {
             let row = (batch.start + batch.row_count) * 8 + number;
             (0..count).for_each(|n| self.add(row, b"long", n * 90));
-            // The words of the phrase stand there behind all the other positions, and in the table of
-            // beginnings no other one has its place.
+            // The phrase stands behind all the other positions, and in the table of beginnings no
+            // other one has its place.
             let last = count * 90 + 7;
             self.add(row, b"long", last);
             [1, last + 90].into_iter().for_each(|at| self.add(row, b"tail", at));

@@ -359,8 +359,8 @@ fn compare_columns(
     Ok(bounds)
 }
 
-/// Compares the sets of folders with the files, those of labels with the names of labels, and that of
-/// known mail with the messages.
+/// Compares the sets of folders with the files, those of labels with the names of labels, and that
+/// of known mail with the messages.
 fn compare_sets(
     tx: &ReadTransaction<'_>,
     expected: &ExpectedStates,

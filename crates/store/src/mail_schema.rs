@@ -17,8 +17,8 @@
 //! * `mail_set(id, rows)`: the rows of a folder or of a label, as a bitmap for each block. `id` is
 //!   the number of the set times 2^24 plus the number of the block; for labels, 2^62 plus the
 //!   number of the block times 2^24 plus the number of the label, so that the labels of a block are
-//!   beside each other. In place of a label, 0 is the set of the messages whose labels belong to any
-//!   text with their name, see `mail::labels`.
+//!   beside each other. In place of a label, 0 is the set of the messages whose labels belong to
+//!   any text with their name, see `mail::labels`.
 //! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels, is_given)`: the labels of
 //!   messages that are not in the index, by Message-ID, as the bytes of the item in `data.db`;
 //!   `is_given`: another text with the Message-ID has them in the meantime.

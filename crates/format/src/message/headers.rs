@@ -141,8 +141,8 @@ impl MessageHeaders {
     }
 }
 
-/// Returns a Message-ID as people type it or as a header has it, without angle brackets, and without
-/// the white space between them.
+/// Returns a Message-ID as people type it or as a header has it, without angle brackets and the
+/// white space between them.
 #[must_use]
 pub fn trim_message_id(id: &str) -> Cow<'_, str> {
     match id.strip_prefix('<').and_then(|id| id.strip_suffix('>')) {

@@ -41,8 +41,8 @@ pub struct MailFileRecord {
 }
 
 impl MailReader<'_> {
-    /// Returns the folders of all collections, also those that are gone, of which live views need the
-    /// former messages: the collection's name, the path, and the set of messages.
+    /// Returns the folders of all collections, also those that are gone, of which live views need
+    /// the former messages: the collection's name, the path, and the set of messages.
     pub fn folders(&self) -> Result<Vec<(String, Vec<u8>, MailSet)>> {
         self.run(|tx| {
             let sql = "SELECT c.name, f.path, f.id FROM mail_folder f

@@ -1,6 +1,7 @@
-//! Symbols of loaded libraries, read from their tables: nothing is allocated, so that the operators of
-//! C++ are found when there is no memory. `RTLD_NEXT` does not see the libraries that `dlopen` loads
-//! without `RTLD_GLOBAL`, and `dlsym` needs a handle, which a library loaded for another one has not.
+//! Symbols of loaded libraries, read from their tables: nothing is allocated, so that the operators
+//! of C++ are found when there is no memory. `RTLD_NEXT` does not see the libraries that `dlopen`
+//! loads without `RTLD_GLOBAL`, and `dlsym` needs a handle, which a library loaded for another one
+//! has not.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::zeroed;

@@ -92,6 +92,15 @@ pub(super) fn memory(pid: u32) -> Option<(u64, u64)> {
     Some((resident * page, resident.saturating_sub(shared) * page))
 }
 
+/// Returns whether a process has not ended.
+pub(super) fn is_running(pid: u32) -> bool {
+    let state = proc_file(pid, "stat").and_then(|text| {
+        let (_, fields) = text.rsplit_once(')')?;
+        fields.trim_start().chars().next()
+    });
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
 /// Returns the name of a process.
 pub(super) fn name(pid: u32) -> String {
     proc_file(pid, "comm").map(|name| name.trim_end().to_string()).unwrap_or_default()

@@ -43,8 +43,8 @@ const CAPACITY_LOG2: u32 = 18;
 const SLEEP_LIMITS: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(10));
 /// The part of a ring that may fill during a sleep, as a divisor.
 const FILL_DIVISOR: u64 = 8;
-/// How long the child of a fork waits until the ring of its parent was read up to the fork: a thread
-/// of the parent may be interrupted as it writes an event.
+/// How long the child of a fork waits until the ring of its parent was read up to the fork: a
+/// thread of the parent may be interrupted as it writes an event.
 const INHERITANCE_LIMIT: Duration = Duration::from_secs(2);
 /// The interval of time notes and memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_micros(SAMPLE_INTERVAL_US);
@@ -62,8 +62,8 @@ pub struct RecordingOptions {
     pub phases: Option<(Regex, Box<dyn Write + Send>)>,
     /// The logarithm of the number of words of a ring; `None`: the usual size.
     pub capacity_log2: Option<u32>,
-    /// The number of a signal that requests the end, SIGTERM or SIGHUP: it is sent on to the command,
-    /// and the log is closed when that has ended. 0: none.
+    /// The number of a signal that requests the end, SIGTERM or SIGHUP: it is sent on to the
+    /// command, and the log is closed when that has ended. 0: none.
     pub termination: Arc<AtomicUsize>,
     /// Set by an interrupt. While the command runs that is for the command, and the flag is
     /// cleared; after its end it closes the log, although processes in the background go on.
@@ -103,9 +103,9 @@ struct ArrivedRing {
 enum Inheritance {
     /// It is no child of a fork, or of one that is not known.
     None,
-    /// What is live in this process at the fork.
+    /// The objects that are live in this process at the fork.
     Fork(Box<ProcessEncoder>, u32),
-    /// What was live in this process is not known any more.
+    /// The objects of this process at the fork are not known any more.
     Lost(u32),
     /// The ring of its parent is not read up to the fork.
     Awaited,
@@ -400,7 +400,8 @@ impl RecordingState {
 
     /// Adds a process image.
     fn add_process(&mut self, arrived: ArrivedRing, inheritance: Inheritance) {
-        // The phase of its parent may just have begun. A message beside the first process is its own.
+        // The phase of its parent may just have begun. A message beside the first process is its
+        // own.
         if !self.processes.is_empty() {
             self.mark_phases();
         }

@@ -7,11 +7,11 @@ use super::log_block::{BlockKind, ProcessEnd};
 use super::memory_samples::MemorySamples;
 use super::message_writer::WrittenBytes;
 use super::process_encoder::ProcessEncoder;
+use super::recorded_process;
 use super::recording_log::RecordingLog;
 use super::ring_layout::{RingOperation, ring_state};
 use super::ring_reader::{ReadProgress, RingEvent, RingReader};
 use super::stack_unwinder::StackUnwinder;
-use super::unrecorded_processes::is_running;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -283,7 +283,7 @@ impl RingProcess {
                     matches!(poll(&mut events, Some(&now)), Ok(count) if count > 0)
                 }
                 ProcessExit::Before => true,
-                ProcessExit::Unknown => !is_running(self.pid),
+                ProcessExit::Unknown => !recorded_process::is_running(self.pid),
             };
         }
         self.is_over

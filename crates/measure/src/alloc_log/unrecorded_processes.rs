@@ -215,11 +215,6 @@ fn file_key(path: &Path) -> std::io::Result<(u64, u64)> {
     Ok((found.dev(), found.ino()))
 }
 
-/// Returns whether a process has not ended.
-pub(super) fn is_running(pid: u32) -> bool {
-    read_stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
-}
-
 fn read_stat(pid: u32) -> Option<ProcessStat> {
     parse_stat(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/stat")).ok()?))
 }

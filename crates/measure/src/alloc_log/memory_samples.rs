@@ -17,7 +17,8 @@ pub(super) struct MemorySamples {
     due_us: u64,
     interval_us: u64,
     start_us: u64,
-    /// The calls at the last one.
+    /// The memory and the calls at the last one.
+    last: Option<(u64, u64)>,
     calls: u64,
     /// What was written last, and when the next one may be.
     written: Option<(u64, u64)>,
@@ -41,7 +42,7 @@ impl MemorySamples {
             self.start_us = sample.time_us;
         }
         let is_same = self.written == Some(memory);
-        let is_idle = is_same && sample.calls == self.calls;
+        let is_idle = self.last.replace(memory) == Some(memory) && sample.calls == self.calls;
         let longer = (self.interval_us * 2).min(MAX_IDLE_INTERVAL_US);
         self.interval_us = if is_idle { longer } else { SAMPLE_INTERVAL_US };
         self.due_us = sample.time_us + self.interval_us;

@@ -87,6 +87,15 @@ index() { # PROGRAM STEP
 	esac
 }
 
+settle() { # PROGRAM: a run when the folders are at rest; those that changed in the seconds before the last run are listed again
+	sleep 2.1
+	case $1 in
+	larder) "$larder" --quiet sync ;;
+	mu) mu index --muhome="$MU_HOME" --quiet ;;
+	notmuch) notmuch new --quiet ;;
+	esac
+}
+
 search() { # STEP MU-QUERY NOTMUCH-QUERY COUNT|LIST
 	local count=() limit=()
 	[ "$4" != COUNT ] || count=(--count)
@@ -108,6 +117,7 @@ for program in $programs; do
 	fi
 	index "$program" "1 % changed"
 	if ! grep -q "^$program	one message	" "$figures"; then
+		settle "$program"
 		file=$(for folder in "$one" "$here/new" "$here/mail"; do
 			find "$folder" -type f -path '*/cur/*' 2>/dev/null | sort || true
 		done | sed -n 1p)

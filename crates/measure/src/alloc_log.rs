@@ -51,6 +51,7 @@
 //! | `preload_list` | the libraries that a program loads before its own |
 //! | `ring_process` | a process image whose ring is read |
 //! | `unrecorded_processes` | processes that are not recorded |
+//! | `wake_pipe` | a pipe that ends the sleep of the collector |
 //! | `recording` | the recording of a command |
 
 mod address_table;
@@ -104,6 +105,7 @@ mod static_program;
 #[cfg(test)]
 mod tests;
 mod unrecorded_processes;
+mod wake_pipe;
 
 pub use self::alloc_subject::{AllocSubject, call_functions, function_name};
 pub use self::analysis::{AllocAnalysis, PeakMemory, PhaseStatistics, analyse_process};

@@ -20,6 +20,7 @@ use super::ring_process::{ProcessExit, RingProcess};
 use super::ring_reader::{RingError, RingReader};
 use super::stack_unwinder::{SharedCode, StackUnwinder};
 use super::unrecorded_processes::{UnrecordedFinder, UnrecordedProcess};
+use super::wake_pipe::WakePipe;
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
 use regex::bytes::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,7 +28,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, se
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, ErrorKind, PipeReader, Read as _, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -141,8 +142,8 @@ struct RecordingState {
     last_sample: Instant,
     /// The messages, and the inode of their pipe.
     messages: Option<(MessagePhases, u64)>,
-    /// Readable when a message has begun a phase.
-    woken: PipeReader,
+    /// Ends a sleep when a message has begun a phase.
+    wake_pipe: WakePipe,
     /// The mean distance of samples of call stacks; 0: none are taken.
     stack_interval: u64,
     recorder: PathBuf,
@@ -177,14 +178,11 @@ pub fn record_command(
     // After the start of the command, which keeps its own limit.
     raise_file_limit();
     let now = Instant::now();
-    let (waker, woken) =
-        std::io::pipe().map(|(woken, waker)| (waker, woken)).map_err(AllocLogError::Socket)?;
-    rustix::io::ioctl_fionbio(&woken, true).map_err(|error| AllocLogError::Socket(error.into()))?;
+    let wake_pipe = WakePipe::new().map_err(AllocLogError::Socket)?;
+    let waker = wake_pipe.waker().map_err(AllocLogError::Socket)?;
     let messages = options.phases.zip(child.stderr.take()).map(|((pattern, output), messages)| {
         let pipe = rustix::fs::fstat(&messages).map_or(0, |found| found.st_ino);
-        // A full pipe wakes as well.
-        let wake = move || drop((&waker).write(&[0]));
-        (MessagePhases::start(messages, pattern, output, wake), pipe)
+        (MessagePhases::start(messages, pattern, output, waker), pipe)
     });
     let unrecorded = UnrecordedFinder::new(&[&socket, &options.recorder]);
     let mut recording = RecordingState {
@@ -201,7 +199,7 @@ pub fn record_command(
         samples: Vec::new(),
         last_sample: now,
         messages,
-        woken,
+        wake_pipe,
         stack_interval: options.stack_interval,
         recorder: options.recorder,
         phase: None,
@@ -288,7 +286,7 @@ impl RecordingState {
 
     /// Sleeps, less if a ring arrives or a process ends.
     fn wait(&self, time: Duration) {
-        let mut events = vec![PollFd::new(&self.woken, PollFlags::IN)];
+        let mut events = vec![PollFd::new(self.wake_pipe.reader(), PollFlags::IN)];
         // Else a connection that cannot be accepted would end each sleep.
         if self.accept_failure.is_none() {
             events.push(PollFd::new(&self.listener, PollFlags::IN));
@@ -470,7 +468,7 @@ impl RecordingState {
         let time_us = self.time_us();
         let Some((messages, pipe)) = &self.messages else { return };
         // Before the names are taken: a later one wakes again.
-        while matches!((&self.woken).read(&mut [0; 64]), Ok(64)) {}
+        self.wake_pipe.clear();
         for name in messages.next_names() {
             // One that has ended makes no calls in the phase, as the echo of a script.
             let may_be_writer = |process: &mut RingProcess| {

@@ -1,7 +1,7 @@
 //! A pipe that ends the sleep of the collector.
 //!
-//! Apart from `recording`, because both of its ends have to stay open: a pipe whose writers are gone
-//! is readable for ever, and the collector would never sleep.
+//! Apart from `recording`, because both of its ends have to stay open: a pipe whose writers are
+//! gone is readable for ever, and the collector would never sleep.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 

@@ -76,7 +76,7 @@ pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Decodes uuencode (POSIX): the lines between `begin MODE NAME` and `end`, which may be missing.
-/// What is around them is left out. `None`: there is no such beginning, or a line is malformed.
+/// Text around them is left out. `None`: there is no such beginning, or a line is malformed.
 #[must_use]
 pub fn decode_uuencode(value: &[u8]) -> Option<Vec<u8>> {
     let lines = value.split(|byte| *byte == b'\n');

@@ -518,7 +518,7 @@ mod tests {
         assert_eq!(processor_time("7 (a) Z 1"), Some(Duration::ZERO));
     }
 
-    /// What a process had used before it was watched is no use of processors.
+    /// Processor time from before the first sample is not counted.
     #[test]
     fn the_processor_time_before_the_first_sample_does_not_count() {
         let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();

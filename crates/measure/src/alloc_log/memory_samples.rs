@@ -17,11 +17,13 @@ pub(super) struct MemorySamples {
     due_us: u64,
     interval_us: u64,
     start_us: u64,
-    /// The memory and the calls at the last one.
+    /// The resident and the anonymous bytes of the last sample.
     last: Option<(u64, u64)>,
+    /// The calls before the last sample.
     calls: u64,
-    /// What was written last, and when the next one may be.
+    /// The resident and the anonymous bytes of the sample that was written last.
     written: Option<(u64, u64)>,
+    /// Samples before this time are not written at once.
     next_us: u64,
     /// The last one that was as the one written last.
     same: Option<RssSample>,

@@ -100,7 +100,7 @@ struct ArrivedRing {
     limit: Instant,
 }
 
-/// What a process inherits.
+/// The objects that a process inherits.
 enum Inheritance {
     /// It is no child of a fork, or of one that is not known.
     None,

@@ -394,7 +394,7 @@ mod tests {
         );
     }
 
-    /// What a function asks for itself has a row, though only one path goes on from it.
+    /// Memory that a function itself asks for has a row, though only one path goes on from it.
     #[test]
     fn memory_of_an_inner_function_is_in_the_paths() {
         let live = |at_peak| StackBytes { samples: 1, at_peak, ..Default::default() };

@@ -21,8 +21,8 @@ const MAX_PATH_NAMES: usize = 6;
 const INNER_NAMES: usize = 4;
 /// The functions by which programs and threads begin; what they call has more to say.
 const ENTRY_NAMES: [&str; 4] = ["_start", "clone", "clone3", "start_thread"];
-/// What is between two estimates is an accident at most with the probability of 5 %, if it is more
-/// than so many standard deviations.
+/// Two estimates that differ by more than this many standard deviations do so by accident with a
+/// probability of at most 5 %.
 const ERROR_DEVIATIONS: f64 = 2.0;
 /// The colours of the files with the most bytes; all others are grey.
 const FILE_COLOURS: [ColourRole; 5] = [

@@ -35,6 +35,11 @@ use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
 
+/// Asks for a file of a message in a directory. A message may have many files, so it seeks the
+/// first in the index.
+const FILE_IN_DIRECTORY_SQL: &str =
+    "SELECT EXISTS(SELECT 1 FROM mail_file WHERE item = ?1 AND directory = ?2)";
+
 /// A directory of the collection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DirectoryRow {
@@ -74,6 +79,8 @@ pub(super) struct MailWriter<'w, 'a> {
     pub(super) labels: LabelWriter,
     pub(super) conversions: ConversionWriter,
     pub(super) directories: HashMap<Vec<u8>, DirectoryRow>,
+    /// The directories of folders.
+    pub(super) folder_directories: HashMap<i64, Vec<i64>>,
     departures: ThreadDepartures,
     /// The messages that get the states of their files when the batch ends: one with many files
     /// would be read for each of them.
@@ -127,6 +134,7 @@ impl<'w, 'a> MailWriter<'w, 'a> {
             labels: LabelWriter::default(),
             conversions: ConversionWriter::default(),
             directories: HashMap::new(),
+            folder_directories: HashMap::new(),
             departures: ThreadDepartures::default(),
             unsettled: BTreeSet::new(),
             least_ranks: HashMap::new(),
@@ -165,6 +173,7 @@ impl MailWriter<'_, '_> {
             MailChange::RemoveDirectory(path) => {
                 let tx = self.batch.tx;
                 self.directories.remove(&path);
+                self.folder_directories.clear();
                 tx.prepare_cached(
                     "DELETE FROM mail_directory WHERE collection = ?1 AND path = ?2",
                 )?
@@ -413,17 +422,27 @@ impl MailWriter<'_, '_> {
     /// Removes a message from a folder if none of its files is there.
     fn update_folder(&mut self, item: ItemRow, folder: i64) -> Result<(), ApplyError> {
         let tx = self.batch.tx;
-        let is_there: bool = tx
-            .prepare_cached(
-                "SELECT EXISTS(SELECT 1 FROM mail_file f JOIN mail_directory d ON d.id = f.directory
-                 WHERE f.item = ?1 AND d.folder = ?2)",
-            )?
-            .query_row((item, folder), |row| row.get(0))?;
-        if !is_there {
-            let set = MailSet::Folder(folder);
-            self.columns.set_member(tx, set, row_number(item)?, false)?;
+        let mut select = tx.prepare_cached(FILE_IN_DIRECTORY_SQL)?;
+        for directory in self.folder_directories(folder)? {
+            if select.query_row((item, directory), |row| row.get(0))? {
+                return Ok(());
+            }
         }
-        Ok(())
+        let set = MailSet::Folder(folder);
+        Ok(self.columns.set_member(tx, set, row_number(item)?, false)?)
+    }
+
+    /// Returns the directories of a folder.
+    fn folder_directories(&mut self, folder: i64) -> Result<Vec<i64>, ApplyError> {
+        if let Some(known) = self.folder_directories.get(&folder) {
+            return Ok(known.clone());
+        }
+        let sql = "SELECT id FROM mail_directory WHERE folder = ?1";
+        let mut select = self.batch.tx.prepare_cached(sql)?;
+        let rows = select.query_map([folder], |row| row.get(0))?;
+        let directories: Vec<i64> = rows.collect::<rusqlite::Result<_>>()?;
+        self.folder_directories.insert(folder, directories.clone());
+        Ok(directories)
     }
 
     fn remove_file(&mut self, directory: &[u8], name: &[u8]) -> Result<(), ApplyError> {
@@ -523,5 +542,26 @@ impl MailWriter<'_, '_> {
             columns.to_checksum().combine(place),
         ))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail_schema::MAIL_SCHEMA_SQL;
+
+    /// Of a message with many files, one that read them all for each file that is deleted would
+    /// take quadratic time.
+    #[test]
+    fn a_file_of_a_message_in_a_directory_is_sought() {
+        let database = rusqlite::Connection::open_in_memory().unwrap();
+        database.execute_batch(MAIL_SCHEMA_SQL).unwrap();
+        let sql = format!("EXPLAIN QUERY PLAN {FILE_IN_DIRECTORY_SQL}");
+        let mut plan = database.prepare(&sql).unwrap();
+        let steps = plan.query_map([1, 1], |row| row.get::<_, String>("detail")).unwrap();
+        let steps: Vec<String> = steps.map(Result::unwrap).collect();
+        let expected =
+            "SEARCH mail_file USING COVERING INDEX mail_file_item (item=? AND directory=?)";
+        assert!(steps.iter().any(|step| step == expected), "{steps:?}");
     }
 }

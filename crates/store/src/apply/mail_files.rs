@@ -35,6 +35,7 @@ impl MailWriter<'_, '_> {
         state: &[u8],
     ) -> Result<(), ApplyError> {
         let tx = self.batch.tx;
+        self.folder_directories.clear();
         tx.prepare_cached("INSERT OR IGNORE INTO mail_folder(collection, path) VALUES(?1, ?2)")?
             .execute((self.collection.id, folder))?;
         tx.prepare_cached(

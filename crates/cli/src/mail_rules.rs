@@ -37,6 +37,16 @@ pub(crate) fn format_rule_problem(problem: &MailRuleProblem) -> String {
     format!("{name}: {}", sanitize_line(&problem.error.to_string()))
 }
 
+/// Returns the remedy for such a problem.
+pub(crate) fn rule_problem_hint(problem: &MailRuleProblem) -> &'static str {
+    match problem.error {
+        larder_query::Error::Store(larder_store::Error::TooManyLabels { .. }) => {
+            "remove labels of the message, then run the rules on all messages: larder sync --rules"
+        }
+        _ => "mend the rule, then run it on all messages: larder sync --rules",
+    }
+}
+
 /// Prints the effects of rules.
 pub(crate) fn print_rule_effects(
     context: &mut CommandContext,

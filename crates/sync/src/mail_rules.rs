@@ -12,11 +12,12 @@
 
 use crate::error::Error;
 use larder_edit::labels::{follow_labels, replace_labels, unique_names};
-use larder_format::label::LabelChange;
+use larder_format::label::{LabelChange, LabelList, MAX_LABELS};
 use larder_format::saved_search::SavedSearch;
 use larder_query::{
     MailQuery, MailSearch, QueryContext, SavedQuery, SavedSearches, SyntaxError, TextMatch,
 };
+use larder_store::Error as StoreError;
 use larder_store::{
     BatchChange, LabelledText, MailBatch, MailChange, MailReader, MailSet, Operation, OperationId,
     Reader, Store, block_of,
@@ -70,11 +71,11 @@ pub struct MailRuleReport {
     pub changed: u64,
     /// The operation, for undo; `None`: no label changed.
     pub operation: Option<OperationId>,
-    /// The rules that cannot be run.
+    /// The rules that cannot be run, or not on a message.
     pub problems: Vec<MailRuleProblem>,
 }
 
-/// A rule that cannot be run.
+/// A rule that cannot be run, or that cannot change the labels of a message.
 #[derive(Debug)]
 pub struct MailRuleProblem {
     /// The name of the saved search; `None`: a label that replies inherit.
@@ -289,7 +290,7 @@ fn write_labels(
     report: &mut MailRuleReport,
     at: i64,
 ) -> Result<(), Error> {
-    let counts = count_changes(data, rules, &matches)?;
+    let counts = count_changes(data, rules, &matches, report)?;
     for (rule, messages) in rules.iter().zip(counts).filter(|(_, messages)| *messages > 0) {
         let (search, change) = (rule.search.clone(), rule.change.clone());
         report.effects.push(MailRuleEffect { search, change, messages });
@@ -299,8 +300,7 @@ fn write_labels(
     let messages = unique_names(matches.messages);
     let written = replace_labels(data, &mut operation, &messages, &mut |uid, labels| {
         let numbers = matches.rules_by_uid.get(uid).map(Vec::as_slice).unwrap_or_default();
-        let matching = numbers.iter().filter_map(|number| rules.get(*number));
-        matching.fold(labels.clone(), |labels, rule| rule.change.apply(&labels))
+        apply_rules(rules, numbers, labels, &mut |_, _| {})
     })?;
     report.changed = written.changed;
     report.operation = operation.id().filter(|_| written.changed > 0);
@@ -308,30 +308,74 @@ fn write_labels(
 }
 
 /// Returns the number of messages that each rule gives other labels. A message that has them
-/// already is in no count, as it is in none of the log and of an undo.
+/// already is in no count, as it is in none of the log and of an undo. One that cannot have more
+/// labels is a problem of the report.
 fn count_changes(
     data: &Store,
     rules: &[MailRule],
     matches: &RuleMatches,
+    report: &mut MailRuleReport,
 ) -> Result<Vec<u64>, Error> {
     let mut counts = vec![0; rules.len()];
     let reader = data.open_reader()?;
     let names: Vec<&str> = matches.rules_by_uid.keys().map(String::as_str).collect();
     for names in names.chunks(MESSAGES_PER_READ) {
         for (name, stored) in names.iter().zip(reader.stored_labels(names)?) {
-            let mut labels = stored.labels.labels;
-            for number in matches.rules_by_uid.get(*name).into_iter().flatten() {
-                let (Some(rule), Some(count)) = (rules.get(*number), counts.get_mut(*number))
-                else {
-                    continue;
-                };
-                let after = rule.change.apply(&labels);
-                *count += u64::from(after != labels);
-                labels = after;
-            }
+            let numbers = matches.rules_by_uid.get(*name).map(Vec::as_slice).unwrap_or_default();
+            apply_rules(
+                rules,
+                numbers,
+                &stored.labels.labels,
+                &mut |number, effect| match effect {
+                    RuleEffect::Unchanged => {}
+                    RuleEffect::Changed => {
+                        if let Some(count) = counts.get_mut(number) {
+                            *count += 1;
+                        }
+                    }
+                    RuleEffect::TooManyLabels => {
+                        let search = rules.get(number).and_then(|rule| rule.search.clone());
+                        let uid = (*name).to_string();
+                        let error = StoreError::TooManyLabels { uid, max: MAX_LABELS }.into();
+                        report.problems.push(MailRuleProblem { search, error });
+                    }
+                },
+            );
         }
     }
     Ok(counts)
+}
+
+/// The effect of a rule on one message.
+enum RuleEffect {
+    Unchanged,
+    Changed,
+    /// It is left as it was: it would have more labels than a message can have.
+    TooManyLabels,
+}
+
+/// Returns the labels that the rules with these numbers make of those of a message, and passes the
+/// effect of each rule to `note`.
+fn apply_rules(
+    rules: &[MailRule],
+    numbers: &[usize],
+    labels: &LabelList,
+    note: &mut dyn FnMut(usize, RuleEffect),
+) -> LabelList {
+    let mut labels = labels.clone();
+    for number in numbers {
+        let Some(rule) = rules.get(*number) else { continue };
+        let after = rule.change.apply(&labels);
+        if after == labels {
+            note(*number, RuleEffect::Unchanged);
+        } else if after.is_too_long() {
+            note(*number, RuleEffect::TooManyLabels);
+        } else {
+            note(*number, RuleEffect::Changed);
+            labels = after;
+        }
+    }
+    labels
 }
 
 impl std::fmt::Display for MailRuleEffect {

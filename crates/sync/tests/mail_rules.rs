@@ -4,10 +4,10 @@ use crate::mail_sync::check;
 use crate::mailbox::{COLLECTION, Mailbox, create_index, message};
 use larder_edit::labels::{change_labels, follow_labels, read_labels};
 use larder_edit::put_saved_searches;
-use larder_format::label::LabelChange;
+use larder_format::label::{LabelChange, MAX_LABELS};
 use larder_format::saved_search::SavedSearch;
 use larder_query::QueryContext;
-use larder_store::{DataDirectory, Operation, Store, StoreOptions};
+use larder_store::{DataDirectory, LabelledText, Operation, Store, StoreOptions};
 use larder_sync::{
     MailRule, MailRuleReport, MailRuleRun, MailSyncOptions, RuleScope, run_mail_rules, sync_maildir,
 };
@@ -330,4 +330,31 @@ fn a_rule_that_is_too_expensive_is_named_and_the_others_are_run() {
     // The next run is one of the mail that comes after.
     let report = mail.run_within(RuleScope::New, Some(2000));
     assert_eq!((RuledMail::problems(&report), report.changed), (vec![], 0));
+}
+
+#[test]
+fn a_message_with_too_many_labels_stops_no_rule() {
+    let rules: &[(&str, &str, &[&str])] = &[
+        ("more", "subject:note", &["+more"]),
+        ("less", "subject:note", &["-l0", "+other"]),
+        ("last", "subject:note", &["+last"]),
+    ];
+    let mut mail = RuledMail::new(rules);
+    mail.sync();
+    let mut change = LabelChange::default();
+    (0..MAX_LABELS).for_each(|number| change.add(&format!("l{number}")));
+    let full = LabelledText { uid: "full".into(), text_hash: None };
+    change_labels(&mut mail.data, &mut Operation::new("edit", "", 0), &[full], &change).unwrap();
+    mail.write("full", "note", "");
+    mail.write("free", "note", "");
+    let report = mail.sync();
+    assert_eq!(RuledMail::problems(&report), ["last", "more"]);
+    let error = report.problems[0].error.to_string();
+    assert!(error.contains("\"full\" would have more than 1000 labels"), "{error}");
+    assert_eq!(report.changed, 2);
+    assert_eq!(mail.labels("free"), ["last", "more", "other"]);
+    let labels = mail.labels("full");
+    assert!(labels.contains(&"other".to_string()) && !labels.contains(&"l0".to_string()));
+    assert_eq!(labels.len(), MAX_LABELS);
+    assert_eq!(mail.sync().problems.len(), 0);
 }

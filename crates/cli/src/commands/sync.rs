@@ -8,7 +8,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::interrupt::{install_interrupt_flag, install_interrupt_wake};
 use crate::machine_time::now_milliseconds;
-use crate::mail_rules::{format_rule_problem, print_rule_effects, run_rules};
+use crate::mail_rules::{format_rule_problem, print_rule_effects, rule_problem_hint, run_rules};
 use crate::mail_store::{
     follow_labels, list_sources, mail_stores, open_mail_reader, open_mail_store,
 };
@@ -416,10 +416,7 @@ impl<'c> RoundPrinter<'c> {
             let line = format_rule_problem(problem);
             if !self.is_watch || self.printed.insert((PathBuf::new(), line.clone())) {
                 print_message("error", line);
-                print_message(
-                    "hint",
-                    "mend the rule, then run it on all messages: larder sync --rules",
-                );
+                print_message("hint", rule_problem_hint(problem));
             }
         }
         if self.context.quiet && (self.is_watch || self.context.format == OutputFormat::Text) {

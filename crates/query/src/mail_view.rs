@@ -22,7 +22,7 @@ use larder_store::{
 };
 use larder_time::civil::Instant;
 use larder_time::zone::ZoneDatabase;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -58,7 +58,8 @@ pub enum MailViewEvent {
     Reset,
     /// These messages are in the answer now.
     Added(Vec<ListedMessage>),
-    /// The states of these messages changed: flags, folders, labels or files.
+    /// The states of these messages changed: flags, folders, labels or files. A message that got
+    /// another handle is removed and added instead.
     Modified(Vec<ListedMessage>),
     /// These messages are not in the answer any more. A message that no longer exists may be named
     /// although it was never in the answer.
@@ -323,11 +324,17 @@ impl MailView {
     fn deliver(
         &mut self,
         mail: &MailReader<'_>,
-        difference: AnswerDifference,
+        mut difference: AnswerDifference,
         after: Seq,
         until: Seq,
     ) -> Result<(), Error> {
-        let removed = mail.name_removed(&difference.removed, after)?;
+        let mut removed = mail.name_removed(&difference.removed, after)?;
+        // A client knows a message by its handle: one with another handle is another message.
+        let renamed = mail.find_renamed(&difference.modified, after)?;
+        let renamed_rows: BTreeSet<u32> = renamed.iter().map(|one| one.row).collect();
+        difference.modified.retain(|row| !renamed_rows.contains(row));
+        difference.added.extend(renamed_rows);
+        removed.extend(renamed);
         let count = difference.added.len() + difference.modified.len() + removed.len();
         // A message whose row is another one is removed first, then added.
         self.pending.push_back(PendingEvent::Removed(removed));

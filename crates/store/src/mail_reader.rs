@@ -335,32 +335,37 @@ impl<'r> MailReader<'r> {
         })
     }
 
-    /// Returns the names of messages, of those that a batch after `after` removed, too.
+    /// Returns the handles and names that messages had after the batch `after`, also of those that
+    /// no longer exist.
     pub fn name_removed(&self, rows: &[u32], after: Seq) -> Result<Vec<RemovedMessage>> {
         self.run(|tx| {
-            let mut named = Vec::with_capacity(rows.len());
-            let mut gone = BTreeSet::new();
+            let mut named = find_former_names(tx, rows, after)?;
+            let known: BTreeSet<u32> = named.iter().map(|one| one.row).collect();
             let mut select = tx.prepare_cached("SELECT handle, uid FROM item WHERE id = ?1")?;
-            for row in rows {
+            for row in rows.iter().filter(|row| !known.contains(row)) {
                 let mut found = select.query([row])?;
-                match found.next()? {
-                    Some(item) => named.push(removed_message(*row, item, 0)?),
-                    None => drop(gone.insert(*row)),
-                }
-            }
-            if gone.is_empty() {
-                return Ok(named);
-            }
-            let sql = "SELECT item, handle, uid FROM item_history WHERE seq > ?1 AND removed = 1";
-            let mut select = tx.prepare_cached(sql)?;
-            let mut found = select.query([after])?;
-            while let Some(item) = found.next()? {
-                let row = item.get::<_, Option<u32>>(0)?;
-                if let Some(row) = row.filter(|row| gone.remove(row)) {
-                    named.push(removed_message(row, item, 1)?);
+                if let Some(item) = found.next()? {
+                    named.push(removed_message(*row, item, 0)?);
                 }
             }
             Ok(named)
+        })
+    }
+
+    /// Returns those of these messages that had another handle after the batch `after`, with that
+    /// handle: a draft takes the name of its former text.
+    pub fn find_renamed(&self, rows: &[u32], after: Seq) -> Result<Vec<RemovedMessage>> {
+        self.run(|tx| {
+            let mut renamed = Vec::new();
+            let mut select = tx.prepare_cached("SELECT handle FROM item WHERE id = ?1")?;
+            for former in find_former_names(tx, rows, after)? {
+                let mut found = select.query([former.row])?;
+                let Some(item) = found.next()? else { continue };
+                if Handle::from_bytes(item.get_ref(0)?.as_blob()?) != former.handle {
+                    renamed.push(former);
+                }
+            }
+            Ok(renamed)
         })
     }
 
@@ -433,6 +438,31 @@ fn removed_message(
     let handle = Handle::from_bytes(item.get_ref(first_column)?.as_blob()?);
     let uid: Option<String> = item.get(first_column + 1)?;
     Ok(RemovedMessage { row, handle, uid: uid.unwrap_or_default() })
+}
+
+/// Returns the handles and names after the batch `after` of those of these messages that a later
+/// batch removed or renamed.
+fn find_former_names(
+    tx: &ReadTransaction<'_>,
+    rows: &[u32],
+    after: Seq,
+) -> DatabaseResult<Vec<RemovedMessage>> {
+    let mut wanted: BTreeSet<u32> = rows.iter().copied().collect();
+    let mut named = Vec::new();
+    if wanted.is_empty() {
+        return Ok(named);
+    }
+    let sql = "SELECT item, handle, uid FROM item_history WHERE seq > ?1 AND removed = 1
+               ORDER BY seq, ordinal";
+    let mut select = tx.prepare_cached(sql)?;
+    let mut found = select.query([after])?;
+    while let Some(item) = found.next()? {
+        let row = item.get::<_, Option<u32>>(0)?;
+        if let Some(row) = row.filter(|row| wanted.remove(row)) {
+            named.push(removed_message(row, item, 1)?);
+        }
+    }
+    Ok(named)
 }
 
 /// Returns the rows of the messages with a Message-ID whose names are made from their texts.

@@ -360,3 +360,52 @@ fn a_query_with_an_error_opens_no_view() {
     let error = MailView::open(maildir.directory(), "flag:sen", options).unwrap_err();
     assert!(error.to_string().contains("sen"), "{error}");
 }
+
+/// A draft that was saved anew takes the handle of its former text when that is deleted.
+#[test]
+fn a_message_with_another_handle_is_removed_and_added() {
+    let mut maildir = TestMaildir::new();
+    let draft = |text| message("draft", "a note", text);
+    maildir.mailbox.write("cur/1.host:2,DS", draft("walrus"));
+    maildir.sync();
+    let mut views = open_views(&maildir, &["flag:draft", "folder:/", "walrus"]);
+    let mut listed = vec![BTreeMap::new(); views.len()];
+    let mut follow = |maildir: &TestMaildir| {
+        let reader = maildir.mailbox.store.open_reader().unwrap();
+        for (ReplayedView { line, view, .. }, listed) in views.iter_mut().zip(&mut listed) {
+            while let Some(event) = view.try_next().unwrap() {
+                match event {
+                    MailViewEvent::Added(messages) | MailViewEvent::Modified(messages) => {
+                        listed.extend(
+                            messages.into_iter().map(|one| (one.message.handle, one.message.uid)),
+                        );
+                    }
+                    MailViewEvent::Removed(removed) => removed.iter().for_each(|one| {
+                        listed.remove(&one.handle);
+                    }),
+                    MailViewEvent::Reset | MailViewEvent::Complete(_) => {}
+                }
+            }
+            let mail = reader.mail().unwrap();
+            let messages = mail.messages(&find_rows(&reader, line)).unwrap().into_iter();
+            let expected: BTreeMap<_, _> = messages.map(|one| (one.handle, one.uid)).collect();
+            assert_eq!(*listed, expected, "{line}");
+        }
+    };
+    follow(&maildir);
+    maildir.mailbox.write("cur/2.host:2,DS", draft("walrus seal"));
+    maildir.sync();
+    follow(&maildir);
+    fs::remove_file(maildir.mailbox.root().join("cur/1.host:2,DS")).unwrap();
+    maildir.sync();
+    follow(&maildir);
+    // A change between two answers that also takes the message out of one.
+    maildir.mailbox.write("cur/3.host:2,DS", draft("seal"));
+    maildir.sync();
+    follow(&maildir);
+    fs::remove_file(maildir.mailbox.root().join("cur/2.host:2,DS")).unwrap();
+    let path = |name: &str| maildir.mailbox.root().join(name);
+    fs::rename(path("cur/3.host:2,DS"), path("cur/3.host:2,S")).unwrap();
+    maildir.sync();
+    follow(&maildir);
+}

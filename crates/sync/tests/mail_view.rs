@@ -409,3 +409,29 @@ fn a_message_with_another_handle_is_removed_and_added() {
     maildir.sync();
     follow(&maildir);
 }
+
+/// Which folders a name stands for depends on those that are there.
+#[test]
+fn a_folder_that_comes_and_goes_hides_one_in_another_case() {
+    let mut maildir = TestMaildir::new();
+    maildir.mailbox.write("Work/cur/1.host:2,S", message("upper", "a note", "walrus"));
+    maildir.mailbox.write("Work/sub/cur/2.host:2,S", message("below", "a note", "walrus"));
+    maildir.sync();
+    let mut views = open_views(&maildir, &["folder:work", "path:work/**", "maildir:/work"]);
+    let mut follow = |maildir: &TestMaildir| {
+        for view in &mut views {
+            view.replay();
+            view.assert_equals_search(maildir);
+            assert_eq!(view.resets, 0);
+        }
+        let find = |line| maildir.mailbox.find(line).join(" ");
+        [find("folder:work"), find("path:work/**"), find("maildir:/work")]
+    };
+    assert_eq!(follow(&maildir), ["upper", "below upper", "upper"]);
+    maildir.mailbox.write("work/cur/3.host:2,S", message("lower", "a note", "walrus"));
+    maildir.sync();
+    assert_eq!(follow(&maildir), ["lower", "lower", "lower upper"]);
+    fs::remove_dir_all(maildir.mailbox.root().join("work")).unwrap();
+    maildir.sync();
+    assert_eq!(follow(&maildir), ["upper", "below upper", "upper"]);
+}

@@ -7,7 +7,7 @@
 use super::MailSearch;
 use super::block_test::{BlockState, BlockTest, NO_ROWS, combine, for_each_row};
 use crate::error::Error;
-use crate::mail_query::MailQuery;
+use crate::mail_query::{FolderTest, MailQuery};
 use larder_store::{BLOCK_ROWS, BlockRows, FormerMailStates, MessageTermField, write_message_term};
 
 /// The rows by which two answers differ, ascending.
@@ -60,6 +60,8 @@ impl MailQuery {
             MailQuery::Not(query) | MailQuery::Existing(query) => query.is_local(),
             // Files have no before-images.
             MailQuery::Thread(_) | MailQuery::ThreadOf(_) | MailQuery::Path(_) => false,
+            // The folders that these name depend on those that are there.
+            MailQuery::Folder(FolderTest::Named(_) | FolderTest::Within(_)) => false,
             _ => true,
         }
     }

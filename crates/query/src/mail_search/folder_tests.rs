@@ -68,12 +68,7 @@ impl MailSearch<'_> {
                 };
                 folders.iter().filter(is_below).collect()
             }
-            FolderTest::Named(name) => {
-                folders.iter().filter(|one| shown_path(one) == *name).collect()
-            }
-            FolderTest::Within(parent) => {
-                folders.iter().filter(|one| is_within(&shown_path(one), parent)).collect()
-            }
+            FolderTest::Named(_) | FolderTest::Within(_) => self.find_in_case(&folders, test)?,
             FolderTest::Is(_) | FolderTest::Prefix(_) => Vec::new(),
         };
         if chosen.is_empty() {
@@ -86,6 +81,23 @@ impl MailSearch<'_> {
             }
             _ => Ok(BlockTest::Or(chosen.iter().map(|(.., set)| BlockTest::Set(*set)).collect())),
         }
+    }
+
+    /// Returns the folders that a test names with the case of its letters. A folder that is gone is
+    /// none of them: it would hide one whose name differs in case only.
+    fn find_in_case<'f>(
+        &self,
+        folders: &'f [Folder],
+        test: &FolderTest,
+    ) -> Result<Vec<&'f Folder>, Error> {
+        let present = self.mail.present_folders()?;
+        let is_present = |(_, path, _): &&Folder| present.contains(path);
+        let is_chosen = |one: &&Folder| match test {
+            FolderTest::Named(name) => shown_path(one) == *name,
+            FolderTest::Within(parent) => is_within(&shown_path(one), parent),
+            _ => false,
+        };
+        Ok(folders.iter().filter(is_chosen).filter(is_present).collect())
     }
 
     /// Compiles the test of the beginning of the paths of files.

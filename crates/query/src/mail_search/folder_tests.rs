@@ -74,13 +74,7 @@ impl MailSearch<'_> {
         if chosen.is_empty() {
             chosen = folders.iter().filter(|one| is_in_any_case(one, test)).collect();
         }
-        match test {
-            FolderTest::Source(name) if chosen.is_empty() => {
-                let sources = folders.into_iter().map(|(source, ..)| source).collect();
-                Err(unknown_source(name, sources))
-            }
-            _ => Ok(BlockTest::Or(chosen.iter().map(|(.., set)| BlockTest::Set(*set)).collect())),
-        }
+        Ok(BlockTest::Or(chosen.iter().map(|(.., set)| BlockTest::Set(*set)).collect()))
     }
 
     /// Returns the folders that a test names with the case of its letters. A folder that is gone is
@@ -184,11 +178,4 @@ fn is_in_any_case(folder: &Folder, test: &FolderTest) -> bool {
 fn is_within(path: &str, parent: &str) -> bool {
     let below = path.strip_prefix(parent.trim_end_matches('/'));
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-fn unknown_source(name: &str, mut sources: Vec<String>) -> Error {
-    sources.dedup();
-    let message = format!("no mail of a source {name:?} is indexed");
-    let hint = format!("sources with mail: {}; other collections: --in NAME", sources.join(", "));
-    SyntaxError { message, at: 1, hint: Some(hint) }.into()
 }

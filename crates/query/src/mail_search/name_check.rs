@@ -1,7 +1,8 @@
 //! The names in a query that no message has: labels, folders and threads.
 //!
 //! Separate from `compilation`, which finds nothing for such a name: a live view or a saved search
-//! may name a label that messages get later, but in a search that runs once it is a mistake.
+//! may name a label that messages get later, or a source that is indexed later, but in a search
+//! that runs once it is a mistake.
 
 use super::MailSearch;
 use crate::error::{Error, SyntaxError};
@@ -14,7 +15,7 @@ const MAX_LISTED_NAMES: usize = 20;
 
 impl MailSearch<'_> {
     /// Refuses a query with a name that is neither a flag nor a label behind `is:`, that is no
-    /// folder behind `path:`, or no thread behind `thread:`.
+    /// folder behind `path:`, no source behind `in:`, or no thread behind `thread:`.
     ///
     /// # Errors
     /// There is such a name, or the store cannot be read.
@@ -33,6 +34,7 @@ impl MailSearch<'_> {
                 MailQuery::Folder(FolderTest::Named(path)) => self.check_folder(path),
                 _ => Ok(()),
             },
+            MailQuery::Folder(FolderTest::Source(name)) => self.check_source(name),
             MailQuery::Thread(id) if self.find_thread(id)?.is_empty() => {
                 let hint = "a thread is named by its ID in `larder find --summary`, or by the ID or \
                             the Message-ID of a message";
@@ -54,6 +56,23 @@ impl MailSearch<'_> {
             None => format!("one of {}", join_names(&names)),
         };
         Err(unknown_name("flag or label", name, hint))
+    }
+
+    /// Refuses the name of a source of which no mail is indexed.
+    ///
+    /// # Errors
+    /// There is no such source, or the store cannot be read.
+    pub fn check_source(&self, name: &str) -> Result<(), Error> {
+        let folders = self.mail.folders()?.into_iter();
+        let mut sources: Vec<String> = folders.map(|(source, ..)| source).collect();
+        if sources.iter().any(|source| source == name) {
+            return Ok(());
+        }
+        sources.dedup();
+        let message = format!("no mail of a source {name:?} is indexed");
+        let sources = sources.join(", ");
+        let hint = format!("sources with mail: {sources}; other collections: --in NAME");
+        Err(SyntaxError { message, at: 1, hint: Some(hint) }.into())
     }
 
     fn check_folder(&self, path: &str) -> Result<(), Error> {

@@ -20,7 +20,7 @@ use crate::output::{ADDED_STYLE, CHANGED_STYLE, FAINT_STYLE, OutputStream, REMOV
 use crate::source_names::print_unindexed_sources;
 use anstyle::Style;
 use larder_query::{
-    Kind, ListedMessage, MailQueryContext, MailView, MailViewEvent, MailViewOptions,
+    Kind, ListedMessage, MailQueryContext, MailSearch, MailView, MailViewEvent, MailViewOptions,
 };
 use larder_store::{CommitWatcher, Reader, RemovedMessage};
 use larder_sync::SourceType;
@@ -57,6 +57,11 @@ pub(super) fn watch_messages(
         let reader = require_mail_reader(context)?;
         let sources = list_sources(context)?;
         print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), source)?;
+        if let Some(name) = source.filter(|name| sources.iter().all(|one| one.name != **name)) {
+            let mail = reader.mail()?;
+            let words = mail.words();
+            MailSearch::open(&mail, &words)?.check_source(name)?;
+        }
         (mail_directory(context), query_context, context.excluded_labels.clone())
     };
     let options = MailViewOptions {

@@ -522,7 +522,11 @@ mod tests {
     #[test]
     fn the_processor_time_before_the_first_sample_does_not_count() {
         let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(500));
+        let stat = format!("/proc/{}/stat", child.id());
+        let used = || processor_time(&std::fs::read_to_string(&stat).unwrap()).unwrap();
+        while used() < Duration::from_millis(500) {
+            std::thread::yield_now();
+        }
         let begin = Instant::now();
         let timeline = watch_process(child.id(), &|| begin.elapsed().as_millis() > 150);
         child.kill().unwrap();

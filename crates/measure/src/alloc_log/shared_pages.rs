@@ -77,6 +77,14 @@ impl<T: Copy, const LEN: usize> SharedPages<T, LEN> {
         }
     }
 
+    /// Returns the number of values.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            SharedPages::Whole(values) => values.len(),
+            SharedPages::Paged(_, len) => *len,
+        }
+    }
+
     /// Returns a copy that shares all pages with this table.
     pub(super) fn share(&mut self) -> SharedPages<T, LEN> {
         let (shared, len) = match self {

@@ -18,14 +18,43 @@ use rustc_hash::FxHashMap;
 const BLOCK_BYTES: usize = 256 * 1024;
 /// Objects in a page that the children of forks share.
 const OBJECTS_IN_PAGE: usize = 64;
+/// The bits of a function beside a size.
+const FUNCTION_BITS: u32 = 5;
 
-/// An object that is live.
+/// An object that is live, in 16 bytes.
 #[derive(Debug, Clone, Copy)]
 struct HeapObject {
     /// The number of its allocation in the process, from 1 on.
     ordinal: u64,
-    size: u64,
-    allocated_by: RingOperation,
+    /// Its size, and the function that usually releases it. In a free slot: the next free slot.
+    packed: u64,
+}
+
+impl HeapObject {
+    /// No object is in the first slot.
+    const NONE: HeapObject = HeapObject { ordinal: 0, packed: 0 };
+
+    #[inline(always)]
+    fn new(ordinal: u64, size: u64, allocated_by: RingOperation) -> HeapObject {
+        let release = usual_release(allocated_by) as u64;
+        HeapObject { ordinal, packed: size << FUNCTION_BITS | release }
+    }
+
+    #[inline(always)]
+    fn size(self) -> u64 {
+        self.packed >> FUNCTION_BITS
+    }
+
+    /// Returns the object after a `realloc`.
+    fn resized(self, size: u64) -> HeapObject {
+        let release = self.packed % (1 << FUNCTION_BITS);
+        HeapObject { ordinal: self.ordinal, packed: size << FUNCTION_BITS | release }
+    }
+
+    #[inline(always)]
+    fn is_usual_release(self, operation: RingOperation) -> bool {
+        self.packed % (1 << FUNCTION_BITS) == operation as u64
+    }
 }
 
 /// Encodes the events of a process.
@@ -49,14 +78,10 @@ pub(super) struct ProcessEncoder {
     anomalies: u64,
 }
 
-/// No object is in the first slot.
-const NO_OBJECT: HeapObject =
-    HeapObject { ordinal: 0, size: 0, allocated_by: RingOperation::Malloc };
-
 impl ProcessEncoder {
     pub(super) fn new() -> ProcessEncoder {
         let mut objects = SharedPages::new();
-        objects.push(NO_OBJECT);
+        objects.push(HeapObject::NONE);
         ProcessEncoder {
             addresses: AddressTable::new(),
             objects,
@@ -255,16 +280,12 @@ impl ProcessEncoder {
     #[inline(always)]
     fn add(&mut self, event: &RingEvent<'_>) {
         self.last_ordinal += 1;
-        let object = HeapObject {
-            ordinal: self.last_ordinal,
-            size: event.size,
-            allocated_by: event.operation,
-        };
+        let object = HeapObject::new(self.last_ordinal, event.size, event.operation);
         let slot = match self.free_slot {
             0 => self.objects.push(object),
             slot => {
                 let place = self.objects.get_mut(slot);
-                self.free_slot = place.size as ObjectSlot;
+                self.free_slot = place.packed as ObjectSlot;
                 *place = object;
                 slot
             }
@@ -272,7 +293,7 @@ impl ProcessEncoder {
         self.put_at(event.address, slot);
         self.block.calls += 1;
         self.block.live_objects += 1;
-        self.block.live_bytes += event.size;
+        self.block.live_bytes += object.size();
         self.block.peak_bytes = self.block.peak_bytes.max(self.block.live_bytes);
     }
 
@@ -289,10 +310,10 @@ impl ProcessEncoder {
     fn remove(&mut self, slot: ObjectSlot) -> HeapObject {
         let place = self.objects.get_mut(slot);
         let object = *place;
-        place.size = u64::from(self.free_slot);
+        place.packed = u64::from(self.free_slot);
         self.free_slot = slot;
         self.block.live_objects -= 1;
-        self.block.live_bytes -= object.size;
+        self.block.live_bytes -= object.size();
         object
     }
 
@@ -309,7 +330,7 @@ impl ProcessEncoder {
         let object = self.remove(slot);
         if object.ordinal <= self.inherited_ordinal {
             self.long(LONG_FREE_INHERITED, event.operation as u64);
-            self.operand(object.size);
+            self.operand(object.size());
             return None;
         }
         Some(object)
@@ -320,7 +341,7 @@ impl ProcessEncoder {
         let slot = self.addresses.take(event.address);
         let Some(object) = self.remove_own(slot, event) else { return };
         let age = self.last_ordinal - object.ordinal;
-        if event.operation != usual_release(object.allocated_by) {
+        if !object.is_usual_release(event.operation) {
             self.long(LONG_FREE, event.operation as u64);
             self.operand(age);
         } else {
@@ -350,7 +371,7 @@ impl ProcessEncoder {
         if object.ordinal <= self.inherited_ordinal {
             self.remove(slot);
             self.long(LONG_REALLOC_INHERITED, function);
-            self.operand(object.size);
+            self.operand(object.size());
             self.operand(event.size);
             self.block.calls -= 1;
             self.add(event);
@@ -364,8 +385,9 @@ impl ProcessEncoder {
             self.operand(age);
         }
         self.operand(event.size);
-        self.objects.get_mut(slot).size = event.size;
-        self.block.live_bytes = self.block.live_bytes + event.size - object.size;
+        let resized = object.resized(event.size);
+        *self.objects.get_mut(slot) = resized;
+        self.block.live_bytes = self.block.live_bytes + resized.size() - object.size();
         self.block.peak_bytes = self.block.peak_bytes.max(self.block.live_bytes);
         self.put_at(event.address, slot);
     }

@@ -4,7 +4,7 @@
 //! address is never seen allocated a second time before it was released.
 
 use crate::real_functions::{
-    TwoSizesFn, functions, is_start_alloc, resolve_functions, start_alloc,
+    FreeFn, TwoSizesFn, functions, is_start_alloc, resolve_functions, start_alloc,
 };
 use crate::ring_layout::RingOperation;
 use crate::ring_writer::{RingWriter, writer};
@@ -52,6 +52,17 @@ fn record_failure(writer: RingWriter, operation: RingOperation, size: usize) {
 /// Releases memory and records that, the event first.
 #[inline(always)]
 pub(crate) unsafe fn release(operation: RingOperation, address: *mut c_void) {
+    // SAFETY: the duty of the caller.
+    unsafe { release_by(operation, address, || functions().free) };
+}
+
+/// As [`release`], by another function than `free`.
+#[inline(always)]
+pub(crate) unsafe fn release_by(
+    operation: RingOperation,
+    address: *mut c_void,
+    free: impl FnOnce() -> Option<FreeFn>,
+) {
     if address.is_null() {
         if let Some(writer) = writer() {
             writer.count_null_free();
@@ -65,14 +76,14 @@ pub(crate) unsafe fn release(operation: RingOperation, address: *mut c_void) {
         writer.write(operation, address as u64, 0);
     }
     // SAFETY: the caller passes what an allocator of this process has given.
-    if let Some(free) = functions().free {
+    if let Some(free) = free() {
         unsafe { free(address) };
     }
 }
 
 /// Allocates as malloc does, without recording.
 #[inline(always)]
-pub(crate) unsafe fn real_malloc(size: usize) -> *mut c_void {
+unsafe fn real_malloc(size: usize) -> *mut c_void {
     // SAFETY: the type is that of malloc.
     match functions().malloc {
         Some(malloc) => unsafe { malloc(size) },

@@ -25,6 +25,7 @@
 //! | `sample_distance` | the random distances between them |
 //! | `hooks` | the allocator of C |
 //! | `operator_hooks` | the operators of C++ |
+//! | `operator_functions` | the functions to which they are passed on |
 //! | `program_marks` | marks and numbers that the program emits |
 //! | `replay` | the replay of recorded calls on another allocator |
 //! | `replay_step` | the steps of a replay; the reader of logs includes the same file |
@@ -37,6 +38,7 @@
 mod hooks;
 mod library_load;
 mod loaded_symbol;
+mod operator_functions;
 mod operator_hooks;
 mod process_exit;
 mod process_fork;

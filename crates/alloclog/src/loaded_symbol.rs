@@ -3,6 +3,7 @@
 //! loads without `RTLD_GLOBAL`, and `dlsym` needs a handle, which a library loaded for another one
 //! has not.
 
+use crate::real_functions::next_symbol;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::zeroed;
 use core::ptr::{addr_of, null, null_mut};
@@ -69,10 +70,9 @@ unsafe extern "C" {
 /// very moment is not expected.
 #[cold]
 pub(crate) unsafe fn function_near(caller: *const c_void, name: &CStr) -> *mut c_void {
-    static OWN: u8 = 0;
     // SAFETY: the list is that of libc.
     unsafe {
-        let (start, own) = (library_of(caller), library_of(addr_of!(OWN).cast()));
+        let (start, own) = (library_of(caller), own_library());
         for is_forward in [true, false] {
             let mut library = start;
             while !library.is_null() {
@@ -85,6 +85,59 @@ pub(crate) unsafe fn function_near(caller: *const c_void, name: &CStr) -> *mut c
         }
         null_mut()
     }
+}
+
+/// Returns whether the program has a function of one of these names that is neither of a standard
+/// library, by the beginnings of their files' names, nor in the file of an address: before this
+/// library, or as the next one.
+///
+/// # Safety
+/// No library is unloaded meanwhile.
+#[cold]
+pub(crate) unsafe fn has_own_function<'a>(
+    names: impl Iterator<Item = &'a CStr>,
+    standard: &[&[u8]],
+    address: *const c_void,
+) -> bool {
+    // SAFETY: the list is that of libc, the names end with a zero byte.
+    unsafe {
+        let own = own_library();
+        let mut beside: *mut LoadedLibrary = null_mut();
+        for name in names {
+            let mut library = if own.is_null() { null_mut() } else { (*own).previous };
+            while !library.is_null() {
+                if !(*library).find(name).is_null() {
+                    return true;
+                }
+                library = (*library).previous;
+            }
+            let next = next_symbol(name.as_ptr());
+            if next.is_null() {
+                continue;
+            }
+            let mut library = own;
+            while !library.is_null() && (*library).find(name) != next {
+                library = (*library).next;
+            }
+            if !library.is_null() && standard.iter().any(|start| (*library).is_named(start)) {
+                continue;
+            }
+            if beside.is_null() {
+                beside = library_of(address);
+            }
+            if library.is_null() || library != beside {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Returns this library.
+unsafe fn own_library() -> *mut LoadedLibrary {
+    static OWN: u8 = 0;
+    // SAFETY: an address of this library.
+    unsafe { library_of(addr_of!(OWN).cast()) }
 }
 
 /// Returns the library of an address; null if there is none.
@@ -115,6 +168,16 @@ impl LoadedLibrary {
             }
         }
         null()
+    }
+
+    /// Returns whether the name of its file begins so.
+    unsafe fn is_named(&self, start: &[u8]) -> bool {
+        if self.path.is_null() {
+            return false;
+        }
+        // SAFETY: the path ends with a zero byte.
+        let path = unsafe { CStr::from_ptr(self.path) }.to_bytes();
+        path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(start))
     }
 
     /// Returns the function of a name that the library defines; null if there is none.

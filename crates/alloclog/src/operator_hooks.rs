@@ -5,141 +5,153 @@
 //! next operator of that name is called, which asks the program's new-handler, or throws; it may
 //! unwind through the hook. That operator may be of a library that only the caller sees, as that of
 //! a plugin: so the hooks pass the address to which they return.
+//!
+//! A program with operators of its own keeps them, see `operator_functions`.
 
-use crate::hooks::{real_malloc, record_aligned, record_alloc, release};
-use crate::loaded_symbol::function_near;
-use crate::real_functions::{NewAlignedFn, NewFn, functions, next_symbol, resolve_functions};
+use crate::hooks::{record_aligned, record_alloc, release, release_by};
+use crate::operator_functions::{
+    Operator, are_replaced, free_of_delete, malloc_of_new, memalign_of_new,
+};
 use crate::ring_layout::RingOperation;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_void};
-use core::mem::transmute;
-use core::ptr::null_mut;
+use core::ptr::null;
 
 /// `operator new`, and `operator new[]`: of zero bytes they return distinct memory, as malloc does.
 #[inline(always)]
-unsafe fn new(
+unsafe fn allocate(
     operation: RingOperation,
-    size: usize,
-    name: &CStr,
+    arguments: [usize; 3],
+    operator: &Operator,
     caller: *const c_void,
 ) -> *mut c_void {
-    // SAFETY: nothing is asked of the caller.
-    let address = unsafe { real_malloc(size) };
-    record_alloc(operation, address, size);
-    if address.is_null() {
-        // SAFETY: the type is that of the operator.
-        return unsafe { transmute::<*mut c_void, NewFn>(next_new(name, caller))(size) };
+    // SAFETY: the type is that of malloc; the arguments and the caller are those of the hook.
+    unsafe {
+        let [size, ..] = arguments;
+        let Some(malloc) = malloc_of_new() else {
+            return first_new(operation, arguments, operator, caller);
+        };
+        let address = malloc(size);
+        record_alloc(operation, address, size);
+        if address.is_null() {
+            return operator.call_next(arguments, caller);
+        }
+        address
     }
-    address
 }
 
-/// Returns the operator of a name behind the hook. A program that calls one has one: where none is
-/// found it ends here, because it would take any memory that is returned for its own.
 #[cold]
-fn next_new(name: &CStr, caller: *const c_void) -> *mut c_void {
-    // SAFETY: the name ends with a zero byte; the caller is in code that is loaded.
-    let next = unsafe {
-        let next = next_symbol(name.as_ptr());
-        if next.is_null() { function_near(caller, name) } else { next }
-    };
-    if next.is_null() {
-        // SAFETY: ends the process.
-        unsafe { libc::abort() };
-    }
-    next
-}
-
-#[inline(always)]
-unsafe fn allocate_aligned(size: usize, alignment: usize) -> *mut c_void {
-    resolve_functions();
-    // SAFETY: the type is that of memalign.
-    match functions().memalign {
-        Some(memalign) => unsafe { memalign(alignment, size) },
-        None => null_mut(),
-    }
-}
-
-#[inline(always)]
-unsafe fn new_aligned(
+#[inline(never)]
+unsafe fn first_new(
     operation: RingOperation,
-    size: usize,
-    alignment: usize,
-    name: &CStr,
+    arguments: [usize; 3],
+    operator: &Operator,
     caller: *const c_void,
 ) -> *mut c_void {
-    // SAFETY: nothing is asked of the caller.
-    let address = unsafe { allocate_aligned(size, alignment) };
-    record_aligned(operation, address, alignment, size);
-    if address.is_null() {
-        let next = next_new(name, caller);
-        // SAFETY: the type is that of the operator.
-        return unsafe { transmute::<*mut c_void, NewAlignedFn>(next)(size, alignment) };
+    // SAFETY: as in `allocate`.
+    unsafe {
+        if are_replaced(names()) && malloc_of_new().is_some() {
+            return allocate(operation, arguments, operator, caller);
+        }
+        operator.call_own(arguments, caller)
     }
-    address
+}
+
+#[inline(always)]
+unsafe fn allocate_aligned(
+    operation: RingOperation,
+    arguments: [usize; 3],
+    operator: &Operator,
+    caller: *const c_void,
+) -> *mut c_void {
+    // SAFETY: the type is that of memalign; the arguments and the caller are those of the hook.
+    unsafe {
+        let [size, alignment, _] = arguments;
+        let Some(memalign) = memalign_of_new() else {
+            return first_new_aligned(operation, arguments, operator, caller);
+        };
+        let address = memalign(alignment, size);
+        record_aligned(operation, address, alignment, size);
+        if address.is_null() {
+            return operator.call_next(arguments, caller);
+        }
+        address
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn first_new_aligned(
+    operation: RingOperation,
+    arguments: [usize; 3],
+    operator: &Operator,
+    caller: *const c_void,
+) -> *mut c_void {
+    // SAFETY: as in `allocate_aligned`.
+    unsafe {
+        if are_replaced(names()) && memalign_of_new().is_some() {
+            return allocate_aligned(operation, arguments, operator, caller);
+        }
+        operator.call_own(arguments, caller)
+    }
+}
+
+/// `operator delete`, and `operator delete[]`.
+#[inline(always)]
+unsafe fn delete(operation: RingOperation, arguments: [usize; 3], operator: &Operator) {
+    let [address, ..] = arguments;
+    // SAFETY: the duty of the caller.
+    unsafe {
+        if free_of_delete().is_none() {
+            return first_delete(operation, arguments, operator);
+        }
+        release_by(operation, address as *mut c_void, free_of_delete);
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn first_delete(operation: RingOperation, arguments: [usize; 3], operator: &Operator) {
+    let [address, ..] = arguments;
+    // SAFETY: the duty of the caller.
+    unsafe {
+        if are_replaced(names()) {
+            release(operation, address as *mut c_void);
+        } else {
+            operator.call_own(arguments, null());
+        }
+    }
 }
 
 /// Defines hooks of operators that take memory. The names are those of the C++ ABI (Itanium):
 /// `_Znw` new, `_Zna` new[], `m` the size, `St11align_val_t` the alignment, `RKSt9nothrow_t`
 /// nothrow.
 macro_rules! new_operators {
-    ($($symbol:ident, $nothrow:ident, $aligned:ident, $aligned_nothrow:ident:
-       $plain:ident, $with_alignment:ident;)*) => {$(
-        const _: () = {
-            unsafe extern "C-unwind" fn hook(size: usize, caller: *const c_void) -> *mut c_void {
-                let name = const_name(concat!(stringify!($symbol), "\0"));
-                // SAFETY: the name is that of this operator.
-                unsafe { new(RingOperation::$plain, size, name, caller) }
+    ($($symbol:ident: $allocate:ident $operation:ident, $is_nothrow:literal;)*) => {
+        const NEW_NAMES: &[&CStr] = &[$(const_name(concat!(stringify!($symbol), "\0"))),*];
+
+        $(const _: () = {
+            static OPERATOR: Operator =
+                Operator::new(const_name(concat!(stringify!($symbol), "\0")), $is_nothrow);
+
+            unsafe extern "C-unwind" fn hook(
+                a: usize,
+                b: usize,
+                c: usize,
+                caller: *const c_void,
+            ) -> *mut c_void {
+                // SAFETY: the arguments are those of the operator.
+                unsafe { $allocate(RingOperation::$operation, [a, b, c], &OPERATOR, caller) }
             }
 
             /// An operator that takes memory.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C-unwind" fn $symbol(size: usize) -> *mut c_void {
-                naked_asm!("mov rsi, [rsp]", "jmp {hook}", hook = sym hook)
+                naked_asm!("mov rcx, [rsp]", "jmp {hook}", hook = sym hook)
             }
-        };
-
-        /// An operator that takes memory, and returns null if there is none.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $nothrow(size: usize, _nothrow: *const c_void) -> *mut c_void {
-            // SAFETY: nothing is asked of the caller.
-            let address = unsafe { real_malloc(size) };
-            record_alloc(RingOperation::$plain, address, size);
-            address
-        }
-
-        const _: () = {
-            unsafe extern "C-unwind" fn hook(
-                size: usize,
-                alignment: usize,
-                caller: *const c_void,
-            ) -> *mut c_void {
-                let name = const_name(concat!(stringify!($aligned), "\0"));
-                // SAFETY: the name is that of this operator.
-                unsafe { new_aligned(RingOperation::$with_alignment, size, alignment, name, caller) }
-            }
-
-            /// An operator that takes aligned memory.
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            unsafe extern "C-unwind" fn $aligned(size: usize, alignment: usize) -> *mut c_void {
-                naked_asm!("mov rdx, [rsp]", "jmp {hook}", hook = sym hook)
-            }
-        };
-
-        /// An operator that takes aligned memory, and returns null if there is none.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $aligned_nothrow(
-            size: usize,
-            alignment: usize,
-            _nothrow: *const c_void,
-        ) -> *mut c_void {
-            // SAFETY: nothing is asked of the caller.
-            let address = unsafe { allocate_aligned(size, alignment) };
-            record_aligned(RingOperation::$with_alignment, address, alignment, size);
-            address
-        }
-    )*};
+        };)*
+    };
 }
 
 /// Returns a name that ends with a zero byte.
@@ -152,28 +164,51 @@ const fn const_name(name: &'static str) -> &'static CStr {
 }
 
 new_operators! {
-    _Znwm, _ZnwmRKSt9nothrow_t, _ZnwmSt11align_val_t, _ZnwmSt11align_val_tRKSt9nothrow_t:
-        New, NewAligned;
-    _Znam, _ZnamRKSt9nothrow_t, _ZnamSt11align_val_t, _ZnamSt11align_val_tRKSt9nothrow_t:
-        NewArray, NewArrayAligned;
+    _Znwm: allocate New, false;
+    _ZnwmRKSt9nothrow_t: allocate New, true;
+    _ZnwmSt11align_val_t: allocate_aligned NewAligned, false;
+    _ZnwmSt11align_val_tRKSt9nothrow_t: allocate_aligned NewAligned, true;
+    _Znam: allocate NewArray, false;
+    _ZnamRKSt9nothrow_t: allocate NewArray, true;
+    _ZnamSt11align_val_t: allocate_aligned NewArrayAligned, false;
+    _ZnamSt11align_val_tRKSt9nothrow_t: allocate_aligned NewArrayAligned, true;
 }
 
 /// Defines hooks of operators that release memory: their further arguments (size, alignment,
-/// nothrow) say nothing that is not known.
+/// nothrow) are for operators of the program.
 macro_rules! delete_operators {
-    ($($operation:ident: $($symbol:ident)*;)*) => {$($(
-        /// An operator that releases memory.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $symbol(address: *mut c_void) {
-            // SAFETY: the duty of the caller.
-            unsafe { release(RingOperation::$operation, address) };
-        }
-    )*)*};
+    ($($symbol:ident: $operation:ident;)*) => {
+        const DELETE_NAMES: &[&CStr] = &[$(const_name(concat!(stringify!($symbol), "\0"))),*];
+
+        $(
+            /// An operator that releases memory.
+            #[unsafe(no_mangle)]
+            pub(crate) unsafe extern "C" fn $symbol(address: usize, b: usize, c: usize) {
+                static OPERATOR: Operator =
+                    Operator::new(const_name(concat!(stringify!($symbol), "\0")), true);
+                // SAFETY: the duty of the caller.
+                unsafe { delete(RingOperation::$operation, [address, b, c], &OPERATOR) };
+            }
+        )*
+    };
 }
 
 delete_operators! {
-    Delete: _ZdlPv _ZdlPvm _ZdlPvRKSt9nothrow_t _ZdlPvSt11align_val_t _ZdlPvmSt11align_val_t
-        _ZdlPvSt11align_val_tRKSt9nothrow_t;
-    DeleteArray: _ZdaPv _ZdaPvm _ZdaPvRKSt9nothrow_t _ZdaPvSt11align_val_t _ZdaPvmSt11align_val_t
-        _ZdaPvSt11align_val_tRKSt9nothrow_t;
+    _ZdlPv: Delete;
+    _ZdlPvm: Delete;
+    _ZdlPvRKSt9nothrow_t: Delete;
+    _ZdlPvSt11align_val_t: Delete;
+    _ZdlPvmSt11align_val_t: Delete;
+    _ZdlPvSt11align_val_tRKSt9nothrow_t: Delete;
+    _ZdaPv: DeleteArray;
+    _ZdaPvm: DeleteArray;
+    _ZdaPvRKSt9nothrow_t: DeleteArray;
+    _ZdaPvSt11align_val_t: DeleteArray;
+    _ZdaPvmSt11align_val_t: DeleteArray;
+    _ZdaPvSt11align_val_tRKSt9nothrow_t: DeleteArray;
+}
+
+/// Returns the names of all operators.
+fn names() -> impl Iterator<Item = &'static CStr> {
+    NEW_NAMES.iter().chain(DELETE_NAMES).copied()
 }

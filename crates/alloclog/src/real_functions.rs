@@ -19,8 +19,7 @@ pub(crate) type SixWordsFn =
     unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> c_int;
 pub(crate) type AccessFn = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
 pub(crate) type AccessAtFn = unsafe extern "C" fn(c_int, *const c_char, c_int, c_int) -> c_int;
-pub(crate) type NewFn = unsafe extern "C-unwind" fn(usize) -> *mut c_void;
-pub(crate) type NewAlignedFn = unsafe extern "C-unwind" fn(usize, usize) -> *mut c_void;
+pub(crate) type OperatorFn = unsafe extern "C-unwind" fn(usize, usize, usize) -> *mut c_void;
 
 /// The functions. Those of the allocator of C are always there once they are resolved; the others
 /// are only in programs that use them.

@@ -12,6 +12,7 @@
 //! | `alloc_log` | the recording of allocator calls |
 //! | `alloc_analysis` | the analysis of allocation logs |
 //! | `alloc_recording` | the recording of forks, daemons and damaged rings |
+//! | `alloc_programs` | the recording of programs that go their own ways |
 //! | `alloc_failures` | recordings in which larder is stopped, killed, or at its limits |
 //! | `call_stacks` | the call stacks of allocations |
 //! | `memory_timeline` | the memory of commands over time |
@@ -48,6 +49,7 @@ mod agenda;
 mod alloc_analysis;
 mod alloc_failures;
 mod alloc_log;
+mod alloc_programs;
 mod alloc_recording;
 mod argument_fuzzing;
 mod calendar_changes;

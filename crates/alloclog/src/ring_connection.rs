@@ -35,6 +35,8 @@ pub(crate) struct RecordingSettings {
 #[derive(Clone, Copy)]
 pub(crate) struct RingOrigin {
     pub(crate) parent: u32,
+    /// The inode of the ring of the parent that this process was forked from, or 0.
+    pub(crate) parent_ring: u64,
     /// The number of the fork, and the write position of the parent at that moment; 0: not known.
     pub(crate) fork_number: u32,
     pub(crate) fork_position: u64,
@@ -43,6 +45,10 @@ pub(crate) struct RingOrigin {
 /// A ring in the memory of this process.
 pub(crate) struct NewRing {
     pub(crate) words: *mut u64,
+    /// The inode of its file, by which children of forks name it.
+    pub(crate) inode: u64,
+    /// The collector in the namespace of this process; 0: it is not visible there.
+    pub(crate) collector: u32,
 }
 
 /// Reads the settings from the environment with which this program was started; `None` without the
@@ -195,13 +201,24 @@ pub(crate) fn open_ring(settings: &RecordingSettings, origin: RingOrigin) -> Opt
         let header = header as *mut u8;
         syscall3(libc::SYS_madvise, header as usize, bytes, libc::MADV_DONTFORK as usize);
         write_header(header, settings, origin);
-        let is_sent = send_descriptor(settings, file);
+        let inode = inode(file);
+        let collector = send_descriptor(settings, file);
         close(file);
-        if !is_sent {
+        let Some(collector) = collector else {
             syscall3(libc::SYS_munmap, header as usize, bytes, 0);
             return None;
-        }
-        Some(NewRing { words: header.add(HEADER_BYTES).cast() })
+        };
+        Some(NewRing { words: header.add(HEADER_BYTES).cast(), inode, collector })
+    }
+}
+
+/// Returns the inode of a file; 0: not known.
+unsafe fn inode(file: usize) -> u64 {
+    // SAFETY: the kernel fills in the structure, of which all zeros are a value.
+    unsafe {
+        let mut found: libc::stat = zeroed();
+        syscall3(libc::SYS_fstat, file, &raw mut found as usize, 0);
+        found.st_ino
     }
 }
 
@@ -215,14 +232,16 @@ unsafe fn write_header(header: *mut u8, settings: &RecordingSettings, origin: Ri
         header.add(offset::PARENT).cast::<u32>().write(origin.parent);
         header.add(offset::FORK_NUMBER).cast::<u32>().write(origin.fork_number);
         header.add(offset::FORK_POSITION).cast::<u64>().write(origin.fork_position);
+        header.add(offset::PARENT_RING).cast::<u64>().write(origin.parent_ring);
         header.add(offset::MAGIC).cast::<u64>().write(RING_MAGIC);
         (*header.add(offset::STATE).cast::<AtomicU32>())
             .store(ring_state::RECORDING, Ordering::Release);
     }
 }
 
-/// Sends the descriptor of a ring through the collector's socket; returns whether it was sent.
-unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> bool {
+/// Sends the descriptor of a ring through the collector's socket; returns the collector, as
+/// [`peer_process`] does, if it was sent.
+unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> Option<u32> {
     // SAFETY: the descriptor is that of a memory file, the socket a new one.
     unsafe {
         let limit = time_after(CONNECT_NANOSECONDS);
@@ -233,17 +252,32 @@ unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> bool {
                 Err(error) if error == -(libc::EAGAIN as isize) => {
                     let has_collector = process_exists(settings.collector);
                     if time_after(0) > limit || !has_collector {
-                        return false;
+                        return None;
                     }
                     let time = [0_usize, CONNECT_PAUSE_NANOSECONDS];
                     syscall3(libc::SYS_nanosleep, time.as_ptr() as usize, 0, 0);
                 }
-                Err(_) => return false,
+                Err(_) => return None,
             }
         };
+        let collector = peer_process(socket);
         let is_sent = send_message(socket, file);
         close(socket);
-        is_sent
+        is_sent.then_some(collector)
+    }
+}
+
+/// Returns the process that listens at a socket, by its id in the namespace of this process; 0: it
+/// has none there, and nobody can ask whether it is still there.
+unsafe fn peer_process(socket: usize) -> u32 {
+    // SAFETY: the kernel fills in the structure, of which all zeros are a value.
+    unsafe {
+        let mut peer: libc::ucred = zeroed();
+        let mut bytes = size_of::<libc::ucred>();
+        let (place, length) = (&raw mut peer as usize, &raw mut bytes as usize);
+        let [level, option] = [libc::SOL_SOCKET as usize, libc::SO_PEERCRED as usize];
+        syscall6(libc::SYS_getsockopt, [socket, level, option, place, length, 0]);
+        peer.pid as u32
     }
 }
 

@@ -23,7 +23,7 @@
 /// The first 8 bytes of a header: "LARDRING".
 pub const RING_MAGIC: u64 = u64::from_le_bytes(*b"LARDRING");
 /// The version of this layout, with its operations: a reader takes an unknown one for damage.
-pub const RING_VERSION: u32 = 3;
+pub const RING_VERSION: u32 = 4;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 4096;
 
@@ -38,7 +38,7 @@ pub mod offset {
     pub const PROCESS: usize = 12;
     /// The number of words, 8 bytes.
     pub const CAPACITY: usize = 16;
-    /// The parent process, 4 bytes.
+    /// The parent process, in that namespace, 4 bytes.
     pub const PARENT: usize = 24;
     /// The number of the fork in the parent's ring (`Fork` events) that made this process; 0: the
     /// process began with exec, was forked in a way that runs no fork handlers, or when more than
@@ -46,6 +46,9 @@ pub mod offset {
     pub const FORK_NUMBER: usize = 28;
     /// The write position in the parent's ring at the fork that made this process, 8 bytes.
     pub const FORK_POSITION: usize = 32;
+    /// The inode of the ring of the process that this one was forked from; 0: it began with exec.
+    /// 8 bytes.
+    pub const PARENT_RING: usize = 48;
     /// One of the [`ring_state`](super::ring_state)s, 4 bytes.
     pub const STATE: usize = 40;
     /// The number of calls of `free` and `delete` with a null pointer, 8 bytes.

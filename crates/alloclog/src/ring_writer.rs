@@ -41,6 +41,7 @@ pub(crate) struct WriterState {
     capacity_log2: u32,
     /// Words up to this position may be written without asking for the read position.
     limit: AtomicU64,
+    /// 0: it cannot be asked whether the collector is there.
     collector: u32,
     /// The read position after a wait in vain for the collector.
     idle_read: AtomicU64,
@@ -85,6 +86,9 @@ static mut SETTINGS: Option<RecordingSettings> = None;
 
 /// The process that opened the current ring, the parent of one that is forked from it.
 static RING_PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The inode of the file of the current ring, by which a child of a fork names its parent.
+static RING_INODE: AtomicU64 = AtomicU64::new(0);
 
 /// The address of the ring, 0 if there is none.
 static RING_PLACE: AtomicUsize = AtomicUsize::new(0);
@@ -139,9 +143,12 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
         // SAFETY: as above.
         unsafe { (&raw mut SETTINGS).write(Some(settings)) };
         let fork_position = FORK_POSITION.load(Ordering::Relaxed);
-        let ring = open_ring(&settings, RingOrigin { parent, fork_number, fork_position })?;
+        let parent_ring = RING_INODE.load(Ordering::Relaxed);
+        let origin = RingOrigin { parent, parent_ring, fork_number, fork_position };
+        let ring = open_ring(&settings, origin)?;
         // SAFETY: the ring is new memory of this process.
-        let state = unsafe { new_state(&settings) }?;
+        let state = unsafe { new_state(&settings, ring.collector) }?;
+        RING_INODE.store(ring.inode, Ordering::Relaxed);
         RING_PROCESS.store(process_id(), Ordering::Relaxed);
         RING_PLACE.store(ring.words as usize - HEADER_BYTES, Ordering::Relaxed);
         STATE.store(state, Ordering::Release);
@@ -183,7 +190,7 @@ fn position_of(state: *mut WriterState) -> *const RingPosition {
 }
 
 /// Maps a page for the state, which is empty in a forked child, and one for the write position.
-unsafe fn new_state(settings: &RecordingSettings) -> Option<*mut WriterState> {
+unsafe fn new_state(settings: &RecordingSettings, collector: u32) -> Option<*mut WriterState> {
     // SAFETY: the mapping is new; `WriterState` fits into a page and all zeros are a value of it.
     unsafe {
         let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
@@ -199,7 +206,7 @@ unsafe fn new_state(settings: &RecordingSettings) -> Option<*mut WriterState> {
         let state = page as *mut WriterState;
         (*state).capacity_log2 = settings.capacity_log2;
         (*state).limit = AtomicU64::new(1 << settings.capacity_log2);
-        (*state).collector = settings.collector;
+        (*state).collector = collector;
         (*state).idle_read = AtomicU64::new(u64::MAX);
         (*state).stack_interval = settings.stack_interval;
         // Processes differ by their ids, and where these are alike by the address.
@@ -539,7 +546,8 @@ impl RingWriter {
     }
 
     fn has_collector(&self) -> bool {
-        process_exists(self.state().collector)
+        let collector = self.state().collector;
+        collector == 0 || process_exists(collector)
     }
 
     /// Ends the recording of this process: the collector is gone.

@@ -1,7 +1,8 @@
 //! The recording of programs that go their own ways: they run as they do unrecorded.
 
-use crate::alloc_log::{compile, record};
+use crate::alloc_log::{analyse, compile, record, recorder};
 use crate::test_home::{Home, left_out};
+use serde_json::Value;
 
 /// A library with operators of its own, which other libraries see first, or not, and a program with
 /// some. Operators that it has not replaced call its own.
@@ -42,4 +43,66 @@ fn operators_call_the_new_handler() {
         return left_out("operators_call_the_new_handler", "no g++");
     };
     record(&home, &program.display().to_string());
+}
+
+/// Runs a command in a namespace of process ids of its own.
+const UNSHARE: &str = "unshare --user --map-root-user --pid --fork";
+
+/// Processes with the same ids in different namespaces are told apart.
+#[test]
+fn children_in_namespaces_inherit_from_their_parents() {
+    let home = Home::new();
+    let test = "children_in_namespaces_inherit_from_their_parents";
+    let Some(program) = compile(&home, "namespace_fork.c", "gcc", &[]) else {
+        return left_out(test, "no gcc");
+    };
+    if home.shell(&format!("{UNSHARE} true")).code != 0 {
+        return left_out(test, "no namespaces");
+    }
+    let program = program.display();
+    let analysis = record(
+        &home,
+        &format!(
+            "sh -c '{UNSHARE} {program} 1000000 one two & {UNSHARE} {program} 5000 two one; wait'"
+        ),
+    );
+    let number = |value: &Value| value["number"].as_u64().unwrap();
+    let processes = analysis["processes"].as_array().unwrap();
+    let is_program = |process: &&Value| {
+        process["executable"] == program.to_string().as_str() && process["is_forked"] == true
+    };
+    let children: Vec<&Value> = processes.iter().filter(is_program).collect();
+    assert_eq!(children.len(), 2, "{processes:?}");
+    for child in children {
+        let parent = processes.iter().find(|it| child["parent"] == number(it)).unwrap();
+        assert_eq!(child["command"], parent["command"], "{processes:?}");
+        let start = &analyse(&home, &["--process", &number(child).to_string()])["start"];
+        let bytes: u64 = start["arguments"][1].as_str().unwrap().parse().unwrap();
+        let inherited = start["inherited_bytes"].as_u64().unwrap();
+        assert!((bytes..bytes + 2000).contains(&inherited), "{start}");
+        // Its parent is in the same namespace, and was begun by unshare from outside.
+        let begun_by = processes.iter().find(|it| parent["parent"] == number(it)).unwrap();
+        assert_eq!(begun_by["is_forked"], true, "{processes:?}");
+    }
+}
+
+/// A collector outside of the namespace of a program is not taken for gone.
+#[test]
+fn a_program_in_a_namespace_waits_for_a_stopped_larder() {
+    let home = Home::new();
+    let test = "a_program_in_a_namespace_waits_for_a_stopped_larder";
+    let Some(program) = compile(&home, "ticking.c", "gcc", &[]) else {
+        return left_out(test, "no gcc");
+    };
+    if home.shell(&format!("{UNSHARE} true")).code != 0 {
+        return left_out(test, "no namespaces");
+    }
+    recorder();
+    let run = home.shell(&format!(
+        "larder measure record --out log -- \
+         sh -c '(sleep 1; kill -CONT $PPID) & kill -STOP $PPID; exec {UNSHARE} {} 1000000'",
+        program.display()
+    ));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    assert!(!run.stderr().contains("recorded in part"), "{}", run.stderr());
 }

@@ -89,7 +89,7 @@ fn ring_sender(steps: &str) -> String {
          file = os.memfd_create('ring', os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)\n\
          os.ftruncate(file, 4096 + 8 * 1024)\n\
          ring = mmap.mmap(file, 4096 + 8 * 1024)\n\
-         ring[0:8], ring[8:12] = b'LARDRING', struct.pack('<I', 3)\n\
+         ring[0:8], ring[8:12] = b'LARDRING', struct.pack('<I', 4)\n\
          ring[12:16], ring[16:24] = struct.pack('<I', os.getpid()), struct.pack('<Q', 1024)\n\
          ring[40:44] = struct.pack('<I', 1)\n\
          def send():\n\

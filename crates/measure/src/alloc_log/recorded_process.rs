@@ -92,13 +92,21 @@ pub(super) fn memory(pid: u32) -> Option<(u64, u64)> {
     Some((resident * page, resident.saturating_sub(shared) * page))
 }
 
+/// Returns a field of `/proc/PID/stat` after the name.
+fn stat_field(pid: u32, index: usize) -> Option<String> {
+    let text = proc_file(pid, "stat")?;
+    let (_, fields) = text.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(index).map(String::from)
+}
+
 /// Returns whether a process has not ended.
 pub(super) fn is_running(pid: u32) -> bool {
-    let state = proc_file(pid, "stat").and_then(|text| {
-        let (_, fields) = text.rsplit_once(')')?;
-        fields.trim_start().chars().next()
-    });
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+    stat_field(pid, 0).is_some_and(|state| !matches!(state.as_str(), "Z" | "X"))
+}
+
+/// Returns the parent of a process; `None` if it is gone.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    stat_field(pid, 1)?.parse().ok()
 }
 
 /// Returns the name of a process.

@@ -100,6 +100,17 @@ struct ArrivedRing {
     limit: Instant,
 }
 
+impl ArrivedRing {
+    /// Returns whether this is the parent of another one, or an earlier program of its process.
+    fn comes_before(&self, other: &ArrivedRing) -> bool {
+        let is_parent = match other.reader.parent_ring() {
+            0 => self.reader.process() == other.reader.origin().0,
+            ring => self.reader.inode() == ring,
+        };
+        is_parent || self.sent.pid == other.sent.pid
+    }
+}
+
 /// The objects that a process inherits.
 enum Inheritance {
     /// It is no child of a fork, or of one that is not known.
@@ -353,11 +364,8 @@ impl RecordingState {
     fn add_arrived(&mut self, is_last: bool) {
         let mut waiting: Vec<ArrivedRing> = Vec::new();
         for arrived in std::mem::take(&mut self.arrived) {
-            let (parent, pid) = (arrived.reader.origin().0, arrived.sent.pid);
             // A parent that waits itself, or an earlier program of the same process, comes first.
-            let is_before =
-                |before: &ArrivedRing| before.reader.process() == parent || before.sent.pid == pid;
-            if waiting.iter().any(is_before) {
+            if waiting.iter().any(|before| before.comes_before(&arrived)) {
                 waiting.push(arrived);
                 continue;
             }
@@ -373,8 +381,8 @@ impl RecordingState {
     /// Returns what a process inherits: if it is the child of a fork, what is live in its parent at
     /// the position of that fork. Reads the parent's ring up to it.
     fn inherit(&mut self, child: &RingReader, is_last: bool) -> Inheritance {
-        let (parent, number) = child.origin();
-        let is_parent = |process: &RingProcess| number != 0 && process.reader.process() == parent;
+        let (ring, (_, number)) = (child.parent_ring(), child.origin());
+        let is_parent = |process: &RingProcess| number != 0 && process.reader.inode() == ring;
         let Some(index) = self.processes.iter().rposition(is_parent) else {
             return Inheritance::None;
         };
@@ -408,7 +416,7 @@ impl RecordingState {
         for process in self.processes.iter_mut().filter(|process| process.pid == pid) {
             process.is_over = true;
         }
-        let (parent, fork_number) = reader.origin();
+        let (_, fork_number) = reader.origin();
         let (encoder, forked_from) = match inheritance {
             Inheritance::Fork(encoder, parent) => (Some(*encoder), Some(parent)),
             Inheritance::Lost(parent) => (None, Some(parent)),
@@ -422,7 +430,7 @@ impl RecordingState {
         let number = self.next_number;
         self.next_number += 1;
         let (inherited_bytes, inherited_objects, first_ordinal) = encoder.inheritance();
-        let parent = forked_from.or_else(|| self.recorded_parent(pid, parent));
+        let parent = forked_from.or_else(|| self.recorded_parent(pid, &reader));
         let start = ProcessStart {
             pid,
             parent,
@@ -456,11 +464,16 @@ impl RecordingState {
 
     /// Returns the recorded process that this one was before it began its program, or that is its
     /// parent.
-    fn recorded_parent(&self, pid: u32, parent: u32) -> Option<u32> {
-        let image =
-            |pid: u32| self.processes.iter().rev().find(|process| process.reader.process() == pid);
-        let before = self.processes.iter().rev().find(|process| process.pid == pid);
-        before.or_else(|| image(parent)).map(|process| process.number)
+    fn recorded_parent(&self, pid: u32, ring: &RingReader) -> Option<u32> {
+        let image = |pid: u32| self.processes.iter().rev().find(|process| process.pid == pid);
+        let forked_from = |process: &&RingProcess| process.reader.inode() == ring.parent_ring();
+        // The id of its parent is of use if the process is in the namespace of this one.
+        let parent = match ring.process() == pid {
+            true => Some(ring.origin().0),
+            false => recorded_process::parent(pid),
+        };
+        let found = self.processes.iter().rev().find(forked_from).or_else(|| image(pid));
+        found.or_else(|| parent.and_then(image)).map(|process| process.number)
     }
 
     /// Marks the phases that messages have begun, in the processes that may have written them.

@@ -55,6 +55,7 @@ pub(super) struct RingReader {
     parent: u32,
     fork_number: u32,
     fork_position: u64,
+    parent_ring: u64,
     inode: u64,
     operands: Vec<u64>,
 }
@@ -117,6 +118,7 @@ impl RingReader {
             parent: 0,
             fork_number: 0,
             fork_position: 0,
+            parent_ring: 0,
             inode: found.st_ino,
             operands: Vec::new(),
         };
@@ -131,6 +133,7 @@ impl RingReader {
         reader.parent = reader.header_u32(offset::PARENT).load(Ordering::Relaxed);
         reader.fork_number = reader.header_u32(offset::FORK_NUMBER).load(Ordering::Relaxed);
         reader.fork_position = reader.header_u64(offset::FORK_POSITION).load(Ordering::Relaxed);
+        reader.parent_ring = reader.header_u64(offset::PARENT_RING).load(Ordering::Relaxed);
         Ok(reader)
     }
 
@@ -139,7 +142,8 @@ impl RingReader {
         self.process
     }
 
-    /// Returns the parent and the number of the fork there; 0: not known.
+    /// Returns the parent as the process sees its id, and the number of the fork there; 0: not
+    /// known.
     pub(super) fn origin(&self) -> (u32, u32) {
         (self.parent, self.fork_number)
     }
@@ -147,6 +151,12 @@ impl RingReader {
     /// Returns the position in the parent's ring at that fork.
     pub(super) fn fork_position(&self) -> u64 {
         self.fork_position
+    }
+
+    /// Returns the inode of the ring of the process that this one was forked from; 0: it began
+    /// with exec.
+    pub(super) fn parent_ring(&self) -> u64 {
+        self.parent_ring
     }
 
     /// Returns the position up to which the ring was read.

@@ -342,7 +342,7 @@ fn forked_processes_share_what_they_inherit() {
 #[test]
 fn the_version_of_the_ring_stands_for_its_operations() {
     use super::ring_layout::{OPERATIONS, RING_VERSION};
-    assert_eq!((RING_VERSION, OPERATIONS), (3, 29));
+    assert_eq!((RING_VERSION, OPERATIONS), (4, 29));
 }
 
 /// A realloc continues an object: what it replaces is not short-lived, in stacks as in lifetimes.

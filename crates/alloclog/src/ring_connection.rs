@@ -9,6 +9,7 @@ use crate::ring_layout::{
 };
 use crate::syscall::{close, process_exists, process_id, syscall3, syscall6, time_after};
 use core::mem::{size_of, zeroed};
+use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The longest path of a socket, with its final zero.
@@ -169,8 +170,30 @@ pub(crate) fn ring_bytes(capacity_log2: u32) -> usize {
 }
 
 /// Makes a ring and sends it to the collector. Returns `None` where that is not possible: this
-/// process is then not recorded.
+/// process is then not recorded, which the collector is told.
 pub(crate) fn open_ring(settings: &RecordingSettings, origin: RingOrigin) -> Option<NewRing> {
+    let ring = make_ring(settings, origin);
+    if ring.is_none() {
+        // SAFETY: there is no descriptor.
+        unsafe { send_message(settings, None, origin) };
+    }
+    let (header, file) = ring?;
+    let bytes = ring_bytes(settings.capacity_log2);
+    // SAFETY: the file and its mapping are those of the ring.
+    unsafe {
+        let inode = inode(file);
+        let collector = send_message(settings, Some(file), origin);
+        close(file);
+        let Some(collector) = collector else {
+            syscall3(libc::SYS_munmap, header as usize, bytes, 0);
+            return None;
+        };
+        Some(NewRing { words: header.add(HEADER_BYTES).cast(), inode, collector })
+    }
+}
+
+/// Makes a ring; returns its memory and its file.
+fn make_ring(settings: &RecordingSettings, origin: RingOrigin) -> Option<(*mut u8, usize)> {
     let bytes = ring_bytes(settings.capacity_log2);
     // SAFETY: the name ends with a zero byte; the mapping is new memory of `bytes` bytes.
     unsafe {
@@ -184,7 +207,7 @@ pub(crate) fn open_ring(settings: &RecordingSettings, origin: RingOrigin) -> Opt
             return None;
         }
         let file = file as usize;
-        let header = if syscall3(libc::SYS_ftruncate, file, bytes, 0) < 0 {
+        let header = if !set_file_bytes(file, bytes) {
             -1
         } else {
             // The collector maps the file, too: nobody may take its pages away.
@@ -201,15 +224,34 @@ pub(crate) fn open_ring(settings: &RecordingSettings, origin: RingOrigin) -> Opt
         let header = header as *mut u8;
         syscall3(libc::SYS_madvise, header as usize, bytes, libc::MADV_DONTFORK as usize);
         write_header(header, settings, origin);
-        let inode = inode(file);
-        let collector = send_descriptor(settings, file);
-        close(file);
-        let Some(collector) = collector else {
-            syscall3(libc::SYS_munmap, header as usize, bytes, 0);
-            return None;
-        };
-        Some(NewRing { words: header.add(HEADER_BYTES).cast(), inode, collector })
+        Some((header, file))
     }
+}
+
+/// Sets the length of a file; returns whether it has it. Beyond the limit for files the kernel
+/// sends a signal, which ends the program: so the limit is raised meanwhile, if that is permitted.
+unsafe fn set_file_bytes(file: usize, bytes: usize) -> bool {
+    let set_limit = |limit: *const libc::rlimit, old: *mut libc::rlimit| {
+        let kind = libc::RLIMIT_FSIZE as usize;
+        // SAFETY: the kernel reads and writes the structures, as far as they are given.
+        unsafe { syscall6(libc::SYS_prlimit64, [0, kind, limit as usize, old as usize, 0, 0]) == 0 }
+    };
+    let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    if !set_limit(null(), &raw mut old) {
+        return false;
+    }
+    let needed = bytes as u64;
+    let is_raised = old.rlim_cur < needed;
+    let raised = libc::rlimit { rlim_cur: needed, rlim_max: old.rlim_max };
+    if is_raised && (needed > old.rlim_max || !set_limit(&raw const raised, null_mut())) {
+        return false;
+    }
+    // SAFETY: takes no pointer.
+    let result = unsafe { syscall3(libc::SYS_ftruncate, file, bytes, 0) };
+    if is_raised {
+        set_limit(&raw const old, null_mut());
+    }
+    result == 0
 }
 
 /// Returns the inode of a file; 0: not known.
@@ -239,9 +281,13 @@ unsafe fn write_header(header: *mut u8, settings: &RecordingSettings, origin: Ri
     }
 }
 
-/// Sends the descriptor of a ring through the collector's socket; returns the collector, as
-/// [`peer_process`] does, if it was sent.
-unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> Option<u32> {
+/// Sends the descriptor of a ring through the collector's socket, or that there is none; returns
+/// the collector, as [`peer_process`] does, if it was sent.
+unsafe fn send_message(
+    settings: &RecordingSettings,
+    file: Option<usize>,
+    origin: RingOrigin,
+) -> Option<u32> {
     // SAFETY: the descriptor is that of a memory file, the socket a new one.
     unsafe {
         let limit = time_after(CONNECT_NANOSECONDS);
@@ -261,7 +307,10 @@ unsafe fn send_descriptor(settings: &RecordingSettings, file: usize) -> Option<u
             }
         };
         let collector = peer_process(socket);
-        let is_sent = send_message(socket, file);
+        let is_sent = match file {
+            Some(file) => send_descriptor(socket, file),
+            None => send_failure(socket, origin),
+        };
         close(socket);
         is_sent.then_some(collector)
     }
@@ -340,7 +389,7 @@ const MAX_ARGUMENT_BYTES: usize = 1024;
 
 /// Sends a descriptor with the path of the program, a zero byte, and its command line: the process
 /// may have ended before the collector could look.
-unsafe fn send_message(socket: usize, file: usize) -> bool {
+unsafe fn send_descriptor(socket: usize, file: usize) -> bool {
     let mut program = [0_u8; MAX_PROGRAM_BYTES + 1];
     let mut arguments = [0_u8; MAX_ARGUMENT_BYTES];
     // SAFETY: the paths end with a zero byte, the buffers are as long as the kernel is told; the
@@ -367,12 +416,42 @@ unsafe fn send_message(socket: usize, file: usize) -> bool {
         message.msg_iovlen = parts.len();
         message.msg_control = (&raw mut control).cast();
         message.msg_controllen = size_of::<DescriptorMessage>();
-        loop {
-            let flags = libc::MSG_NOSIGNAL as usize;
-            let result = syscall3(libc::SYS_sendmsg, socket, &raw const message as usize, flags);
-            if result != -(libc::EINTR as isize) {
-                return result > 0;
-            }
+        send(socket, &message)
+    }
+}
+
+/// Sends that this process has no ring: the inode of the ring of its parent, and the number of the
+/// fork there, 8 bytes each, then the path of the program.
+unsafe fn send_failure(socket: usize, origin: RingOrigin) -> bool {
+    let mut words = [origin.parent_ring, u64::from(origin.fork_number)];
+    let mut program = [0_u8; MAX_PROGRAM_BYTES];
+    // SAFETY: the structures are as the kernel defines them, and outlive the calls.
+    unsafe {
+        let path = c"/proc/self/exe".as_ptr() as usize;
+        let program_bytes =
+            syscall3(libc::SYS_readlink, path, program.as_mut_ptr() as usize, MAX_PROGRAM_BYTES);
+        let mut parts = [
+            libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(&words) },
+            libc::iovec {
+                iov_base: program.as_mut_ptr().cast(),
+                iov_len: program_bytes.max(0) as usize,
+            },
+        ];
+        let mut message: libc::msghdr = zeroed();
+        message.msg_iov = parts.as_mut_ptr();
+        message.msg_iovlen = parts.len();
+        send(socket, &message)
+    }
+}
+
+unsafe fn send(socket: usize, message: &libc::msghdr) -> bool {
+    loop {
+        let flags = libc::MSG_NOSIGNAL as usize;
+        let message = &raw const *message as usize;
+        // SAFETY: the duty of the caller.
+        let result = unsafe { syscall3(libc::SYS_sendmsg, socket, message, flags) };
+        if result != -(libc::EINTR as isize) {
+            return result > 0;
         }
     }
 }

@@ -106,3 +106,23 @@ fn a_program_in_a_namespace_waits_for_a_stopped_larder() {
     assert_eq!(run.code, 0, "{}", run.masked_output());
     assert!(!run.stderr().contains("recorded in part"), "{}", run.stderr());
 }
+
+/// A limit of the length of files, within which there is no room for a ring, kills no program.
+#[test]
+fn a_limit_of_file_lengths_kills_no_program() {
+    let home = Home::new();
+    recorder();
+    let command = "larder measure record --out log -- sh -c";
+    let run = home.shell(&format!("{command} 'ulimit -Sf 16; ls / >out && ulimit -Sf'"));
+    assert_eq!((run.code, run.stdout().trim()), (0, "16"), "{}", run.masked_output());
+    assert!(!run.stderr().contains("not recorded"), "{}", run.stderr());
+    let analysis = analyse(&home, &[]);
+    let processes = analysis["processes"].as_array().unwrap();
+    assert!(processes.iter().any(|process| process["command"] == "ls /"), "{processes:?}");
+    let run = home.shell(&format!("{command} 'ulimit -f 16; ls / >out'"));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let messages = run.stderr();
+    let named: Vec<&str> = messages.lines().filter(|line| line.contains("not rec")).collect();
+    assert_eq!(named.len(), 1, "{messages}");
+    assert!(named[0].contains("/ls (process ") && named[0].contains("ulimit -f"), "{messages}");
+}

@@ -46,6 +46,8 @@ pub(super) struct AwaitedForks {
     /// The fork at whose event reading has stopped, and until when the child is awaited.
     last: Option<(u32, Instant)>,
     arrived: Vec<ArrivedChild>,
+    /// Forks whose children have no rings, and whose events are not reached.
+    failed: Vec<u32>,
     /// Earlier forks, the oldest first.
     snapshots: Vec<ForkSnapshot>,
     /// Forks whose snapshots were dropped.
@@ -57,6 +59,10 @@ pub(super) struct AwaitedForks {
 impl AwaitedForks {
     /// Begins to wait for the child of the fork whose event was read.
     pub(super) fn begin(&mut self, number: u32) {
+        if let Some(index) = self.failed.iter().position(|failed| *failed == number) {
+            self.failed.swap_remove(index);
+            return;
+        }
         match self.arrived.iter_mut().find(|child| child.number == number) {
             Some(child) => child.is_begun = true,
             None => {
@@ -94,6 +100,17 @@ impl AwaitedForks {
         self.last = self.last.filter(|(last, _)| *last != number);
         self.arrived.retain(|child| child.number != number);
         self.snapshots.retain(|snapshot| snapshot.number != number);
+    }
+
+    /// Notes that the child of a fork has appeared, and can have no ring.
+    pub(super) fn note_failure(&mut self, number: u32) {
+        let is_begun = self.last_number() == Some(number)
+            || self.snapshots.iter().any(|snapshot| snapshot.number == number);
+        if is_begun {
+            self.take_back(number);
+        } else {
+            self.failed.push(number);
+        }
     }
 
     /// Returns whether reading has to wait for the child of the last fork.
@@ -199,6 +216,19 @@ mod tests {
             assert!(!take(&mut forks, number), "{number}");
         }
         assert!(!forks.is_child_due() && !forks.awaits_child(&mut parent));
+        assert_eq!(forks.lost_children(), 0);
+    }
+
+    #[test]
+    fn a_child_without_a_ring_is_not_awaited() {
+        let mut parent = ProcessEncoder::new();
+        let mut forks = AwaitedForks::default();
+        forks.begin(1);
+        forks.note_failure(1);
+        assert!(!forks.awaits_child(&mut parent) && !forks.is_child_due());
+        forks.note_failure(2);
+        forks.begin(2);
+        assert!(!forks.awaits_child(&mut parent) && !forks.is_child_due());
         assert_eq!(forks.lost_children(), 0);
     }
 

@@ -13,6 +13,22 @@ const MESSAGE_TIMEOUT: Duration = Duration::from_millis(200);
 /// The longest message with a ring.
 const MAX_MESSAGE_BYTES: usize = 2048;
 
+/// The message of a process.
+pub(super) enum RingMessage {
+    Ring(SentRing),
+    Failure(RingFailure),
+}
+
+/// A process that could not make a ring.
+pub(super) struct RingFailure {
+    pub(super) pid: u32,
+    /// The path of the program.
+    pub(super) executable: String,
+    /// The inode of the ring of its parent, and the number of the fork there; 0: it began with exec.
+    pub(super) parent_ring: u64,
+    pub(super) fork_number: u32,
+}
+
 /// A ring that a process has sent.
 pub(super) struct SentRing {
     pub(super) ring: OwnedFd,
@@ -48,14 +64,13 @@ impl RingConnection {
         !self.is_readable() && Instant::now() < self.limit
     }
 
-    /// Receives the ring, if it has arrived.
-    pub(super) fn receive(self) -> Option<SentRing> {
-        receive_ring(&self.stream)
+    /// Receives the message, if it has arrived.
+    pub(super) fn receive(self) -> Option<RingMessage> {
+        receive_message(&self.stream)
     }
 }
 
-/// Receives the ring that a process has sent.
-fn receive_ring(stream: &UnixStream) -> Option<SentRing> {
+fn receive_message(stream: &UnixStream) -> Option<RingMessage> {
     let mut data = vec![0; MAX_MESSAGE_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut messages = RecvAncillaryBuffer::new(&mut space);
@@ -65,17 +80,30 @@ fn receive_ring(stream: &UnixStream) -> Option<SentRing> {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
     });
-    let ring = descriptors.next()?.next()?;
+    let ring = descriptors.next().and_then(|mut descriptors| descriptors.next());
     let peer = sockopt::socket_peercred(stream).ok()?.pid;
+    let pid = peer.as_raw_nonzero().get().cast_unsigned();
     data.truncate(received.bytes);
+    let Some(ring) = ring else {
+        // One that only wakes sends nothing.
+        let (parent_ring, data) = data.split_first_chunk::<8>()?;
+        let (number, executable) = data.split_first_chunk::<8>()?;
+        let fork_number = u64::from_le_bytes(*number);
+        return Some(RingMessage::Failure(RingFailure {
+            pid,
+            executable: String::from_utf8_lossy(executable).into_owned(),
+            parent_ring: u64::from_le_bytes(*parent_ring),
+            fork_number: u32::try_from(fork_number).ok()?,
+        }));
+    };
     let text = String::from_utf8_lossy(&data).into_owned();
     let mut texts = text.split_terminator('\0').map(String::from);
-    Some(SentRing {
+    Some(RingMessage::Ring(SentRing {
         ring,
-        pid: peer.as_raw_nonzero().get().cast_unsigned(),
+        pid,
         executable: texts.next().unwrap_or_default(),
         arguments: texts.collect(),
-    })
+    }))
 }
 
 fn proc_file(pid: u32, name: &str) -> Option<String> {

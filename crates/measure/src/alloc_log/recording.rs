@@ -13,7 +13,7 @@ use super::log_block::{BlockKind, ProcessStart, RecordingEnd, RssSample};
 use super::memory_samples::SAMPLE_INTERVAL_US;
 use super::preload_list::preload_list;
 use super::process_encoder::ProcessEncoder;
-use super::recorded_process::{self, RingConnection, SentRing};
+use super::recorded_process::{self, RingConnection, RingFailure, RingMessage, SentRing};
 use super::recording_log::RecordingLog;
 use super::ring_layout::ENVIRONMENT_VARIABLE;
 use super::ring_process::{ProcessExit, RingProcess};
@@ -334,8 +334,12 @@ impl RecordingState {
         for connection in std::mem::take(&mut self.connections) {
             if connection.is_silent() {
                 self.connections.push(connection);
-            } else if let Some(sent) = connection.receive() {
-                is_any |= self.take_ring(sent);
+            } else {
+                match connection.receive() {
+                    Some(RingMessage::Ring(sent)) => is_any |= self.take_ring(sent),
+                    Some(RingMessage::Failure(failure)) => self.note_failure(failure),
+                    None => {}
+                }
             }
         }
         self.add_arrived(false);
@@ -361,6 +365,15 @@ impl RecordingState {
 
     /// Adds the processes whose rings have arrived. The child of a fork is one when the ring of its
     /// parent was read up to the fork, or when that takes too long, `is_last`: at once.
+    /// Notes that a process could not make a ring: its parent does not wait for it.
+    fn note_failure(&mut self, failure: RingFailure) {
+        let is_parent = |it: &&mut RingProcess| it.reader.inode() == failure.parent_ring;
+        if let Some(parent) = self.processes.iter_mut().find(is_parent) {
+            parent.forks.note_failure(failure.fork_number);
+        }
+        self.unrecorded.note_failure(failure.pid, failure.executable);
+    }
+
     fn add_arrived(&mut self, is_last: bool) {
         let mut waiting: Vec<ArrivedRing> = Vec::new();
         for arrived in std::mem::take(&mut self.arrived) {

@@ -23,6 +23,8 @@ pub enum UnrecordedReason {
     NotLoaded,
     /// The recorder in it is of another version of larder.
     OtherVersion,
+    /// It could not make a ring, or send it.
+    NoRing,
     /// The number of its children that did not send their rings after their forks.
     LostChildren(u32),
 }
@@ -104,7 +106,7 @@ impl UnrecordedFinder {
             let Some(stat) = read_stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X')) else {
                 continue;
             };
-            if self.is_recorded(pid, stat.image) || self.is_of_other_version(pid) {
+            if self.is_recorded(pid, stat.image) || self.has_told_reason(pid) {
                 continue;
             }
             let parent = self.recorded.get(&stat.parent);
@@ -157,14 +159,20 @@ impl UnrecordedFinder {
         }
     }
 
-    fn is_of_other_version(&self, pid: u32) -> bool {
-        let found = self.found.get(&pid);
-        found.is_some_and(|found| found.process.reason == UnrecordedReason::OtherVersion)
+    fn has_told_reason(&self, pid: u32) -> bool {
+        let reason = self.found.get(&pid).map(|found| found.process.reason);
+        matches!(reason, Some(UnrecordedReason::OtherVersion | UnrecordedReason::NoRing))
     }
 
     /// Notes that a process has sent a ring of another version.
     pub(super) fn note_other_version(&mut self, pid: u32, program: String) {
         let process = UnrecordedProcess { pid, program, reason: UnrecordedReason::OtherVersion };
+        self.found.insert(pid, UnrecordedChild { process, parent_ring: None });
+    }
+
+    /// Notes that a process could not make a ring.
+    pub(super) fn note_failure(&mut self, pid: u32, program: String) {
+        let process = UnrecordedProcess { pid, program, reason: UnrecordedReason::NoRing };
         self.found.insert(pid, UnrecordedChild { process, parent_ring: None });
     }
 

@@ -153,6 +153,10 @@ fn describe_unrecorded(process: &UnrecordedProcess) -> String {
         ),
         UnrecordedReason::LostChildren(1) => format!(
             "a child of {program} (process {pid}) was not recorded: it did not reach larder"
+        UnrecordedReason::NoRing => format!(
+            "{program} (process {pid}) was not recorded: it could not make the memory file that \
+             larder reads, or send it (ulimit -f, -v)"
+        ),
         ),
         UnrecordedReason::LostChildren(children) => format!(
             "{children} children of {program} (process {pid}) were not recorded: they did not reach \

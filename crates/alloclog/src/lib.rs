@@ -18,6 +18,7 @@
 //! | `loaded_symbol` | functions of libraries that only a part of the program sees |
 //! | `ring_connection` | a new ring, made known to the collector |
 //! | `ring_position` | the next free word of a ring |
+//! | `idle_time` | the time for which a thread has waited in vain |
 //! | `ring_writer` | events into the ring |
 //! | `process_fork` | the forks of the process, and the rings of their children |
 //! | `process_exit` | the end of the process without its handlers |
@@ -36,6 +37,7 @@
 #![allow(unsafe_code)]
 
 mod hooks;
+mod idle_time;
 mod library_load;
 mod loaded_symbol;
 mod operator_functions;

@@ -7,7 +7,7 @@
 use crate::ring_layout::{
     ENVIRONMENT_VARIABLE, HEADER_BYTES, RING_MAGIC, RING_VERSION, offset, ring_state,
 };
-use crate::syscall::{close, process_exists, process_id, syscall3, syscall6, time_after};
+use crate::syscall::{clock_nanoseconds, close, process_exists, process_id, syscall3, syscall6};
 use core::mem::{size_of, zeroed};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -290,14 +290,14 @@ unsafe fn send_message(
 ) -> Option<u32> {
     // SAFETY: the descriptor is that of a memory file, the socket a new one.
     unsafe {
-        let limit = time_after(CONNECT_NANOSECONDS);
+        let limit = clock_nanoseconds() + CONNECT_NANOSECONDS;
         let socket = loop {
             match connect(settings) {
                 Ok(socket) => break socket,
                 // Too many others wait for the collector, which may be stopped, or be gone.
                 Err(error) if error == -(libc::EAGAIN as isize) => {
                     let has_collector = process_exists(settings.collector);
-                    if time_after(0) > limit || !has_collector {
+                    if clock_nanoseconds() > limit || !has_collector {
                         return None;
                     }
                     let time = [0_usize, CONNECT_PAUSE_NANOSECONDS];

@@ -72,7 +72,7 @@ pub mod ring_state {
     /// The process ended by `exit` or `_exit`.
     pub const EXITED: u32 = 2;
     /// The process stopped recording: the collector was gone, or did not read for 10 seconds by
-    /// the clock.
+    /// the clock, while the process was not stopped.
     pub const ABANDONED: u32 = 3;
 }
 

@@ -14,6 +14,7 @@
 //! the child, too. Words that it had reserved are the parent's: so the child has other memory in
 //! place of the parent's ring. Where nothing was reserved, the event is of the child's ring.
 
+use crate::idle_time::IdleTime;
 use crate::real_functions::{functions, resolve_functions};
 use crate::replay::run_if_asked;
 use crate::ring_connection::{
@@ -26,7 +27,7 @@ use crate::ring_layout::{
 use crate::ring_position::RingPosition;
 use crate::sample_distance::next_distance;
 use crate::syscall::{
-    parent_id, process_exists, process_id, syscall3, syscall6, thread_pointer, time_after,
+    clock_nanoseconds, parent_id, process_exists, process_id, syscall3, syscall6, thread_pointer,
 };
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
@@ -96,8 +97,11 @@ static RING_PLACE: AtomicUsize = AtomicUsize::new(0);
 /// In the child of a fork, the write position of its parent at that moment.
 static FORK_POSITION: AtomicU64 = AtomicU64::new(0);
 
-/// Nanoseconds for which a thread waits before it looks whether the collector is there.
+/// Nanoseconds of a wait for space.
 const WAIT_NANOSECONDS: usize = 100_000_000;
+/// Nanoseconds without any progress of the collector after which a thread asks whether it is there,
+/// by a system call that a program may have forbidden itself.
+const ASK_NANOSECONDS: i64 = 1_000_000_000;
 /// Nanoseconds without any progress of the collector after which recording ends.
 const MAX_IDLE_NANOSECONDS: i64 = 10_000_000_000;
 
@@ -442,8 +446,8 @@ impl RingWriter {
         let capacity = 1_u64 << state.capacity_log2;
         let read = self.header_u64(offset::READ_POSITION);
         let mut last_read = read.load(Ordering::Acquire);
-        let mut is_idle = false;
-        let mut idle_limit = time_after(MAX_IDLE_NANOSECONDS);
+        let mut idle = IdleTime::default();
+        let mut is_wait_in_vain = false;
         let mut is_stalled = false;
         loop {
             if state.words.load(Ordering::Relaxed).is_null() {
@@ -461,16 +465,19 @@ impl RingWriter {
                 is_stalled = true;
             }
             if now != last_read {
-                is_idle = false;
-                idle_limit = time_after(MAX_IDLE_NANOSECONDS);
+                idle.end();
+            } else if is_wait_in_vain {
+                // By the clock: a handler of a signal ends a wait early.
+                let time = idle.note_wait(clock_nanoseconds());
+                let is_over =
+                    time > MAX_IDLE_NANOSECONDS || time >= ASK_NANOSECONDS && !self.has_collector();
+                if is_over {
+                    self.end_recording();
+                    return false;
+                }
             }
             last_read = now;
-            // By the clock: a handler of a signal ends a wait early.
-            if is_idle && (time_after(0) > idle_limit || !self.has_collector()) {
-                self.end_recording();
-                return false;
-            }
-            is_idle = true;
+            is_wait_in_vain = false;
             self.header_u32(offset::WAITERS).store(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
             // The collector may have moved on before it could see that somebody waits.
@@ -479,7 +486,7 @@ impl RingWriter {
             }
             let limit = [0_usize, WAIT_NANOSECONDS];
             // SAFETY: the futex is in memory shared with the collector.
-            unsafe {
+            let result = unsafe {
                 syscall6(
                     libc::SYS_futex,
                     [
@@ -490,8 +497,9 @@ impl RingWriter {
                         0,
                         0,
                     ],
-                );
-            }
+                )
+            };
+            is_wait_in_vain = ![0, -(libc::EAGAIN as isize)].contains(&result);
         }
     }
 
@@ -513,7 +521,8 @@ impl RingWriter {
             self.end_recording();
             return;
         }
-        let limit = time_after(READ_WAIT_NANOSECONDS);
+        let limit = clock_nanoseconds() + READ_WAIT_NANOSECONDS;
+        let limit = [limit / 1_000_000_000, limit % 1_000_000_000];
         loop {
             let futex = self.header_u32(offset::SPACE_FUTEX);
             let moves = futex.load(Ordering::Acquire);
@@ -610,26 +619,30 @@ unsafe extern "C" fn at_load() {
     let _ = writer();
 }
 
+/// At `exit`, which the child of a `vfork` may not call: so no system call is needed, which a program
+/// may have forbidden itself.
 unsafe extern "C" fn at_exit() {
-    note_exit();
+    change_ring_state(ring_state::RECORDING, ring_state::EXITED);
 }
 
-/// Notes that the process ends by its own will.
+/// Notes that the process ends by its own will, unless this is a child that shares its memory after
+/// `vfork`.
 pub(crate) fn note_exit() {
-    change_ring_state(ring_state::RECORDING, ring_state::EXITED);
+    if RING_PROCESS.load(Ordering::Relaxed) == process_id() {
+        change_ring_state(ring_state::RECORDING, ring_state::EXITED);
+    }
 }
 
 /// Notes that the process goes on after all.
 pub(crate) fn take_back_exit() {
-    change_ring_state(ring_state::EXITED, ring_state::RECORDING);
+    if RING_PROCESS.load(Ordering::Relaxed) == process_id() {
+        change_ring_state(ring_state::EXITED, ring_state::RECORDING);
+    }
 }
 
-/// Changes the state of the ring, unless this is a child that shares its memory after `vfork`. A
-/// ring that was abandoned stays so, because later calls are not in it.
+/// Changes the state of the ring. One that was abandoned stays so, because later calls are not in
+/// it.
 fn change_ring_state(from: u32, to: u32) {
-    if RING_PROCESS.load(Ordering::Relaxed) != process_id() {
-        return;
-    }
     let state = STATE.load(Ordering::Relaxed);
     // SAFETY: the state is never unmapped.
     let words = unsafe { (*state).words.load(Ordering::Acquire) };

@@ -61,17 +61,13 @@ pub(crate) fn process_exists(process: u32) -> bool {
     result != -(libc::ESRCH as isize)
 }
 
-/// Returns the time of the monotonic clock after so many nanoseconds, in seconds and nanoseconds.
-pub(crate) fn time_after(nanoseconds: i64) -> [i64; 2] {
-    let mut time = [0_i64; 2];
-    // SAFETY: the kernel writes two numbers.
-    unsafe {
-        let clock = libc::CLOCK_MONOTONIC as usize;
-        syscall3(libc::SYS_clock_gettime, clock, time.as_mut_ptr() as usize, 0);
-    }
-    let [seconds, part] = time;
-    let part = part + nanoseconds;
-    [seconds + part / 1_000_000_000, part % 1_000_000_000]
+/// Returns the time of the monotonic clock in nanoseconds. libc reads it without a system call where
+/// the kernel has a function for that (vDSO): a program may have forbidden itself the call.
+pub(crate) fn clock_nanoseconds() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: libc writes the structure; it leaves `errno` alone, as this clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// Closes a file descriptor.

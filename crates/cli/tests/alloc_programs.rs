@@ -126,3 +126,26 @@ fn a_limit_of_file_lengths_kills_no_program() {
     assert_eq!(named.len(), 1, "{messages}");
     assert!(named[0].contains("/ls (process ") && named[0].contains("ulimit -f"), "{messages}");
 }
+
+/// A program that has forbidden itself system calls (seccomp) may call exit, and waits for larder.
+#[test]
+fn a_sandboxed_program_is_not_killed() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "sandboxed.c", "gcc", &[]) else {
+        return left_out("a_sandboxed_program_is_not_killed", "no gcc");
+    };
+    recorder();
+    let command = "larder measure record --out log -- sh -c";
+    let run = home.shell(&format!(
+        "{command} '(sleep 0.5; kill -CONT $PPID) & kill -STOP $PPID; {}'",
+        program.display()
+    ));
+    if run.code == 77 {
+        return left_out("a_sandboxed_program_is_not_killed", "no seccomp");
+    }
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let analysis = analyse(&home, &[]);
+    let processes = analysis["processes"].as_array().unwrap();
+    let sandboxed = processes.iter().find(|it| it["calls"].as_u64() >= Some(600_000));
+    assert_eq!(sandboxed.unwrap()["ending"], "exit", "{processes:?}");
+}

@@ -3,6 +3,7 @@
 use crate::alloc_log::{analyse, compile, process_count, record, record_with, recorder};
 use crate::test_home::{Home, left_out};
 use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -24,18 +25,25 @@ fn daemons_inherit_from_a_parent_that_has_ended() {
     }
 }
 
-/// A command with a mistake in its name costs no earlier log.
+/// A command that cannot be started costs no earlier log; another one replaces it.
 #[test]
-fn a_command_that_is_not_found_leaves_an_earlier_log() {
+fn a_command_that_does_not_start_leaves_an_earlier_log() {
     let home = Home::new();
     recorder();
-    home.write("log", "an earlier log");
-    for command in ["no-such-program", "./no-such-program"] {
+    let earlier = "an earlier log ".repeat(10_000);
+    home.write("log", &earlier);
+    home.write("no-program", "#!/no/such/interpreter\n");
+    let mode = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(home.work("no-program"), mode).unwrap();
+    for command in ["no-such-program", "./no-such-program", "./no-program", "./log", "/tmp"] {
         let run = home.shell(&format!("larder measure record --out log -- {command}"));
         assert_ne!(run.code, 0);
-        assert!(run.stderr().contains("no-such-program: "), "{}", run.stderr());
+        let name = command.trim_start_matches("./");
+        assert!(run.stderr().contains(&format!("{name}: ")), "{}", run.stderr());
+        assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), earlier);
     }
-    assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), "an earlier log");
+    record(&home, "true");
+    assert!(std::fs::metadata(home.work("log")).unwrap().len() < 10_000);
 }
 
 /// The end of a recording waits for a child whose parent has ended.

@@ -150,9 +150,6 @@ pub enum AllocLogError {
     /// There is no socket at which processes send their rings.
     #[error("cannot listen for the processes of the command: {0}")]
     Socket(#[source] io::Error),
-    /// The log cannot be written.
-    #[error("cannot write the log: {0}")]
-    Write(#[source] io::Error),
     /// The calls cannot be replayed.
     #[error("cannot replay the calls: {0}")]
     Replay(#[source] io::Error),

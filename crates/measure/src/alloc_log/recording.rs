@@ -61,6 +61,8 @@ pub struct RecordingOptions {
     /// Lines on standard error that match begin a phase: the name is the first group, else the
     /// whole match. Standard error is passed on to this.
     pub phases: Option<(Regex, Box<dyn Write + Send>)>,
+    /// Whether what the output has is replaced, once the command has started.
+    pub replaces_output: bool,
     /// The logarithm of the number of words of a ring; `None`: the usual size.
     pub capacity_log2: Option<u32>,
     /// The number of a signal that requests the end, SIGTERM or SIGHUP: it is sent on to the
@@ -184,8 +186,8 @@ pub fn record_command(
     let socket = folder.path().join("rings");
     let listener = UnixListener::bind(&socket).map_err(AllocLogError::Socket)?;
     listener.set_nonblocking(true).map_err(AllocLogError::Socket)?;
-    let log = RecordingLog::new(output).map_err(AllocLogError::Write)?;
     let mut child = start_command(command, &socket, &options)?;
+    let log = RecordingLog::new(output, options.replaces_output);
     // After the start of the command, which keeps its own limit.
     raise_file_limit();
     let now = Instant::now();
@@ -363,8 +365,6 @@ impl RecordingState {
         }
     }
 
-    /// Adds the processes whose rings have arrived. The child of a fork is one when the ring of its
-    /// parent was read up to the fork, or when that takes too long, `is_last`: at once.
     /// Notes that a process could not make a ring: its parent does not wait for it.
     fn note_failure(&mut self, failure: RingFailure) {
         let is_parent = |it: &&mut RingProcess| it.reader.inode() == failure.parent_ring;
@@ -374,6 +374,8 @@ impl RecordingState {
         self.unrecorded.note_failure(failure.pid, failure.executable);
     }
 
+    /// Adds the processes whose rings have arrived. The child of a fork is one when the ring of its
+    /// parent was read up to the fork, or when that takes too long, `is_last`: at once.
     fn add_arrived(&mut self, is_last: bool) {
         let mut waiting: Vec<ArrivedRing> = Vec::new();
         for arrived in std::mem::take(&mut self.arrived) {

@@ -7,15 +7,21 @@ use std::io::{self, BufWriter};
 
 /// The log of a recording.
 pub(super) struct RecordingLog {
-    writer: LogWriter<BufWriter<File>>,
+    /// `None`: it could not be begun.
+    writer: Option<LogWriter<BufWriter<File>>>,
     /// The first failure.
     failure: Option<String>,
 }
 
 impl RecordingLog {
-    /// Begins a log.
-    pub(super) fn new(output: File) -> io::Result<RecordingLog> {
-        Ok(RecordingLog { writer: LogWriter::new(BufWriter::new(output))?, failure: None })
+    /// Begins a log, in place of what the output has, or after it.
+    pub(super) fn new(output: File, is_replaced: bool) -> RecordingLog {
+        let emptied = if is_replaced { empty(&output) } else { Ok(()) };
+        let writer = emptied.and_then(|()| LogWriter::new(BufWriter::new(output)));
+        match writer {
+            Ok(writer) => RecordingLog { writer: Some(writer), failure: None },
+            Err(error) => RecordingLog { writer: None, failure: Some(error.to_string()) },
+        }
     }
 
     /// Writes a block of JSON.
@@ -30,7 +36,8 @@ impl RecordingLog {
 
     fn write(&mut self, write: impl FnOnce(&mut LogWriter<BufWriter<File>>) -> io::Result<()>) {
         if self.failure.is_none()
-            && let Err(error) = write(&mut self.writer)
+            && let Some(writer) = &mut self.writer
+            && let Err(error) = write(writer)
         {
             self.failure = Some(error.to_string());
         }
@@ -38,11 +45,16 @@ impl RecordingLog {
 
     /// Returns the number of bytes.
     pub(super) fn bytes(&self) -> u64 {
-        self.writer.bytes()
+        self.writer.as_ref().map_or(0, LogWriter::bytes)
     }
 
     /// Returns the first failure.
     pub(super) fn into_failure(self) -> Option<String> {
         self.failure
     }
+}
+
+/// Empties an output, if it is a file: a device or a pipe has nothing to replace.
+fn empty(output: &File) -> io::Result<()> {
+    if output.metadata()?.is_file() { output.set_len(0) } else { Ok(()) }
 }

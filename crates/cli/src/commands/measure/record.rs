@@ -50,7 +50,7 @@ impl RecordArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         if let Some(program) = self.command.first() {
-            // Before the log is created, because that replaces an earlier one.
+            // Before the log is created, which would be left empty.
             let path = find_program(program, &folders).ok_or(ErrorKind::NotFound.into());
             path.and_then(std::fs::metadata)
                 .map_err(|error| CommandFailure::from_file_error(Path::new(program), &error))?;
@@ -68,6 +68,7 @@ impl RecordArgs {
             stack_interval: self.stacks.unwrap_or(0),
             other_libraries: std::env::var_os("LD_PRELOAD"),
             phases: self.phases.map(|pattern| (pattern, Box::new(std::io::stderr()) as _)),
+            replaces_output: !self.out.is_standard_output(),
             capacity_log2: None,
             interrupt: crate::interrupt::install_interrupt_flag(),
             termination: crate::interrupt::note_termination(),
@@ -98,8 +99,9 @@ fn parse_stack_interval(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "a number of bytes from 1 on is needed, such as 512k".into())
 }
 
-/// Creates the log, readable by this user only: it names programs and their arguments. It has its
-/// name from the start, so that what was recorded is there whatever happens.
+/// Opens the log, readable by this user only: it names programs and their arguments. It has its
+/// name from the start, so that what was recorded is there whatever happens. What it has is replaced
+/// when the command has started.
 fn create_log(context: &mut CommandContext, out: &OutputPath) -> Result<File, CommandFailure> {
     if out.is_standard_output() {
         context.out.divert_to_standard_error()?;
@@ -108,7 +110,7 @@ fn create_log(context: &mut CommandContext, out: &OutputPath) -> Result<File, Co
     let path = out.path();
     OutputFile::check_path(&DataDirectory::new(&context.dir), path)?;
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
+    options.write(true).create(true).truncate(false).mode(0o600);
     options.open(path).map_err(|error| CommandFailure::from_file_error(path, &error))
 }
 
@@ -151,12 +153,12 @@ fn describe_unrecorded(process: &UnrecordedProcess) -> String {
             "{program} (process {pid}) was not recorded: the recorder in it is of another version \
              of larder"
         ),
-        UnrecordedReason::LostChildren(1) => format!(
-            "a child of {program} (process {pid}) was not recorded: it did not reach larder"
         UnrecordedReason::NoRing => format!(
             "{program} (process {pid}) was not recorded: it could not make the memory file that \
              larder reads, or send it (ulimit -f, -v)"
         ),
+        UnrecordedReason::LostChildren(1) => format!(
+            "a child of {program} (process {pid}) was not recorded: it did not reach larder"
         ),
         UnrecordedReason::LostChildren(children) => format!(
             "{children} children of {program} (process {pid}) were not recorded: they did not reach \

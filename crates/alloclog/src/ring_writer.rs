@@ -619,8 +619,8 @@ unsafe extern "C" fn at_load() {
     let _ = writer();
 }
 
-/// At `exit`, which the child of a `vfork` may not call: so no system call is needed, which a program
-/// may have forbidden itself.
+/// At `exit`, which the child of a `vfork` may not call: so no system call is needed, which a
+/// program may have forbidden itself.
 unsafe extern "C" fn at_exit() {
     change_ring_state(ring_state::RECORDING, ring_state::EXITED);
 }

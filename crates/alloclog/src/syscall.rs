@@ -61,8 +61,8 @@ pub(crate) fn process_exists(process: u32) -> bool {
     result != -(libc::ESRCH as isize)
 }
 
-/// Returns the time of the monotonic clock in nanoseconds. libc reads it without a system call where
-/// the kernel has a function for that (vDSO): a program may have forbidden itself the call.
+/// Returns the time of the monotonic clock in nanoseconds. libc reads it without a system call
+/// where the kernel has a function for that (vDSO): a program may have forbidden itself the call.
 pub(crate) fn clock_nanoseconds() -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: libc writes the structure; it leaves `errno` alone, as this clock is always there.

@@ -24,7 +24,8 @@ pub(super) struct RingFailure {
     pub(super) pid: u32,
     /// The path of the program.
     pub(super) executable: String,
-    /// The inode of the ring of its parent, and the number of the fork there; 0: it began with exec.
+    /// The inode of the ring of its parent, and the number of the fork there; 0: it began with
+    /// exec.
     pub(super) parent_ring: u64,
     pub(super) fork_number: u32,
 }

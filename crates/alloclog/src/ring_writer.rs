@@ -619,9 +619,13 @@ unsafe extern "C" fn at_load() {
     let _ = writer();
 }
 
-/// At `exit`, which the child of a `vfork` may not call: so no system call is needed, which a
-/// program may have forbidden itself.
 unsafe extern "C" fn at_exit() {
+    note_own_exit();
+}
+
+/// Notes that the process ends by `exit` or `quick_exit`, which the child of a `vfork` may not
+/// call: so no system call is needed, which a program may have forbidden itself.
+pub(crate) fn note_own_exit() {
     change_ring_state(ring_state::RECORDING, ring_state::EXITED);
 }
 
@@ -629,7 +633,7 @@ unsafe extern "C" fn at_exit() {
 /// `vfork`.
 pub(crate) fn note_exit() {
     if RING_PROCESS.load(Ordering::Relaxed) == process_id() {
-        change_ring_state(ring_state::RECORDING, ring_state::EXITED);
+        note_own_exit();
     }
 }
 

@@ -149,3 +149,24 @@ fn a_sandboxed_program_is_not_killed() {
     let sandboxed = processes.iter().find(|it| it["calls"].as_u64() >= Some(600_000));
     assert_eq!(sandboxed.unwrap()["ending"], "exit", "{processes:?}");
 }
+
+/// An end by `quick_exit` is none by a signal, and `_exit` of another library is called.
+#[test]
+fn ends_without_handlers_are_as_unrecorded() {
+    let home = Home::new();
+    let test = "ends_without_handlers_are_as_unrecorded";
+    let Some(program) = compile(&home, "quick_exit.c", "gcc", &[]) else {
+        return left_out(test, "no gcc");
+    };
+    let library = compile(&home, "own_exit.c", "gcc", &["-shared", "-fPIC", "-ldl"]).unwrap();
+    for (argument, output) in [("", ""), ("_exit", "own\n")] {
+        recorder();
+        let run = home.shell(&format!(
+            "LD_PRELOAD={} larder measure record --out log -- {} {argument}",
+            library.display(),
+            program.display()
+        ));
+        assert_eq!((run.code, run.stdout().as_str()), (0, output), "{}", run.masked_output());
+        assert_eq!(analyse(&home, &[])["processes"][0]["ending"], "exit", "{argument}");
+    }
+}

@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 
 /// The segment of an ELF file that names its loader.
 const SEGMENT_INTERPRETER: u32 = 3;
+/// The segment of an ELF file with the dynamic section.
+const SEGMENT_DYNAMIC: u32 = 2;
+/// The entry of that section with the name of a shared object.
+const ENTRY_NAME: u64 = 14;
+/// Bytes of that section that are looked at.
+const MAX_DYNAMIC_BYTES: u64 = 1 << 16;
 /// Bytes of the header of a segment in a file of 64 bits.
 const SEGMENT_BYTES: u16 = 56;
 /// Segments that are looked at.
@@ -32,7 +38,8 @@ pub fn find_program(program: &OsStr, folders: &OsStr) -> Option<PathBuf> {
     folders.map(|folder| Path::new(folder).join(path)).find(|path| path.is_file())
 }
 
-/// Returns whether an ELF file of 64 bits names a loader; `None` if it is none.
+/// Returns whether an ELF file of 64 bits names a loader; `None` if it is none, or a shared object
+/// such as the loader itself, which may be run with the path of a program.
 pub(super) fn has_loader(path: &Path) -> Option<bool> {
     let file = File::open(path).ok()?;
     let mut head = [0; 64];
@@ -47,14 +54,28 @@ pub(super) fn has_loader(path: &Path) -> Option<bool> {
     if size != SEGMENT_BYTES || count > MAX_SEGMENTS {
         return None;
     }
+    let mut is_shared_object = false;
     for number in 0..u64::from(count) {
-        let mut kind = [0; 4];
-        file.read_exact_at(&mut kind, offset.checked_add(number * u64::from(size))?).ok()?;
-        if u32::from_le_bytes(kind) == SEGMENT_INTERPRETER {
-            return Some(true);
+        let mut head = [0; SEGMENT_BYTES as usize];
+        file.read_exact_at(&mut head, offset.checked_add(number * u64::from(size))?).ok()?;
+        let word =
+            |index: usize| head.get(index..index + 8)?.try_into().ok().map(u64::from_le_bytes);
+        // The kind is the lower half of the first word; then follow place, and the length at 32.
+        match word(0)? as u32 {
+            SEGMENT_INTERPRETER => return Some(true),
+            SEGMENT_DYNAMIC => is_shared_object = has_name(&file, word(8)?, word(32)?)?,
+            _ => {}
         }
     }
-    Some(false)
+    (!is_shared_object).then_some(false)
+}
+
+/// Returns whether a dynamic section has the name of a shared object.
+fn has_name(file: &File, offset: u64, bytes: u64) -> Option<bool> {
+    let mut section = vec![0; usize::try_from(bytes.min(MAX_DYNAMIC_BYTES)).ok()?];
+    file.read_exact_at(&mut section, offset).ok()?;
+    let mut entries = section.chunks_exact(16);
+    Some(entries.any(|entry| entry.starts_with(&ENTRY_NAME.to_le_bytes())))
 }
 
 #[cfg(test)]
@@ -66,6 +87,12 @@ mod tests {
         let folders = OsStr::new("/usr/bin:/bin");
         assert!(!is_static_program(OsStr::new("sh"), folders));
         assert!(!is_static_program(OsStr::new("/no/such/program"), folders));
-        assert_eq!(has_loader(&std::env::current_exe().unwrap()), Some(true));
+        let program = std::env::current_exe().unwrap();
+        assert_eq!(has_loader(&program), Some(true));
+        // The loader of this program is a shared object, into which libraries can be loaded.
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+        let mut loaders = paths.filter(|path| path.rsplit('/').next().unwrap().starts_with("ld-"));
+        assert_eq!(has_loader(Path::new(loaders.next().unwrap())), None);
     }
 }

@@ -170,3 +170,28 @@ fn ends_without_handlers_are_as_unrecorded() {
         assert_eq!(analyse(&home, &[])["processes"][0]["ending"], "exit", "{argument}");
     }
 }
+
+/// The child of a program that has given up its rights is recorded.
+#[test]
+fn a_child_of_another_user_is_recorded() {
+    let home = Home::new();
+    recorder();
+    home.write(
+        "user.py",
+        "import os, sys\n\
+         if os.getuid() != 0: sys.exit(77)\n\
+         os.setgid(65534); os.setuid(65534)\n\
+         child = os.fork()\n\
+         if child == 0: os._exit(0)\n\
+         os.waitpid(child, 0)\n",
+    );
+    let run = home.shell("TMPDIR=/tmp larder measure record --out log -- python3 user.py");
+    if run.code == 77 {
+        return left_out("a_child_of_another_user_is_recorded", "only root can give up rights");
+    }
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    assert!(!run.stderr().contains("not recorded"), "{}", run.stderr());
+    let analysis = analyse(&home, &[]);
+    let processes = analysis["processes"].as_array().unwrap();
+    assert!(processes.iter().any(|process| process["is_forked"] == true), "{processes:?}");
+}

@@ -2,16 +2,39 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg, sockopt};
-use std::io::IoSliceMut;
+use std::fs::Permissions;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The time within which the message of a connection has to arrive.
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(200);
+/// The longest path of a socket.
+const MAX_PATH_BYTES: usize = 107;
 /// The longest message with a ring.
 const MAX_MESSAGE_BYTES: usize = 2048;
+
+/// Listens at a socket in a folder. A program that has given up its rights may send its ring, too:
+/// so all users may pass the folder, in which they see no names, and the name is known only to
+/// programs that have it in their environment. The kernel lists the one of before.
+pub(super) fn listen(folder: &Path) -> io::Result<(UnixListener, PathBuf)> {
+    let first = folder.join("rings");
+    let listener = UnixListener::bind(&first)?;
+    let socket = folder.join(format!("{:016x}", RandomState::new().hash_one(0)));
+    // Where the path is too long for that, the rings of other users are not recorded.
+    if socket.as_os_str().len() > MAX_PATH_BYTES {
+        return Ok((listener, first));
+    }
+    std::fs::rename(first, &socket)?;
+    std::fs::set_permissions(&socket, Permissions::from_mode(0o666))?;
+    std::fs::set_permissions(folder, Permissions::from_mode(0o711))?;
+    Ok((listener, socket))
+}
 
 /// The message of a process.
 pub(super) enum RingMessage {

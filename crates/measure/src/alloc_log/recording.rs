@@ -183,8 +183,8 @@ pub fn record_command(
         .prefix("larder-record.")
         .tempdir()
         .map_err(AllocLogError::Socket)?;
-    let socket = folder.path().join("rings");
-    let listener = UnixListener::bind(&socket).map_err(AllocLogError::Socket)?;
+    let (listener, socket) =
+        recorded_process::listen(folder.path()).map_err(AllocLogError::Socket)?;
     listener.set_nonblocking(true).map_err(AllocLogError::Socket)?;
     let mut child = start_command(command, &socket, &options)?;
     let log = RecordingLog::new(output, options.replaces_output);

@@ -154,9 +154,21 @@ impl UnrecordedFinder {
         let is_static = has_loader(&root.join("exe")) == Some(false);
         if !is_static && self.files.iter().any(is_hidden) {
             UnrecordedReason::OtherRoot
+        } else if !is_static && self.has_recorder(pid) {
+            UnrecordedReason::NoRing
         } else {
             UnrecordedReason::NotLoaded
         }
+    }
+
+    /// Returns whether one of the files, the recorder, is loaded into a process.
+    fn has_recorder(&self, pid: u32) -> bool {
+        let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let maps = String::from_utf8_lossy(&maps);
+        let is_loaded = |(path, _): &(PathBuf, (u64, u64))| {
+            path.to_str().is_some_and(|path| maps.lines().any(|line| line.ends_with(path)))
+        };
+        self.files.iter().any(is_loaded)
     }
 
     fn has_told_reason(&self, pid: u32) -> bool {

@@ -155,7 +155,7 @@ fn describe_unrecorded(process: &UnrecordedProcess) -> String {
         ),
         UnrecordedReason::NoRing => format!(
             "{program} (process {pid}) was not recorded: it could not make the memory file that \
-             larder reads, or send it (ulimit -f, -v)"
+             larder reads, or send it (ulimit -f, -v, or its rights)"
         ),
         UnrecordedReason::LostChildren(1) => format!(
             "a child of {program} (process {pid}) was not recorded: it did not reach larder"

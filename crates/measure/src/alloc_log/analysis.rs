@@ -5,6 +5,7 @@ use super::call_decoder::{CallPlace, CallVisitor, LifetimeClock, decode_process}
 use super::call_stacks::{CallStacks, StackCounter};
 use super::call_statistics::{CallStatistics, LifetimeShares};
 use super::call_times::CallTimes;
+use super::large_sizes::LargeSizes;
 use super::live_curve::{CurvePoint, LiveCurve, MAX_PHASES};
 use super::live_table::{LiveObject, LiveTable};
 use super::log_file::AllocLog;
@@ -151,6 +152,8 @@ struct AnalysisVisitor {
     /// place.
     phase: usize,
     current: CallStatistics,
+    /// The large sizes of all phases.
+    large_sizes: LargeSizes,
     phase_peak: u64,
     phase_start_us: u64,
     /// The bounds of the bytes that were requested in other phases.
@@ -180,7 +183,8 @@ impl AnalysisVisitor {
         AnalysisVisitor {
             phases: vec![PhaseStatistics::new(FIRST_PHASE.into())],
             phase: 0,
-            current: CallStatistics::default(),
+            current: CallStatistics::of_phase(),
+            large_sizes: LargeSizes::new(),
             phase_peak: bytes,
             phase_start_us: process.start.start_us,
             requested_elsewhere: (0, 0),
@@ -259,8 +263,8 @@ impl AnalysisVisitor {
         self.times.note(u64::MAX, self.end_us);
         self.end_phase();
         let requested = self.requested_elsewhere;
-        let mut total = CallStatistics::default();
-        self.phases.iter().for_each(|phase| total.add(&phase.statistics));
+        let phases = self.phases.iter().map(|phase| &phase.statistics);
+        let total = CallStatistics::sum(phases, self.large_sizes);
         let mut by_size: FxHashMap<u64, u64> = FxHashMap::default();
         for object in live.iter() {
             *by_size.entry(object.size).or_default() += 1;
@@ -322,7 +326,7 @@ impl PhaseStatistics {
         PhaseStatistics {
             name,
             duration_us: 0,
-            statistics: CallStatistics::default(),
+            statistics: CallStatistics::of_phase(),
             peak_bytes: 0,
             end_bytes: 0,
             bytes_at_peak: 0,
@@ -336,7 +340,7 @@ impl CallVisitor for AnalysisVisitor {
     #[inline(always)]
     fn alloc(&mut self, at: CallPlace, object: &LiveObject, _alignment_log2: u64) {
         self.current.count_call(at.function);
-        self.current.count_request(object.size, object.size);
+        self.count_request(object.size, object.size);
         self.live_bytes = self.live_bytes.wrapping_add(object.size);
         self.live_objects = self.live_objects.wrapping_add(1);
         self.note_live(at.call, object.size);
@@ -359,7 +363,7 @@ impl CallVisitor for AnalysisVisitor {
     #[inline(always)]
     fn realloc(&mut self, at: CallPlace, object: &LiveObject, new_size: u64) {
         self.current.count_call(at.function);
-        self.current.count_request(new_size, new_size.saturating_sub(object.size));
+        self.count_request(new_size, new_size.saturating_sub(object.size));
         self.stacks.release(object.ordinal, false);
         self.live_bytes = self.live_bytes.wrapping_sub(object.size).wrapping_add(new_size);
         self.curve.release(Some((object.phase, object.size)));
@@ -385,7 +389,7 @@ impl CallVisitor for AnalysisVisitor {
 
     fn inherited_realloc(&mut self, at: CallPlace, old_size: u64, object: &LiveObject) {
         self.current.count_call(at.function);
-        self.current.count_request(object.size, object.size.saturating_sub(old_size));
+        self.count_request(object.size, object.size.saturating_sub(old_size));
         self.release_inherited(old_size);
         self.live_bytes = self.live_bytes.wrapping_add(object.size);
         self.live_objects = self.live_objects.wrapping_add(1);
@@ -430,6 +434,11 @@ impl CallVisitor for AnalysisVisitor {
 }
 
 impl AnalysisVisitor {
+    #[inline(always)]
+    fn count_request(&mut self, size: u64, growth: u64) {
+        self.current.count_request(size, growth, &mut self.large_sizes);
+    }
+
     /// Returns the statistics of the phase that asked for an object.
     #[inline(always)]
     fn statistics_of(&mut self, phase: u8) -> &mut CallStatistics {

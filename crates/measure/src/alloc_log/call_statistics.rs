@@ -1,19 +1,13 @@
 //! Counts, sizes and lifetimes of calls: of a process, or of one phase of it.
 
+use super::large_sizes::LargeSizes;
 use super::ring_layout::{OPERATIONS, RingOperation};
-use rustc_hash::FxHashMap;
+use super::small_sizes::{SmallSizes, WIDE_BUCKET_BYTES};
 
-/// Sizes below this are counted one by one; also the width of the wide buckets.
-pub(super) const WIDE_BUCKET_BYTES: u64 = 32 * 1024;
 /// The width of the narrow buckets.
 pub(super) const NARROW_BUCKET_BYTES: u64 = 16;
 /// Requests below this are small.
 pub(super) const SMALL_BYTES: u64 = 512;
-/// Different sizes of large objects that are counted one by one.
-const MAX_LARGE_SIZES: usize = 32_768;
-/// Wide buckets that are counted one by one. Programs have some hundred; a log that somebody made
-/// up may have any number.
-const MAX_WIDE_BUCKETS: usize = 16_384;
 
 /// Counts, sizes and lifetimes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +23,9 @@ pub struct CallStatistics {
     /// Cumulated bytes, as if every change of a size happened in place.
     pub lower_bytes: u64,
     /// The number of requests of each size below [`WIDE_BUCKET_BYTES`].
-    small_sizes: Vec<u64>,
-    /// The number of requests of larger sizes; of the first [`MAX_LARGE_SIZES`] ones.
-    large_sizes: FxHashMap<u64, u64>,
-    /// The number of requests by wide bucket; of more than [`MAX_WIDE_BUCKETS`], the others count
-    /// to the power of two below them.
-    wide_buckets: FxHashMap<u64, u64>,
+    small_sizes: SmallSizes,
+    /// The numbers of requests of larger sizes.
+    large_sizes: LargeSizes,
     /// Lifetimes of the objects that were released, in calls.
     pub lifetimes: LifetimeHistogram,
     /// Their lifetimes in microseconds; 0: within the few milliseconds between two notes of the
@@ -57,25 +48,37 @@ pub struct LifetimeShares {
     pub at_most_tenth: u64,
 }
 
-impl Default for CallStatistics {
-    fn default() -> CallStatistics {
+impl CallStatistics {
+    /// Begins the statistics of a phase.
+    pub(super) fn of_phase() -> CallStatistics {
+        CallStatistics::with_sizes(LargeSizes::of_phase())
+    }
+
+    /// Sums up the statistics of phases, whose large sizes were counted together.
+    pub(super) fn sum<'a>(
+        phases: impl Iterator<Item = &'a CallStatistics>,
+        large_sizes: LargeSizes,
+    ) -> CallStatistics {
+        let mut total = CallStatistics::with_sizes(large_sizes);
+        phases.for_each(|phase| total.add(phase));
+        total
+    }
+
+    fn with_sizes(large_sizes: LargeSizes) -> CallStatistics {
         CallStatistics {
             calls: [0; OPERATIONS],
             failures: [0; OPERATIONS],
             unknown_frees: 0,
             upper_bytes: 0,
             lower_bytes: 0,
-            small_sizes: vec![0; WIDE_BUCKET_BYTES as usize],
-            large_sizes: FxHashMap::default(),
-            wide_buckets: FxHashMap::default(),
+            small_sizes: SmallSizes::default(),
+            large_sizes,
             lifetimes: LifetimeHistogram::default(),
             lifetimes_us: LifetimeHistogram::default(),
             lifetime_shares: LifetimeShares::default(),
         }
     }
-}
 
-impl CallStatistics {
     #[inline(always)]
     pub(super) fn count_call(&mut self, function: RingOperation) {
         self.calls[function as usize] += 1;
@@ -85,15 +88,15 @@ impl CallStatistics {
         self.failures[function as usize] += 1;
     }
 
-    /// Counts a request; `growth` is the part of its size that is new.
+    /// Counts a request, a large one in `all_large` as well; `growth` is the part of its size that
+    /// is new.
     #[inline(always)]
-    pub(super) fn count_request(&mut self, size: u64, growth: u64) {
+    pub(super) fn count_request(&mut self, size: u64, growth: u64, all_large: &mut LargeSizes) {
         // The sums of a log that somebody made up may exceed 64 bits.
         self.upper_bytes = self.upper_bytes.wrapping_add(size);
         self.lower_bytes = self.lower_bytes.wrapping_add(growth);
-        match self.small_sizes.get_mut(size as usize) {
-            Some(count) if size < WIDE_BUCKET_BYTES => *count += 1,
-            _ => self.count_large(size),
+        if !self.small_sizes.count(size) {
+            self.count_large(size, all_large);
         }
     }
 
@@ -111,22 +114,9 @@ impl CallStatistics {
     }
 
     #[cold]
-    fn count_large(&mut self, size: u64) {
-        self.add_wide(size / WIDE_BUCKET_BYTES, 1);
-        self.add_large(size, 1);
-    }
-
-    fn add_wide(&mut self, bucket: u64, count: u64) {
-        let is_kept =
-            self.wide_buckets.len() < MAX_WIDE_BUCKETS || self.wide_buckets.contains_key(&bucket);
-        let bucket = if is_kept { bucket } else { 1 << bucket.max(1).ilog2() };
-        *self.wide_buckets.entry(bucket).or_default() += count;
-    }
-
-    fn add_large(&mut self, size: u64, count: u64) {
-        if self.large_sizes.len() < MAX_LARGE_SIZES || self.large_sizes.contains_key(&size) {
-            *self.large_sizes.entry(size).or_default() += count;
-        }
+    fn count_large(&mut self, size: u64, all_large: &mut LargeSizes) {
+        self.large_sizes.count(size);
+        all_large.count(size);
     }
 
     /// Returns the number of calls of a function that succeeded.
@@ -150,28 +140,31 @@ impl CallStatistics {
     /// Returns the number of requests, that is of allocations and changes of sizes.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.small_sizes.iter().chain(self.wide_buckets.values()).sum()
+        let large = self.large_sizes.buckets().map(|(_, requests)| requests);
+        self.small_sizes.counts().chain(large).sum()
     }
 
     /// Returns the number of requests below 512 bytes.
     #[must_use]
     pub fn small_requests(&self) -> u64 {
-        self.small_sizes.iter().take(SMALL_BYTES as usize).sum()
+        self.small_sizes.counts().take(SMALL_BYTES as usize).sum()
     }
 
     /// Returns the number of requests in each bucket of 16 bytes, below 32 KiB.
     #[must_use]
     pub fn narrow_buckets(&self) -> Vec<u64> {
-        let buckets = self.small_sizes.chunks(NARROW_BUCKET_BYTES as usize);
-        buckets.map(|sizes| sizes.iter().sum()).collect()
+        let mut buckets = vec![0; (WIDE_BUCKET_BYTES / NARROW_BUCKET_BYTES) as usize];
+        for (size, count) in self.small_sizes.counts().enumerate() {
+            buckets[size / NARROW_BUCKET_BYTES as usize] += count;
+        }
+        buckets
     }
 
     /// Returns the buckets of 32 KiB that are not empty: number and requests, in order.
     #[must_use]
     pub fn wide_buckets(&self) -> Vec<(u64, u64)> {
-        let first = self.small_sizes.iter().sum();
-        let mut buckets: Vec<(u64, u64)> =
-            self.wide_buckets.iter().map(|(bucket, count)| (*bucket, *count)).collect();
+        let first = self.small_sizes.counts().sum();
+        let mut buckets: Vec<(u64, u64)> = self.large_sizes.buckets().collect();
         if first > 0 {
             buckets.push((0, first));
         }
@@ -199,30 +192,48 @@ impl CallStatistics {
             .collect()
     }
 
-    /// Returns the sizes with the most requests: size and number, most first.
+    /// Returns the sizes with the most requests: size and number, most first. Of one from 32 KiB
+    /// on, as many as [`CallStatistics::missing_requests`] may not be counted.
     #[must_use]
     pub fn frequent_sizes(&self, limit: usize) -> Vec<(u64, u64)> {
-        self.first_sizes(limit, |_, count| count)
+        self.first_sizes(limit, self.large_sizes.frequent(), |_, count| count)
+    }
+
+    /// Returns how many requests may be missing in the number of each frequent size from 32 KiB on.
+    #[must_use]
+    pub fn missing_requests(&self) -> u64 {
+        self.large_sizes.missing_requests()
     }
 
     /// Returns the bytes of the requests for less than 32 KiB.
     #[must_use]
     pub fn bytes_below_32_kib(&self) -> u64 {
-        let sizes = self.small_sizes.iter().enumerate();
-        sizes.fold(0, |sum: u64, (size, count)| {
-            sum.saturating_add((size as u64).saturating_mul(*count))
+        let sizes = (0..).zip(self.small_sizes.counts());
+        sizes.fold(0, |sum: u64, (size, count): (u64, u64)| {
+            sum.saturating_add(size.saturating_mul(count))
         })
     }
 
-    /// Returns the sizes with the most requested bytes: size and number of requests, most first.
+    /// Returns the sizes with the most requested bytes: size and number of requests, most first. Of
+    /// one from 32 KiB on, requests for [`CallStatistics::missing_bytes`] may not be counted.
     #[must_use]
     pub fn heavy_sizes(&self, limit: usize) -> Vec<(u64, u64)> {
-        self.first_sizes(limit, u64::saturating_mul)
+        self.first_sizes(limit, self.large_sizes.heavy(), u64::saturating_mul)
     }
 
-    fn first_sizes(&self, limit: usize, weight: impl Fn(u64, u64) -> u64) -> Vec<(u64, u64)> {
-        let small = self.small_sizes.iter().enumerate().map(|(size, count)| (size as u64, *count));
-        let large = self.large_sizes.iter().map(|(size, count)| (*size, *count));
+    /// Returns how many bytes may be missing in the requests of each heavy size from 32 KiB on.
+    #[must_use]
+    pub fn missing_bytes(&self) -> u64 {
+        self.large_sizes.missing_bytes()
+    }
+
+    fn first_sizes(
+        &self,
+        limit: usize,
+        large: impl Iterator<Item = (u64, u64)>,
+        weight: impl Fn(u64, u64) -> u64,
+    ) -> Vec<(u64, u64)> {
+        let small = (0..).zip(self.small_sizes.counts());
         let mut sizes: Vec<(u64, u64)> =
             small.chain(large).filter(|(_, count)| *count > 0).collect();
         sizes.sort_unstable_by_key(|(size, count)| {
@@ -232,8 +243,8 @@ impl CallStatistics {
         sizes
     }
 
-    /// Adds the counts of another.
-    pub(super) fn add(&mut self, other: &CallStatistics) {
+    /// Adds the counts of another, but those of large sizes.
+    fn add(&mut self, other: &CallStatistics) {
         let pairs = [(&mut self.calls, &other.calls), (&mut self.failures, &other.failures)];
         for (sums, counts) in pairs {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
@@ -241,13 +252,7 @@ impl CallStatistics {
         self.unknown_frees += other.unknown_frees;
         self.upper_bytes = self.upper_bytes.wrapping_add(other.upper_bytes);
         self.lower_bytes = self.lower_bytes.wrapping_add(other.lower_bytes);
-        self.small_sizes.iter_mut().zip(&other.small_sizes).for_each(|(sum, count)| *sum += count);
-        for (size, count) in &other.large_sizes {
-            self.add_large(*size, *count);
-        }
-        for (bucket, count) in &other.wide_buckets {
-            self.add_wide(*bucket, *count);
-        }
+        self.small_sizes.add(&other.small_sizes);
         self.lifetimes.add(&other.lifetimes);
         self.lifetimes_us.add(&other.lifetimes_us);
         let (shares, others) = (&mut self.lifetime_shares, &other.lifetime_shares);
@@ -336,28 +341,5 @@ impl LifetimeHistogram {
     fn add(&mut self, other: &LifetimeHistogram) {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
         self.total += other.total;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A log that somebody made up has any number of sizes: their counts take bounded memory.
-    #[test]
-    fn many_large_sizes_take_bounded_memory() {
-        let requests = 200_000;
-        let mut phase = CallStatistics::default();
-        for number in 1..=requests {
-            phase.count_request(number * WIDE_BUCKET_BYTES, 0);
-        }
-        let mut total = CallStatistics::default();
-        total.add(&phase);
-        total.add(&phase);
-        for (statistics, times) in [(phase, 1), (total, 2)] {
-            assert_eq!(statistics.requests(), requests * times);
-            assert!(statistics.wide_buckets.len() <= MAX_WIDE_BUCKETS + 64);
-            assert!(statistics.large_sizes.len() <= MAX_LARGE_SIZES);
-        }
     }
 }

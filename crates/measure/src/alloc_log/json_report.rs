@@ -28,10 +28,10 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         named.map(|(function, count)| (function_name(function), count)).collect::<BTreeMap<_, _>>()
     };
     let mark = |mark: &ProgramMark| json!([mark.calls, mark.name, mark.time_us]);
-    let marks: Vec<Value> = subject.analysis.marks.iter().map(mark).collect();
-    let numbers: Vec<Value> = subject.analysis.numbers.iter().map(number_json).collect();
-    let phases: Vec<Value> = subject.analysis.phases.iter().map(phase_json).collect();
-    json!({
+    let marks = subject.analysis.marks.iter().map(mark).collect();
+    let phases = subject.analysis.phases.iter().map(phase_json).collect();
+    let numbers = subject.analysis.numbers.iter().map(number_json).collect();
+    let mut report = json!({
         "log": subject.name,
         "process": subject.process,
         "processes": processes_json(subject.log),
@@ -59,19 +59,24 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "narrow_buckets": total.narrow_buckets(),
         "wide_buckets": total.wide_buckets(),
         "frequent_sizes": total.frequent_sizes(MAX_SIZE_ROWS),
+        "missing_requests": total.missing_requests(),
+        "heavy_sizes": total.heavy_sizes(MAX_SIZE_ROWS),
+        "missing_bytes": total.missing_bytes(),
         "lifetimes": lifetimes_json(total),
         "end_bytes": subject.analysis.end_bytes,
         "end_objects": subject.analysis.end_objects,
         "live_at_end": subject.analysis.live_at_end.iter().take(MAX_SIZE_ROWS).collect::<Vec<_>>(),
-        "marks": marks,
         "omitted_marks": subject.analysis.omitted_marks,
-        "phases": phases,
-        "numbers": numbers,
         "omitted_values": subject.analysis.omitted_values,
-        "curve": curve_json(&subject.analysis),
         "resident": resident_json(&process.samples),
         "stacks": subject.stacks.as_ref().map(StackProfile::to_json),
-    })
+    });
+    // `json!` would copy these, which are large.
+    report["marks"] = Value::Array(marks);
+    report["phases"] = Value::Array(phases);
+    report["numbers"] = Value::Array(numbers);
+    report["curve"] = curve_json(&subject.analysis);
+    report
 }
 
 /// Returns the processes below the command that were not recorded.
@@ -139,15 +144,17 @@ fn resident_json(samples: &[RssSample]) -> Value {
 
 fn number_json(series: &NumberSeries) -> Value {
     let point = |point: &NumberPoint| json!([point.calls, point.lowest, point.highest]);
-    json!({
+    let points = series.points.iter().map(point).collect();
+    let mut number = json!({
         "name": series.name,
         "count": series.count,
         "first": series.first,
         "highest": series.highest(),
         "last": series.last,
         "values_per_point": series.values_per_point,
-        "points": series.points.iter().map(point).collect::<Vec<_>>(),
-    })
+    });
+    number["points"] = Value::Array(points);
+    number
 }
 
 fn phase_json(phase: &PhaseStatistics) -> Value {
@@ -162,6 +169,7 @@ fn phase_json(phase: &PhaseStatistics) -> Value {
         "requests": phase.statistics.requests(),
         "small_requests": phase.statistics.small_requests(),
         "frequent_sizes": phase.statistics.frequent_sizes(MAX_SIZE_ROWS),
+        "missing_requests": phase.statistics.missing_requests(),
         "lifetimes": lifetimes_json(&phase.statistics),
         "bytes_at_peak": phase.bytes_at_peak,
         "unreleased_bytes": phase.unreleased_bytes,

@@ -35,8 +35,10 @@ const SIZES: [PhaseColumn; 4] = [
         phase.statistics.upper_bytes.checked_div(requests).map_or("-".into(), bytes)
     }),
     ("most frequent size", |phase, _| {
-        let sizes = phase.statistics.frequent_sizes(1);
-        sizes.first().map_or("-".into(), |(size, _)| count_of(*size, "byte"))
+        // Among very many sizes, another one may be as frequent.
+        let size = phase.statistics.frequent_sizes(1).into_iter().next();
+        let is_known = |(_, times): &(u64, u64)| *times > phase.statistics.missing_requests();
+        size.filter(is_known).map_or("-".into(), |(size, _)| count_of(size, "byte"))
     }),
 ];
 

@@ -6,7 +6,7 @@
 
 use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS, call_functions, function_name};
 use super::analysis::AllocAnalysis;
-use super::call_statistics::{NARROW_BUCKET_BYTES, WIDE_BUCKET_BYTES};
+use super::call_statistics::NARROW_BUCKET_BYTES;
 use super::findings::{
     count_of, describe_changes, describe_findings, describe_gaps, describe_process,
 };
@@ -16,6 +16,7 @@ use super::phase_report::phases_section;
 use super::process_list::processes_section;
 use super::quantity_table::{QuantityRow, quantity, quantity_table};
 use super::ring_layout::RingOperation;
+use super::small_sizes::WIDE_BUCKET_BYTES;
 use super::stack_profile::StackProfile;
 use crate::chart::{
     BarChart, ChartAxis, ChartBar, HistogramBucket, HistogramChart, HistogramSeries, MeasureUnit,
@@ -253,13 +254,31 @@ fn sizes_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
     let charts = [small].into_iter().chain(large);
     ReportSection {
         heading: "Sizes".into(),
-        text: "A request is an allocation, or a change of a size.".into(),
+        text: ["A request is an allocation, or a change of a size.".to_string()]
+            .into_iter()
+            .chain(subjects.iter().filter_map(describe_missing))
+            .collect::<Vec<_>>()
+            .join(" "),
         charts: charts.collect(),
         tables: [quantity_table("Sizes", subjects, rows)]
             .into_iter()
             .chain(subjects.iter().map(|subject| heavy_sizes_table(subject, subjects.len() > 1)))
             .collect(),
     }
+}
+
+/// Says how much the counts of single sizes may be too low, if there are very many sizes.
+fn describe_missing(subject: &AllocSubject<'_>) -> Option<String> {
+    let total = &subject.analysis.total;
+    (total.missing_bytes() > 0).then(|| {
+        format!(
+            "{} has too many different sizes from 32 KiB on to count each one: of a size in the \
+             tables, up to {} or {} may be missing.",
+            subject.name,
+            count_of(total.missing_requests(), "request"),
+            MeasureUnit::Bytes.format(total.missing_bytes() as f64)
+        )
+    })
 }
 
 /// Returns the table of the sizes that have the most requested memory.

@@ -235,9 +235,9 @@ fn figures_are_split_by_phase() {
     // Values of a number are joined, and the report says so.
     let rows = &analysis["numbers"][0];
     assert_eq!((&rows["count"], &rows["highest"]), (&250_000.into(), &999.into()));
-    assert_eq!(rows["points"].as_array().unwrap().len(), 62_500);
+    assert_eq!(rows["points"].as_array().unwrap().len(), 31_250);
     let text = home.ok(&["measure", "alloc", "log", "--html", "page.html"]);
-    let sentence = "The number \"rows\" has 250,000 values: of each 4 one after another the lowest";
+    let sentence = "The number \"rows\" has 250,000 values: of each 8 one after another the lowest";
     assert!(text.contains(sentence), "{text}");
     for table in ["Live memory by phase", "Sizes by phase", "Lifetimes by phase"] {
         assert!(text.contains(table), "{text}");
@@ -250,7 +250,7 @@ fn figures_are_split_by_phase() {
         " in wasting - ",
         "Requests by size and phase</b>",
         "Released objects by lifetime and phase</b>",
-        "A point is 4 values one after another",
+        "A point is 8 values one after another",
     ] {
         assert!(page.contains(part), "the page lacks {part}");
     }

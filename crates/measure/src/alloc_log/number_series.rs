@@ -2,8 +2,8 @@
 //! many, neighbours become one point with their lowest and their highest value, so no extreme is
 //! lost.
 
-/// The most points of a number.
-const MAX_POINTS: usize = 100_000;
+/// The most points of all numbers together.
+const MAX_POINTS: usize = 50_000;
 /// The most numbers, each with a name of its own.
 const MAX_NUMBERS: usize = 100;
 
@@ -56,9 +56,6 @@ impl NumberSeries {
 
     fn add(&mut self, calls: u64, value: u64) {
         if self.count.is_multiple_of(self.values_per_point) {
-            if self.points.len() >= MAX_POINTS {
-                self.halve();
-            }
             self.points.push(NumberPoint { calls, lowest: value, highest: value });
         } else if let Some(point) = self.points.last_mut() {
             point.lowest = point.lowest.min(value);
@@ -88,6 +85,8 @@ impl NumberSeries {
 #[derive(Debug, Default)]
 pub(super) struct NumberCollector {
     numbers: Vec<NumberSeries>,
+    /// The points of all numbers.
+    points: usize,
     /// How many values had further names.
     omitted: u64,
 }
@@ -95,14 +94,30 @@ pub(super) struct NumberCollector {
 impl NumberCollector {
     /// Adds a value, with the number of calls before it.
     pub(super) fn add(&mut self, name: &str, calls: u64, value: u64) {
-        if let Some(series) = self.numbers.iter_mut().find(|series| series.name == name) {
-            series.add(calls, value);
-        } else if self.numbers.len() < MAX_NUMBERS {
-            let mut series = NumberSeries::new(name, value);
-            series.add(calls, value);
-            self.numbers.push(series);
-        } else {
+        let known = self.numbers.iter().position(|series| series.name == name);
+        if known.is_none() && self.numbers.len() >= MAX_NUMBERS {
             self.omitted += 1;
+            return;
+        }
+        let number = known.unwrap_or_else(|| {
+            self.numbers.push(NumberSeries::new(name, value));
+            self.numbers.len() - 1
+        });
+        let series = &mut self.numbers[number];
+        let before = series.points.len();
+        series.add(calls, value);
+        self.points += series.points.len() - before;
+        if self.points > MAX_POINTS {
+            self.halve_longest();
+        }
+    }
+
+    /// Joins each two points of the number that has the most.
+    fn halve_longest(&mut self) {
+        if let Some(series) = self.numbers.iter_mut().max_by_key(|series| series.points.len()) {
+            self.points -= series.points.len();
+            series.halve();
+            self.points += series.points.len();
         }
     }
 
@@ -132,11 +147,11 @@ mod tests {
         numbers.add("other", 7, 8);
         let [rows, other] = &numbers.finish().0[..] else { panic!("two numbers") };
         assert_eq!((rows.count, rows.first, rows.last), (count, 500, 500 + (count - 1) % 7));
-        assert_eq!((rows.highest(), rows.values_per_point), (9_000, 16));
+        assert_eq!((rows.highest(), rows.values_per_point), (9_000, 32));
         assert_eq!(rows.points.iter().map(|point| point.lowest).min(), Some(1));
-        assert_eq!(rows.points.len() as u64, count.div_ceil(16));
+        assert_eq!(rows.points.len() as u64, count.div_ceil(32));
         let with_highest = rows.points.iter().find(|point| point.highest == 9_000).unwrap();
-        assert_eq!(with_highest.calls, 123_456 / 16 * 16 * 3);
+        assert_eq!(with_highest.calls, 123_456 / 32 * 32 * 3);
         let point = NumberPoint { calls: 7, lowest: 8, highest: 8 };
         assert_eq!((other.values_per_point, &other.points[..]), (1, &[point][..]));
     }
@@ -149,6 +164,28 @@ mod tests {
         numbers.add("rows", MAX_POINTS as u64, 5);
         assert_eq!(numbers.numbers[0].values_per_point, 2);
         assert_eq!(numbers.numbers[0].points.len(), MAX_POINTS / 2 + 1);
+        assert_eq!(numbers.numbers[0].points.last().unwrap().lowest, 5);
+    }
+
+    /// The points of all numbers are bounded, and a number with few values keeps each of them.
+    #[test]
+    fn many_numbers_take_bounded_memory() {
+        let mut numbers = NumberCollector::default();
+        for call in 0..1_000_000 {
+            if call % 1_000 == 0 {
+                numbers.add("rare", call, call);
+            }
+            numbers.add(&format!("row {}", call % 50), call, call);
+            assert!(numbers.points <= MAX_POINTS);
+        }
+        let points = numbers.numbers.iter().map(|series| series.points.len());
+        assert_eq!(points.sum::<usize>(), numbers.points);
+        let rare = numbers.numbers.iter().find(|series| series.name == "rare").unwrap();
+        assert_eq!((rare.count, rare.points.len()), (1_000, 1_000));
+        for series in numbers.numbers.iter().filter(|series| series.name != "rare") {
+            assert_eq!(series.count, 20_000);
+            assert_eq!(series.points.len() as u64, 20_000_u64.div_ceil(series.values_per_point));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! map walks the page tables, which takes about 90 ns for each resident page and holds up the
 //! process that is measured. It is read where the memory has grown.
 
+use crate::process_cost::read_memory_file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -76,8 +77,9 @@ impl MemoryMap {
     /// # Errors
     /// The process has ended, or belongs to somebody else.
     pub fn read(pid: u32) -> io::Result<MemoryMap> {
-        let text = std::fs::read(format!("/proc/{pid}/smaps"))?;
-        Ok(MemoryMap::parse(&String::from_utf8_lossy(&text)))
+        read_memory_file(pid, "smaps", |text| {
+            Some(MemoryMap::parse(text)).filter(|map| !map.mappings.is_empty())
+        })
     }
 
     /// Parses the text of `smaps`. Lines that are not understood are left out.
@@ -132,12 +134,13 @@ impl MemoryMap {
 /// # Errors
 /// The process has ended, or belongs to somebody else.
 pub fn read_memory_sums(pid: u32) -> io::Result<MemoryBytes> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
-    let mut sums = MemoryBytes::default();
-    for (name, bytes) in text.lines().filter_map(parse_value) {
-        sums.add_line(name, bytes);
-    }
-    Ok(sums)
+    read_memory_file(pid, "smaps_rollup", |text| {
+        let mut sums = MemoryBytes::default();
+        for (name, bytes) in text.lines().filter_map(parse_value) {
+            sums.add_line(name, bytes);
+        }
+        Some(sums).filter(|sums| sums.resident() > 0)
+    })
 }
 
 /// Parses a line such as `Rss:  12 kB`.

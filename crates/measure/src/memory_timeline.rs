@@ -18,7 +18,7 @@ pub(crate) use crate::process_cost::process_tree;
 
 use crate::memory_map::{MemoryBytes, MemoryMap, read_memory_sums};
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
-use crate::process_cost::{exit_code, proc_number};
+use crate::process_cost::{TreeProcess, exit_code, proc_number, read_thread_file, tree_processes};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use regex::bytes::Regex;
@@ -293,11 +293,11 @@ impl TreeSampler {
     /// read, or `None` if the processes have ended.
     fn sample_with(&mut self, needs_map: bool) -> Option<MemoryMap> {
         let begin = processor_time_here();
-        let tree = process_tree(self.root);
+        let tree = tree_processes(self.root);
         let mut sample = TreeSample { time_us: micros(self.start.elapsed()), ..Default::default() };
         let mut processor_time = Duration::ZERO;
         let mut processes = Vec::new();
-        for pid in tree {
+        for TreeProcess { pid, .. } in tree {
             let Some(counters) = CheapCounters::read(pid) else { continue };
             processor_time += counters.processor_time;
             // Those that have ended, and are not yet reaped, have no memory.
@@ -479,7 +479,17 @@ impl CheapCounters {
         let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
         let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        CheapCounters::parse(&String::from_utf8_lossy(&status), &stat)
+        let counters = CheapCounters::parse(&String::from_utf8_lossy(&status), &stat)?;
+        if counters.resident > 0 {
+            return Some(counters);
+        }
+        let living = read_thread_file(pid, "status", |status| {
+            CheapCounters::parse(status, &stat).filter(|counters| counters.resident > 0)
+        });
+        Some(match living {
+            Some(living) => CheapCounters { name: counters.name, ..living },
+            None => counters,
+        })
     }
 
     /// Parses `status` and `stat`. A process that has ended has no memory.
@@ -546,6 +556,38 @@ mod tests {
             let most = timeline.largest_process_bytes;
             assert!(most.is_none_or(|most| most > own + own / 10), "{most:?} with {own}");
         }
+    }
+
+    /// Watches a process for some samples.
+    fn watch_samples(pid: u32) -> MemoryTimeline {
+        let rounds = std::cell::Cell::new(0);
+        watch_process(pid, &|| rounds.replace(rounds.get() + 1) > 5).unwrap()
+    }
+
+    /// A process whose first thread has ended has the memory of its other threads.
+    #[test]
+    fn a_process_without_its_first_thread_has_memory() {
+        let program = "import ctypes, sys, threading\n\
+                       held = bytearray(60_000_000)\n\
+                       threading.Thread(target=sys.stdin.read).start()\n\
+                       ctypes.CDLL(None).syscall(60, 0)\n";
+        let mut command = Command::new("python3");
+        let mut child = command.args(["-c", program]).stdin(Stdio::piped()).spawn().unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            assert_eq!(child.try_wait().unwrap(), None);
+            std::thread::yield_now();
+        }
+        let timeline = watch_samples(child.id());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        for sample in &timeline.samples {
+            assert!(sample.anonymous_bytes > 60_000_000, "{sample:?}");
+            assert!(sample.private_bytes.is_none_or(|bytes| bytes > 60_000_000), "{sample:?}");
+        }
+        assert!(timeline.samples.iter().any(|sample| sample.private_bytes.is_some()));
+        assert!(timeline.map.total().private > 60_000_000);
+        assert_eq!(timeline.processes[0].1, "python3");
     }
 
     #[test]

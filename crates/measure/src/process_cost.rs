@@ -95,7 +95,7 @@ fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<WatchedRun> {
         let status = file("status").map_err(|_| {
             io::Error::new(io::ErrorKind::Unsupported, "measuring needs Linux with /proc mounted")
         })?;
-        first_peak = first_peak.max(anonymous_bytes(&status));
+        first_peak = first_peak.max(anonymous_bytes(child.id(), &status));
         if has_ended(&status) {
             let wall = begin.elapsed();
             let written_bytes = file("io").ok().and_then(|io| {
@@ -111,7 +111,7 @@ fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<WatchedRun> {
         if tree_begin >= next_tree {
             for pid in process_tree(child.id()).into_iter().skip(1) {
                 let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
-                below_peak = below_peak.max(anonymous_bytes(&status.unwrap_or_default()));
+                below_peak = below_peak.max(anonymous_bytes(pid, &status.unwrap_or_default()));
             }
             next_tree = Instant::now() + tree_begin.elapsed() * TREE_DIVISOR;
         }
@@ -121,9 +121,49 @@ fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<WatchedRun> {
     }
 }
 
-/// Returns the anonymous memory in a text of `status`; 0 for a process that has ended.
-fn anonymous_bytes(status: &str) -> u64 {
-    proc_number(status, "\nRssAnon:").unwrap_or(0).saturating_mul(1024)
+/// Returns the anonymous memory of a process with this text of `status`; 0 of one that has ended.
+fn anonymous_bytes(pid: u32, status: &str) -> u64 {
+    let kilobytes = |status: &str| proc_number(status, "\nRssAnon:");
+    let known = kilobytes(status).or_else(|| read_thread_file(pid, "status", kilobytes));
+    known.unwrap_or(0).saturating_mul(1024)
+}
+
+/// Reads something from a file of `/proc` about the memory of a process.
+///
+/// # Errors
+/// The process has ended, or belongs to somebody else.
+pub(crate) fn read_memory_file<T>(
+    pid: u32,
+    name: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> io::Result<T> {
+    let first = std::fs::read(format!("/proc/{pid}/{name}")).and_then(|text| {
+        parse(&String::from_utf8_lossy(&text)).ok_or(io::ErrorKind::NotFound.into())
+    });
+    match first {
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {
+            read_thread_file(pid, name, parse).ok_or(error)
+        }
+        first => first,
+    }
+}
+
+/// Reads something about the memory of a process from the file of one of its other threads: that of
+/// the process has none when its first thread has ended (`pthread_exit` in `main`).
+pub(crate) fn read_thread_file<T>(
+    pid: u32,
+    name: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
+    let threads = threads_of(pid).into_iter().filter(|thread| *thread != pid);
+    threads
+        .filter_map(|thread| std::fs::read(format!("/proc/{pid}/task/{thread}/{name}")).ok())
+        .find_map(|text| parse(&String::from_utf8_lossy(&text)))
+}
+
+fn threads_of(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Returns whether a process has ended and waits to be reaped: its first thread is a zombie and its
@@ -139,12 +179,25 @@ pub(crate) fn proc_number(text: &str, name: &str) -> Option<u64> {
     behind.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Returns a process and all below it.
+/// A process of a tree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TreeProcess {
+    pub(crate) pid: u32,
+    /// The thread that began it, with its process; none for the first process of the tree.
+    pub(crate) creator: Option<(u32, u32)>,
+}
+
+/// Returns the ids of a process and of all below it.
 pub(crate) fn process_tree(root: u32) -> Vec<u32> {
-    let mut tree = vec![root];
+    tree_processes(root).into_iter().map(|process| process.pid).collect()
+}
+
+/// Returns a process and all below it.
+pub(crate) fn tree_processes(root: u32) -> Vec<TreeProcess> {
+    let mut tree = vec![TreeProcess { pid: root, creator: None }];
     let mut next = 0;
-    while let Some(pid) = tree.get(next) {
-        let children = children_of(*pid);
+    while let Some(process) = tree.get(next) {
+        let children = children_of(process.pid);
         tree.extend(children);
         next += 1;
     }
@@ -152,15 +205,15 @@ pub(crate) fn process_tree(root: u32) -> Vec<u32> {
 }
 
 /// Returns the children of a process, of all its threads.
-fn children_of(pid: u32) -> Vec<u32> {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let texts = threads
-        .flatten()
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    let numbers = |text: String| -> Vec<u32> {
-        text.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect()
-    };
-    texts.flat_map(numbers).collect()
+fn children_of(pid: u32) -> Vec<TreeProcess> {
+    let mut children = Vec::new();
+    for thread in threads_of(pid) {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children"));
+        let text = text.unwrap_or_default();
+        let pids = text.split_ascii_whitespace().filter_map(|number| number.parse().ok());
+        children.extend(pids.map(|child| TreeProcess { pid: child, creator: Some((pid, thread)) }));
+    }
+    children
 }
 
 /// Returns user and system time of all children that were waited for, and of theirs.

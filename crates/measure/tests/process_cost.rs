@@ -63,6 +63,22 @@ fn the_memory_of_the_largest_process_is_measured() {
     assert!((24 << 20..32 << 20).contains(&run.peak_anonymous_bytes), "{run:?}");
 }
 
+/// A process whose first thread has ended goes on with its other threads.
+#[test]
+fn memory_without_the_first_thread_is_measured() {
+    let program = "import ctypes, os, threading\n\
+                   def work():\n  \
+                     while ') Z ' not in open('/proc/self/stat').read(): pass\n  \
+                     held = bytearray(60_000_000)\n  \
+                     for i in range(3_000_000): pass\n  \
+                     os._exit(3)\n\
+                   threading.Thread(target=work).start()\n\
+                   ctypes.CDLL(None).syscall(60, 0)\n";
+    let run = run_command(Command::new("python3").args(["-c", program])).unwrap();
+    assert_eq!(run.status.code(), Some(3));
+    assert!((60_000_000..90_000_000).contains(&run.first_anonymous_bytes), "{run:?}");
+}
+
 #[test]
 fn a_missing_command_is_an_error() {
     let error = run_command(&mut Command::new("/nonexistent/larder")).unwrap_err();

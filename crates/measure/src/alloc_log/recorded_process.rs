@@ -1,5 +1,6 @@
 //! A recorded process as the system shows it: its ring, its program, its memory.
 
+use crate::process_cost::read_memory_file;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg, sockopt};
 use std::fs::Permissions;
@@ -135,13 +136,15 @@ fn proc_file(pid: u32, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns resident and anonymous bytes, without the pages of the ring.
+/// Returns resident and anonymous bytes, with the pages of the ring, which are not anonymous.
 pub(super) fn memory(pid: u32) -> Option<(u64, u64)> {
-    let text = proc_file(pid, "statm")?;
-    let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
-    let (resident, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
-    let page = rustix::param::page_size() as u64;
-    Some((resident * page, resident.saturating_sub(shared) * page))
+    let parse = |text: &str| {
+        let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
+        let (resident, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
+        let page = rustix::param::page_size() as u64;
+        (resident > 0).then_some((resident * page, resident.saturating_sub(shared) * page))
+    };
+    read_memory_file(pid, "statm", parse).ok()
 }
 
 /// Returns a field of `/proc/PID/stat` after the name.

@@ -6,6 +6,9 @@
 //! often that they take a hundredth of the time. The full map is read when the memory has grown by
 //! a twentieth since the last one, as long as maps take no more than a tenth of the time.
 //!
+//! A child after vfork (as of `posix_spawn`) is in the memory of its parent until it begins its
+//! program, and the thread that began it waits: it is left out, so the memory counts once.
+//!
 //! A sample has the sum over the tree at its time, so a sum that lasts for less than an interval
 //! can be missed. The peak of each process is exact: the kernel counts it (`VmHWM`), though what
 //! a process takes between its last sample and its end is not seen there. The kernel also tells the
@@ -56,6 +59,9 @@ const MAX_SAMPLES: usize = 20_000;
 /// A process with less has begun a program that is not mapped yet, and has the name of the one
 /// before.
 const MIN_PROGRAM_BYTES: u64 = 64 << 10;
+
+/// The memory that may be touched between two reads of the same memory.
+const MAX_BORROWED_DIFFERENCE_BYTES: u64 = 64 << 10;
 
 /// Phases for which a map is read.
 const MAX_PHASE_MAPS: usize = 32;
@@ -297,9 +303,19 @@ impl TreeSampler {
         let mut sample = TreeSample { time_us: micros(self.start.elapsed()), ..Default::default() };
         let mut processor_time = Duration::ZERO;
         let mut processes = Vec::new();
-        for TreeProcess { pid, .. } in tree {
-            let Some(counters) = CheapCounters::read(pid) else { continue };
+        for TreeProcess { pid, creator } in tree {
+            let Some(mut counters) = CheapCounters::read(pid) else { continue };
             processor_time += counters.processor_time;
+            if counters.may_be_borrowed(creator, &processes) {
+                if creator.is_some_and(is_waiting) {
+                    continue;
+                }
+                // It may have begun its program since.
+                match CheapCounters::read(pid) {
+                    Some(now) => counters = now,
+                    None => continue,
+                }
+            }
             // Those that have ended, and are not yet reaped, have no memory.
             if counters.resident > 0 {
                 self.note_process(pid, &counters);
@@ -492,6 +508,23 @@ impl CheapCounters {
         })
     }
 
+    /// Returns whether the memory may be that of the process which began this one, as it is from
+    /// vfork until the new program begins: with the same mapped addresses, and resident pages that
+    /// differ only by those that were touched between two reads. A copy, as of fork, has hardly
+    /// any pages of files at first.
+    fn may_be_borrowed(
+        &self,
+        creator: Option<(u32, u32)>,
+        processes: &[(u32, CheapCounters)],
+    ) -> bool {
+        let parent = processes.iter().find(|(pid, _)| creator.is_some_and(|it| it.0 == *pid));
+        parent.is_some_and(|(_, parent)| {
+            self.mapped == parent.mapped
+                && self.resident.abs_diff(parent.resident) <= MAX_BORROWED_DIFFERENCE_BYTES
+                && self.anonymous.abs_diff(parent.anonymous) <= MAX_BORROWED_DIFFERENCE_BYTES
+        })
+    }
+
     /// Parses `status` and `stat`. A process that has ended has no memory.
     fn parse(status: &str, stat: &str) -> Option<CheapCounters> {
         let bytes = |name: &str| proc_number(status, name).unwrap_or(0).saturating_mul(1024);
@@ -506,6 +539,14 @@ impl CheapCounters {
             processor_time: processor_time(stat)?,
         })
     }
+}
+
+/// Returns whether a thread of a process waits for the kernel without taking signals, as one does
+/// after vfork.
+fn is_waiting((process, thread): (u32, u32)) -> bool {
+    let stat = std::fs::read(format!("/proc/{process}/task/{thread}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('D'))
 }
 
 /// Returns the processor time in `/proc/PID/stat`, including children that were waited for. The
@@ -588,6 +629,35 @@ mod tests {
         assert!(timeline.samples.iter().any(|sample| sample.private_bytes.is_some()));
         assert!(timeline.map.total().private > 60_000_000);
         assert_eq!(timeline.processes[0].1, "python3");
+    }
+
+    /// A child is in the memory of its parent until it begins its program: here, until the file
+    /// that it opens before is written to.
+    #[test]
+    fn memory_that_a_child_borrows_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        let program = "import os, sys\n\
+                       held = bytearray(60_000_000)\n\
+                       os.mkfifo(sys.argv[1])\n\
+                       action = (os.POSIX_SPAWN_OPEN, 9, sys.argv[1], os.O_RDONLY, 0)\n\
+                       os.posix_spawn('/bin/true', ['true'], {}, file_actions=[action])\n";
+        let mut command = Command::new("python3");
+        let mut child = command.args(["-c", program]).arg(&path).spawn().unwrap();
+        while !path.exists() || process_tree(child.id()).len() < 2 {
+            assert_eq!(child.try_wait().unwrap(), None);
+            std::thread::yield_now();
+        }
+        let timeline = watch_samples(child.id());
+        drop(std::fs::OpenOptions::new().write(true).open(&path).unwrap());
+        assert!(child.wait().unwrap().success());
+        for sample in &timeline.samples {
+            assert_eq!(sample.processes, 1);
+            assert!((60_000_000..100_000_000).contains(&sample.resident_bytes), "{sample:?}");
+            assert!(sample.private_bytes.is_none_or(|bytes| bytes < 100_000_000), "{sample:?}");
+        }
+        assert_eq!(timeline.processes.len(), 1);
+        assert!(timeline.map.total().private < 100_000_000);
     }
 
     #[test]

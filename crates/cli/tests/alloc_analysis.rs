@@ -374,6 +374,26 @@ fn figures_that_were_not_sampled_are_left_out() {
     assert!(is_listed != is_explained, "{text}");
 }
 
+/// A program may take most of its memory past the allocator: then live memory misleads.
+#[test]
+fn memory_that_is_resident_but_not_live_is_named() {
+    let home = Home::new();
+    recorder();
+    // The program goes on until its memory was sampled.
+    home.write(
+        "work.py",
+        "import mmap, time\n\
+         held = mmap.mmap(-1, 60_000_000, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n\
+         for place in range(0, 60_000_000, 4096): held[place] = 1\n\
+         end = time.monotonic() + 0.3\n\
+         while time.monotonic() < end: pass\n",
+    );
+    record(&home, "python3 work.py");
+    let text = home.ok(&["measure", "alloc", "log"]);
+    assert!(text.contains(" of anonymous memory were resident: memory that the program"), "{text}");
+    assert!(text.contains(": record it with PYTHONMALLOC=malloc.\n"), "{text}");
+}
+
 #[test]
 fn a_program_without_calls_has_no_figures_of_them() {
     let home = Home::new();

@@ -8,6 +8,9 @@ use crate::chart::MeasureUnit;
 
 /// A size stands out if it is of so large a part of the requests.
 const FREQUENT_SIZE_SHARE: f64 = 0.1;
+/// Anonymous memory stands out if it is so many times the live memory, and so much more.
+const UNSEEN_FACTOR: u64 = 2;
+const MIN_UNSEEN_BYTES: u64 = 16 << 20;
 /// Programs that were not recorded and are named.
 const MAX_UNRECORDED_NAMES: usize = 5;
 
@@ -26,6 +29,7 @@ pub(super) fn describe_findings(subject: &AllocSubject<'_>) -> Vec<String> {
         return vec![sentence.into()];
     }
     let mut sentences = vec![describe_peak(analysis)];
+    sentences.extend(describe_unseen_memory(subject));
     sentences.extend(describe_failures(analysis));
     sentences.extend(describe_sizes(analysis));
     sentences.extend(describe_lifetimes(analysis));
@@ -196,6 +200,30 @@ fn describe_failures(analysis: &AllocAnalysis) -> Option<String> {
             count_of(count, "call"),
             bytes(largest)
         )
+    })
+}
+
+/// Says that much more memory is resident than is live, and where it may be.
+fn describe_unseen_memory(subject: &AllocSubject<'_>) -> Option<String> {
+    let process = subject.logged_process();
+    let anonymous = process.samples.iter().map(|sample| sample.anonymous_bytes).max()?;
+    let live = subject.analysis.peak.bytes;
+    let is_unseen = anonymous > live.saturating_mul(UNSEEN_FACTOR).max(live + MIN_UNSEEN_BYTES);
+    is_unseen.then(|| {
+        let mut text = format!(
+            "At most {} were live, but {} of anonymous memory were resident: memory that the \
+             program takes by mmap is not recorded, and the allocator keeps some that was released.",
+            bytes(live),
+            bytes(anonymous)
+        );
+        let name = process.start.executable.rsplit('/').next().unwrap_or_default();
+        if name.starts_with("python") {
+            text.push_str(
+                " Python takes memory for small objects by mmap: record it with \
+                 PYTHONMALLOC=malloc.",
+            );
+        }
+        text
     })
 }
 

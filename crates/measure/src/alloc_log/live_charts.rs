@@ -160,9 +160,10 @@ fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
             line("of it anonymous", ColourRole::Second, sampled(|sample| sample.anonymous_bytes)),
         ],
     };
-    let caption = "Resident memory also has the files of the program, and what the allocator holds \
-                   but has not given out. It is sampled every 50 ms; calls are placed in time to \
-                   about 10 ms.";
+    let caption = "Resident memory also has the files of the program, what it maps itself, what the \
+                   allocator holds but has not given out, and up to 3 MB of the recorder, which is \
+                   not anonymous. It is sampled every 50 ms; calls are placed in time to about \
+                   10 ms.";
     Some(("Memory by time".into(), caption.into(), Box::new(chart)))
 }
 

@@ -1,12 +1,15 @@
-# Users need `make demo` and `make test`; the other targets are for development.
+# Users need `make install`, `make demo` and `make test`; the other targets are for development.
 
 BOOK ?=
 CARGO ?= cargo
-BIN = $(or $(CARGO_TARGET_DIR),target)/release/larder
+RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
+BIN = $(RELEASE)/larder
+INSTALLED = $(or $(CARGO_INSTALL_ROOT),$(CARGO_HOME),$(HOME)/.cargo)/bin
 
-.PHONY: demo test torture fuzz coverage bench man help
+.PHONY: install demo test torture fuzz coverage bench man help
 
 help:
+	@echo "make install                install larder, with the library of \`larder measure record\`, to $(INSTALLED)"
 	@echo "make demo [BOOK=file.vcf]   build, and show the main features on the sample files (or on your address book)"
 	@echo "make test                   build and run all tests; lists tests that were left out, with the reason"
 	@echo "make torture [STEPS=...]    attacks on the store: power cuts, kills, I/O errors, bit flips, ... (torture/README.md)"
@@ -14,6 +17,12 @@ help:
 	@echo "make coverage               print line coverage by crate"
 	@echo "make bench                  benchmarks in bench/, against evolution-data-server and plain SQLite"
 	@echo "make man                    write manual pages and shell completions to target/man, target/completions"
+
+# `cargo install` installs programs only.
+install:
+	@$(CARGO) install --path crates/cli
+	@$(CARGO) build --release --package larder-alloclog
+	@install -m 755 $(RELEASE)/liblarder_alloclog.so "$(INSTALLED)"
 
 demo:
 	@scripts/prepare.sh build

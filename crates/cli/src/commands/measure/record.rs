@@ -124,7 +124,7 @@ pub(super) fn find_recorder(named: Option<&Path>) -> Result<PathBuf, CommandFail
     };
     std::fs::canonicalize(&path).map_err(|error| {
         CommandFailure::from_file_error(&path, &error)
-            .with_hint("cargo build --release builds it; --recorder names it elsewhere")
+            .with_hint("`make install` installs it beside larder; --recorder names it elsewhere")
     })
 }
 

@@ -32,13 +32,18 @@ pub(super) struct MemorySamples {
 }
 
 impl MemorySamples {
-    /// Returns whether a sample is due.
-    pub(super) fn is_due(&self, time_us: u64) -> bool {
-        time_us >= self.due_us
+    /// Returns whether a sample is due, after so many calls: the first ones end an idle interval,
+    /// so that no burst falls into it.
+    pub(super) fn is_due(&self, time_us: u64, calls: u64) -> bool {
+        time_us >= self.due_us || calls != self.calls
     }
 
     /// Takes a sample; returns those to be written.
     pub(super) fn take(&mut self, sample: RssSample) -> Vec<RssSample> {
+        // The process is about to end, and its memory is gone.
+        if sample.resident_bytes == 0 {
+            return Vec::new();
+        }
         let memory = (sample.resident_bytes, sample.anonymous_bytes);
         if self.written.is_none() {
             self.start_us = sample.time_us;
@@ -79,19 +84,27 @@ impl MemorySamples {
 mod tests {
     use super::*;
 
-    /// Takes a sample each 50 ms, where one is due, of a process with this memory; returns those
-    /// that were written, as times in ms and memory.
+    /// Takes samples as [`written_with_calls`] does, of a process that makes no calls.
     fn written(count: u64, memory: impl Fn(u64) -> u64) -> (usize, Vec<(u64, u64)>) {
+        written_with_calls(count, |number| (0, memory(number)))
+    }
+
+    /// Takes a sample each 50 ms, where one is due, of a process with these calls and this memory;
+    /// returns their number, and those that were written, as times in ms and memory.
+    fn written_with_calls(
+        count: u64,
+        state: impl Fn(u64) -> (u64, u64),
+    ) -> (usize, Vec<(u64, u64)>) {
         let (mut samples, mut written, mut taken) = (MemorySamples::default(), Vec::new(), 0);
         for number in 0..count {
             let time_us = number * SAMPLE_INTERVAL_US;
-            if samples.is_due(time_us) {
+            let (calls, resident_bytes) = state(number);
+            if samples.is_due(time_us, calls) {
                 taken += 1;
-                let resident_bytes = memory(number);
                 let sample = RssSample {
                     process: 0,
                     time_us,
-                    calls: 0,
+                    calls,
                     resident_bytes,
                     anonymous_bytes: resident_bytes,
                 };
@@ -115,6 +128,23 @@ mod tests {
         let (_, samples) = written(8, |number| if number < 5 { 1 } else { 2 });
         // The interval has grown to 100 ms: no sample was taken at 200 ms.
         assert_eq!(samples, [(0, 1), (150, 1), (350, 2)]);
+    }
+
+    /// The idle interval has grown to a second when 0.7 seconds of calls and memory begin.
+    #[test]
+    fn calls_end_an_idle_interval() {
+        let (_, samples) = written_with_calls(140, |number| match number {
+            0..=120 => (1, 2),
+            121..=134 => (number, (number - 120) * 1_000),
+            _ => (134, 2),
+        });
+        assert!(samples.contains(&(6_700, 14_000)), "{samples:?}");
+    }
+
+    #[test]
+    fn a_process_without_memory_has_no_sample() {
+        let (_, samples) = written(3, |number| if number < 2 { 7 } else { 0 });
+        assert_eq!(samples, [(0, 7), (50, 7)]);
     }
 
     #[test]

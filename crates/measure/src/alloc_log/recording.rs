@@ -601,7 +601,7 @@ impl RecordingState {
         self.unrecorded.find(command);
         for process in self.processes.iter_mut().filter(|process| !process.is_over) {
             process.note_time(time_us);
-            if !process.memory.is_due(time_us) {
+            if !process.memory.is_due(time_us, process.encoder.calls()) {
                 continue;
             }
             let Some((resident_bytes, anonymous_bytes)) = recorded_process::memory(process.pid)

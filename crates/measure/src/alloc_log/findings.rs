@@ -260,7 +260,7 @@ fn describe_lifetimes(analysis: &AllocAnalysis) -> Option<String> {
     };
     Some(format!(
         "Half of the objects that were released had lived for {} and {median_time}; {} were released by the very \
-         next call, and {} lived for more than a tenth of the run.",
+         next call, and {} lived for more than a tenth of the calls.",
         match median {
             0 => "no call in between".to_string(),
             _ => format!("at most {}", count_of(median, "call")),

@@ -45,10 +45,10 @@ const SIZES: [PhaseColumn; 4] = [
 const LIFETIMES: [PhaseColumn; 6] = [
     ("released objects", |phase, _| count(phase.statistics.lifetime_shares.released)),
     ("by the next call", |phase, _| lifetime_share(phase, |shares| shares.at_zero)),
-    ("within 0.01 % of the run", |phase, _| {
+    ("within 0.01 % of the calls", |phase, _| {
         lifetime_share(phase, |shares| shares.at_most_ten_thousandth)
     }),
-    ("within 10 % of the run", |phase, _| lifetime_share(phase, |shares| shares.at_most_tenth)),
+    ("within 10 % of the calls", |phase, _| lifetime_share(phase, |shares| shares.at_most_tenth)),
     ("median lifetime in calls", |phase, _| {
         phase.statistics.lifetimes.quantile(0.5).map_or("-".into(), count)
     }),

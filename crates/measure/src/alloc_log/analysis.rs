@@ -96,12 +96,23 @@ pub struct PeakMemory {
     pub bytes: u64,
     /// The number of live objects at that time.
     pub objects: u64,
+    /// Bytes in those that are from before the fork.
+    pub inherited_bytes: u64,
     /// The number of calls up to then.
     pub calls: u64,
     /// The time, in microseconds since the recording began, as far as the log knows it.
     pub time_us: u64,
     /// The phase, by its number.
     phase: usize,
+}
+
+/// Live memory by its origin.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct OriginBytes {
+    /// Bytes that the process asked for itself, of which there are call stacks.
+    pub(super) own: u64,
+    /// Bytes from before the fork.
+    pub(super) inherited: u64,
 }
 
 /// A mark, which begins a phase.
@@ -120,6 +131,16 @@ impl AllocAnalysis {
     #[must_use]
     pub fn time_to_peak_us(&self) -> u64 {
         self.peak.time_us.saturating_sub(self.start_us)
+    }
+
+    /// Returns the live memory at the peak and at the end, by its origin.
+    pub(super) fn peak_and_end(&self) -> [OriginBytes; 2] {
+        let of =
+            |all: u64, inherited| OriginBytes { own: all.saturating_sub(inherited), inherited };
+        [
+            of(self.peak.bytes, self.peak.inherited_bytes),
+            of(self.end_bytes, self.inherited_at_end.1),
+        ]
     }
 
     /// Formats a lifetime in microseconds, as far as it is known.
@@ -192,7 +213,7 @@ impl AnalysisVisitor {
             live_bytes: bytes,
             live_objects: objects,
             inherited: (objects, bytes),
-            peak: PeakMemory { bytes, objects, ..PeakMemory::default() },
+            peak: PeakMemory { bytes, objects, inherited_bytes: bytes, ..PeakMemory::default() },
             peak_objects: objects,
             curve: LiveCurve::new(process.calls, process.duration_us(), (bytes, objects)),
             times: CallTimes::new(process.start.start_us),
@@ -214,6 +235,7 @@ impl AnalysisVisitor {
             self.peak = PeakMemory {
                 bytes: self.live_bytes,
                 objects: self.live_objects,
+                inherited_bytes: self.inherited.1,
                 calls: call + 1,
                 time_us: self.times.time_us(),
                 phase: self.phase,

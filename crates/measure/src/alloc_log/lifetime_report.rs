@@ -43,14 +43,22 @@ pub(super) fn lifetimes_section(subjects: &[AllocSubject<'_>]) -> ReportSection 
         time_quantile("99 % lived for at most, in time", 0.99),
     ];
     let has_released = subjects.iter().any(|subject| subject.analysis.lifetimes.released > 0);
-    let no_charts =
-        if has_released { "" } else { "No object was released, so there is no chart. " };
+    let is_forked = |subject: &AllocSubject<'_>| subject.logged_process().start.is_forked;
+    let inherited = match subjects.iter().any(is_forked) {
+        true => " Those from before a fork are left out.",
+        false => "",
+    };
+    let no_charts = match (has_released, inherited) {
+        (true, _) => "",
+        (false, "") => "No object was released, so there is no chart. ",
+        (false, _) => "No object of its own was released, so there is no chart. ",
+    };
     ReportSection {
         heading: "Lifetimes".into(),
         text: format!(
             "{no_charts}The lifetime of an object is the number of calls, or the time, between its allocation \
              and its release. A realloc continues the object: it ends no life, and of a buffer that \
-             grew the lifetime is that from its first size on. Times below {} are not told apart.",
+             grew the lifetime is that from its first size on. Times below {} are not told apart.{inherited}",
             MeasureUnit::Time.format(step_us)
         ),
         charts: match has_released {

@@ -26,6 +26,12 @@ use crate::measure_report::{MeasureReport, ReportSection, ReportTable, SectionCh
 /// Rows of the tables of sizes.
 pub(super) const MAX_SIZE_ROWS: usize = 12;
 
+/// The samples of call stacks that should be live at the peak, and how many a recording should
+/// take at most.
+const STACK_SAMPLES_AT_PEAK: u64 = 300;
+const MAX_STACK_SAMPLES: u64 = 200_000;
+const MIN_STACK_INTERVAL: u64 = 16;
+
 /// Builds the report of one subject, or of two to compare.
 #[must_use]
 pub fn build_report(subjects: &[AllocSubject<'_>]) -> MeasureReport {
@@ -54,10 +60,11 @@ fn describe_subjects(subjects: &[AllocSubject<'_>]) -> Vec<String> {
     let sentences = |subject: &AllocSubject<'_>| {
         let process = [describe_process(subject)].into_iter();
         let about = process.chain(describe_gaps(subject));
-        about.chain(describe_findings(subject)).collect::<Vec<_>>()
+        let findings = about.chain(describe_findings(subject));
+        findings.chain(describe_origins(subject)).collect::<Vec<_>>()
     };
     let [before, after] = subjects else {
-        return subjects.iter().flat_map(sentences).chain(describe_origins(subjects)).collect();
+        return subjects.iter().flat_map(sentences).collect();
     };
     let named = [before, after].map(|it| (it.name.as_str(), &it.analysis));
     let of_each = [before, after].into_iter().flat_map(|subject| {
@@ -66,17 +73,30 @@ fn describe_subjects(subjects: &[AllocSubject<'_>]) -> Vec<String> {
     [describe_changes(named[0], named[1])].into_iter().chain(of_each).collect()
 }
 
-/// Says which functions asked for the memory of a subject that is alone, or how to learn it.
-fn describe_origins(subjects: &[AllocSubject<'_>]) -> Option<String> {
-    let [subject] = subjects else { return None };
+/// Says which functions asked for the memory of a subject, or how to learn it.
+fn describe_origins(subject: &AllocSubject<'_>) -> Option<String> {
+    if subject.analysis.total.requests() == 0 {
+        return None;
+    }
+    let interval = stack_interval_text(&subject.analysis);
     match &subject.stacks {
-        Some(stacks) => stacks.describe_origins(),
-        None if subject.analysis.calls == 0 => None,
-        None => Some(
+        Some(stacks) => Some(stacks.describe_origins(&subject.analysis.peak_and_end(), &interval)),
+        None => Some(format!(
             "The log does not say which functions asked for the memory: `larder measure record \
-             --stacks 512k` records that."
-                .into(),
-        ),
+             --stacks {interval}` records that."
+        )),
+    }
+}
+
+/// Returns the distance of samples of call stacks of which some hundred are live at the peak, if
+/// they do not cost too much, as it is written on the command line.
+fn stack_interval_text(analysis: &AllocAnalysis) -> String {
+    let own = analysis.peak.bytes.saturating_sub(analysis.peak.inherited_bytes);
+    let wanted = (own / STACK_SAMPLES_AT_PEAK).max(analysis.total.upper_bytes / MAX_STACK_SAMPLES);
+    match 1_u64 << wanted.max(MIN_STACK_INTERVAL).ilog2() {
+        large if large >= 1 << 20 => format!("{}M", large >> 20),
+        small if small >= 1 << 10 => format!("{}k", small >> 10),
+        tiny => tiny.to_string(),
     }
 }
 
@@ -107,6 +127,17 @@ fn memory_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             Some(s.analysis.total.upper_bytes as f64)
         }),
     ];
+    if subjects.iter().any(|subject| subject.logged_process().start.inherited_bytes > 0) {
+        type InheritedBytes = fn(&AllocSubject<'_>) -> u64;
+        let inherited: [(&str, InheritedBytes); 3] = [
+            ("inherited by the fork", |s| s.logged_process().start.inherited_bytes),
+            ("of it live at the peak", |s| s.analysis.peak.inherited_bytes),
+            ("of it live at the end", |s| s.analysis.inherited_at_end.1),
+        ];
+        rows.extend(inherited.map(|(name, value)| {
+            quantity(subjects, name, MeasureUnit::Bytes, |s| Some(value(s) as f64))
+        }));
+    }
     let resident =
         quantity(subjects, "peak of resident memory, by samples", MeasureUnit::Bytes, |s| {
             let samples = s.logged_process().samples.iter();
@@ -349,7 +380,7 @@ fn stacks_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
     match subjects {
         [AllocSubject { stacks, analysis, .. }] => stacks
             .as_ref()
-            .map(|stacks| stacks.section(analysis.total.upper_bytes, analysis.peak.bytes)),
+            .map(|stacks| stacks.section(analysis.total.upper_bytes, &analysis.peak_and_end())),
         [before, after] => {
             Some(StackProfile::comparison(before.stacks.as_ref()?, after.stacks.as_ref()?))
         }

@@ -205,8 +205,14 @@ impl StackProfile {
 
 #[cfg(test)]
 mod tests {
+    use super::super::analysis::OriginBytes;
     use super::super::log_block::StackFrame;
     use super::*;
+
+    /// Returns memory at the peak and at the end of which nothing is inherited.
+    fn live(at_peak: u64, at_end: u64) -> [OriginBytes; 2] {
+        [at_peak, at_end].map(|own| OriginBytes { own, inherited: 0 })
+    }
 
     /// `main` calls `work` (twice in its code) and itself.
     fn profile() -> StackProfile {
@@ -323,7 +329,7 @@ mod tests {
     #[test]
     fn tables_have_the_functions_and_paths() {
         let profile = profile();
-        let section = profile.section(72, 36);
+        let section = profile.section(72, &live(36, 0));
         let rows: Vec<Vec<String>> =
             section.tables.iter().flat_map(|table| table.rows.clone()).collect();
         let text: Vec<String> = rows.iter().map(|row| row.join(" | ")).collect();
@@ -364,17 +370,20 @@ mod tests {
     /// not the start of the program.
     #[test]
     fn paths_name_the_callers_of_a_wrapper() {
-        let live =
+        let held =
             |at_peak, at_end| StackBytes { samples: 1, at_peak, at_end, ..Default::default() };
         let leak: &[&str] =
             &["_start", "start@", "main", "serve", "handle", "name", "xdup", "dup@"];
         let pool: &[&str] = &["_start", "start@", "main", "Pool.make"];
         let own: &[&str] = &["_start", "start@", "main", "malloc@"];
         let profile =
-            profile_of(&[(leak, live(100, 90)), (pool, live(480, 0)), (own, live(300, 0))]);
+            profile_of(&[(leak, held(100, 90)), (pool, held(480, 0)), (own, held(300, 0))]);
         let rows = |figure| {
-            let table =
-                profile.section(0, 0).tables.into_iter().find(|table| table.title == figure);
+            let table = profile
+                .section(0, &live(0, 0))
+                .tables
+                .into_iter()
+                .find(|table| table.title == figure);
             let rows = table.unwrap().rows;
             rows.iter().map(|row| row.join(" | ")).collect::<Vec<_>>().join("\n")
         };
@@ -387,7 +396,7 @@ mod tests {
         let path = "main > serve > handle > name > xdup | 90 bytes | 100 %";
         assert_eq!(rows("Paths to the memory at the end"), path);
         assert_eq!(
-            profile.describe_origins().unwrap(),
+            profile.describe_origins(&live(880, 90), "1"),
             "By the call stacks, Pool.make asked for the most memory: 55 % of the peak, mostly when \
              called by main. At the end, xdup asked for the most memory: 100 % of the memory that is \
              live then, mostly when called by main > serve > handle > name."
@@ -397,14 +406,53 @@ mod tests {
     /// Memory that a function itself asks for has a row, though only one path goes on from it.
     #[test]
     fn memory_of_an_inner_function_is_in_the_paths() {
-        let live = |at_peak| StackBytes { samples: 1, at_peak, ..Default::default() };
-        let profile = profile_of(&[(&["main"], live(30)), (&["main", "Pool.make"], live(48))]);
-        let tables = profile.section(0, 0).tables;
+        let held = |at_peak| StackBytes { samples: 1, at_peak, ..Default::default() };
+        let profile = profile_of(&[(&["main"], held(30)), (&["main", "Pool.make"], held(48))]);
+        let tables = profile.section(0, &live(0, 0)).tables;
         let table = tables.iter().find(|table| table.head[0] == "path").unwrap();
         let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(rows, ["main", "· itself, and paths with less", "· Pool.make"]);
-        let profile = profile_of(&[(&["_start", "start@", "main"], live(30))]);
+        let profile = profile_of(&[(&["_start", "start@", "main"], held(30))]);
         let text = "By the call stacks, main asked for the most memory: 100 % of the peak.";
-        assert_eq!(profile.describe_origins().unwrap(), text);
+        assert_eq!(profile.describe_origins(&live(30, 0), "1"), text);
+    }
+
+    /// Estimates have their error, and name no function if it is too large.
+    #[test]
+    fn functions_are_named_as_far_as_samples_tell() {
+        let held = |at_peak, peak_variance| StackBytes {
+            samples: 1,
+            at_peak,
+            peak_variance,
+            ..Default::default()
+        };
+        let text = |first, second, live: &[OriginBytes; 2]| {
+            let (a, b): (&[&str], &[&str]) = (&["main", "a"], &["main", "b"]);
+            profile_of(&[(a, first), (b, second)]).describe_origins(live, "64")
+        };
+        assert_eq!(
+            text(held(700, 400), held(300, 400), &live(1000, 0)),
+            "By the call stacks, a asked for the most memory: 70 % ± 4 % of the peak, mostly when \
+             called by main."
+        );
+        assert_eq!(
+            text(held(510, 400), held(490, 400), &live(1000, 0)),
+            "By the call stacks, a asked for the most memory: 51 % ± 4 % of the peak, mostly when \
+             called by main; with 49 %, b may have asked for more."
+        );
+        assert_eq!(
+            text(held(700, 40_000), held(300, 40_000), &live(1000, 0)),
+            "Of the call stacks, too few samples are of the memory at the peak to say which \
+             function asked for the most of it (`--stacks 64` takes more)."
+        );
+        // Memory at the end of which there is no sample, and memory that is inherited.
+        let mut forked = live(1000, 7);
+        forked[0].inherited = 1000;
+        assert_eq!(
+            text(held(700, 0), held(300, 0), &forked),
+            "By the call stacks, a asked for the most memory: 35 % of the peak, mostly when called \
+             by main. At the end, too few samples are of the memory that is live then to say which \
+             function asked for the most of it (`--stacks 64` takes more)."
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Call stacks in a report: tables of functions and of paths, and flame graphs.
 
+use super::analysis::OriginBytes;
 use super::call_stacks::StackBytes;
 use super::stack_profile::{FunctionBytes, PathNode, StackProfile};
 use crate::chart::{ColourRole, FlameFrame, FlameGraph, MeasureUnit};
@@ -24,6 +25,9 @@ const ENTRY_NAMES: [&str; 4] = ["_start", "clone", "clone3", "start_thread"];
 /// Two estimates that differ by more than this many standard deviations do so by accident with a
 /// probability of at most 5 %.
 const ERROR_DEVIATIONS: f64 = 2.0;
+/// An estimate with a larger error, as a part of it, names no function: it is from fewer than about
+/// 20 samples.
+const MAX_ORIGIN_ERROR: f64 = 0.45;
 /// The colours of the files with the most bytes; all others are grey.
 const FILE_COLOURS: [ColourRole; 5] = [
     ColourRole::First,
@@ -100,8 +104,9 @@ impl StackProfile {
 
     /// Returns the section of a report.
     ///
-    /// `requested` and `at_peak` are the exact bytes, of which the estimates should be about 100 %.
-    pub(super) fn section(&self, requested: u64, at_peak: u64) -> ReportSection {
+    /// `requested` and `live`, at the peak and at the end, are the exact bytes, of which the
+    /// estimates should be about 100 %.
+    pub(super) fn section(&self, requested: u64, live: &[OriginBytes; 2]) -> ReportSection {
         let all = self.total();
         let part = |estimate: u64, exact: u64| {
             MeasureUnit::Share.format(estimate as f64 / exact.max(1) as f64)
@@ -115,8 +120,14 @@ impl StackProfile {
             MeasureUnit::Bytes.format(self.interval as f64),
             MeasureUnit::Count.format(self.samples as f64),
             part(all.requested, requested),
-            part(all.at_peak, at_peak)
+            part(all.at_peak, live[0].own)
         );
+        if live[0].inherited > 0 {
+            text.push_str(&format!(
+                " The peak is here without the {} that the process inherited.",
+                MeasureUnit::Bytes.format(live[0].inherited as f64)
+            ));
+        }
         if !self.names.changed_files.is_empty() {
             let files = self.names.changed_files.join(", ");
             text.push_str(&format!(
@@ -145,8 +156,8 @@ impl StackProfile {
                 LiveFigure::AtPeak,
             ),
             self.file_table(),
-            self.path_table("Paths to the memory at the peak", LiveFigure::AtPeak),
-            self.path_table("Paths to the memory at the end", LiveFigure::AtEnd),
+            self.path_table("Paths to the memory at the peak", LiveFigure::AtPeak, live[0]),
+            self.path_table("Paths to the memory at the end", LiveFigure::AtEnd, live[1]),
         ];
         tables.retain(|table| !table.rows.is_empty());
         ReportSection { heading: "Call stacks".into(), text, charts: self.charts(), tables }
@@ -189,9 +200,9 @@ impl StackProfile {
 
     /// Returns the table of the paths to memory. A row is a function where paths part or end, or
     /// that asks for much itself, with those between it and the row above it.
-    fn path_table(&self, title: &str, figure: LiveFigure) -> ReportTable {
+    fn path_table(&self, title: &str, figure: LiveFigure, origin: OriginBytes) -> ReportTable {
         let live = |node: u32| figure.bytes(&self.nodes[node as usize].total);
-        let all = figure.bytes(&self.total());
+        let all = figure.bytes(&self.total()).saturating_add(origin.inherited);
         let share = |bytes: u64| bytes as f64 / all.max(1) as f64;
         let row = |text: String, bytes: u64| {
             let bytes_text = MeasureUnit::Bytes.format(bytes as f64);
@@ -265,26 +276,47 @@ impl StackProfile {
     }
 
     /// Names the functions that asked for the most of the peak, and of what is live at the end,
-    /// with the path of the calls that have the most of it.
-    pub(super) fn describe_origins(&self) -> Option<String> {
-        let (function, peak) = self.origin(LiveFigure::AtPeak)?;
-        let mut text = format!("By the call stacks, {peak}.");
-        match self.origin(LiveFigure::AtEnd) {
-            Some((at_end, end)) if at_end != function => {
+    /// with the path of the calls that have the most of it. `live` is the exact memory at both
+    /// times; `interval` is a distance of samples that suffices.
+    pub(super) fn describe_origins(&self, live: &[OriginBytes; 2], interval: &str) -> String {
+        let [peak, end] = live;
+        let at_peak = self.origin(LiveFigure::AtPeak, peak);
+        let at_end = self.origin(LiveFigure::AtEnd, end);
+        let too_few = |time: &str| {
+            format!(
+                "too few samples are of {time} to say which function asked for the most of it \
+                 (`--stacks {interval}` takes more)"
+            )
+        };
+        let mut text = match &at_peak {
+            Some((_, peak)) => format!("By the call stacks, {peak}."),
+            None => format!("Of the call stacks, {}.", too_few("the memory at the peak")),
+        };
+        match (&at_peak, &at_end) {
+            (Some((function, _)), Some((at_end, _))) if at_end == function => {
+                text.push_str(" It also holds the most at the end.");
+            }
+            (_, Some((_, end))) => text.push_str(&format!(" At the end, {end}.")),
+            (None, None) => {}
+            (_, None) if end.own == 0 => {}
+            (_, None) => {
+                let end = too_few("the memory that is live then");
                 text.push_str(&format!(" At the end, {end}."));
             }
-            Some((_, _)) => text.push_str(" It also holds the most at the end."),
-            None => {}
         }
-        Some(text)
+        text
     }
 
-    /// Returns the function that asked for the most memory, and a text about it.
-    fn origin(&self, figure: LiveFigure) -> Option<(usize, String)> {
-        let direct = |number: usize| figure.bytes(&self.by_function[number].direct);
-        let function = (0..self.by_function.len()).rev().max_by_key(|number| direct(*number))?;
-        let bytes = direct(function);
-        if bytes == 0 {
+    /// Returns the function that asked for the most memory, and a text about it; `None` if there
+    /// are too few samples to say.
+    fn origin(&self, figure: LiveFigure, live: &OriginBytes) -> Option<(usize, String)> {
+        let direct = |number: usize| &self.by_function[number].direct;
+        let mut functions: Vec<usize> = (0..self.by_function.len()).collect();
+        functions.sort_by_key(|number| std::cmp::Reverse(figure.bytes(direct(*number))));
+        let function = *functions.first()?;
+        let bytes = figure.bytes(direct(function));
+        let error = figure.error(direct(function), self.interval);
+        if bytes == 0 || error as f64 > bytes as f64 * MAX_ORIGIN_ERROR {
             return None;
         }
         let is_of_function =
@@ -297,16 +329,33 @@ impl StackProfile {
             next = node.parent.map(|parent| &self.nodes[parent as usize]);
         }
         path.reverse();
-        let share = bytes as f64 / figure.bytes(&self.total()).max(1) as f64;
+        // What was inherited has no stacks, but is a part of the whole.
+        let all = figure.bytes(&self.total()).saturating_add(live.inherited).max(1) as f64;
+        let share = |bytes: u64| MeasureUnit::Share.format(bytes as f64 / all);
         // The start of the program is no caller that tells anything.
-        let callers = match path.iter().all(|node| self.is_entry(*node)) {
+        let mut text = match path.iter().all(|node| self.is_entry(*node)) {
             true => String::new(),
             false => format!(", mostly when called by {}", self.path_text(&path, true)),
         };
+        if let Some(second) = functions.get(1).filter(|second| {
+            let variance = [function, **second]
+                .map(|number| figure.variance(direct(number), self.interval))
+                .iter()
+                .sum::<f64>();
+            let difference = bytes - figure.bytes(direct(**second));
+            (difference as f64) < ERROR_DEVIATIONS * variance.sqrt()
+        }) {
+            let second_share = share(figure.bytes(direct(*second)));
+            text.push_str(&format!(
+                "; with {second_share}, {} may have asked for more",
+                self.names.names[*second]
+            ));
+        }
+        let margin = if error == 0 { String::new() } else { format!(" ± {}", share(error)) };
         let text = format!(
-            "{} asked for the most memory: {} of {}{callers}",
+            "{} asked for the most memory: {}{margin} of {}{text}",
             self.names.names[function],
-            MeasureUnit::Share.format(share),
+            share(bytes),
             match figure {
                 LiveFigure::AtPeak => "the peak",
                 LiveFigure::AtEnd => "the memory that is live then",

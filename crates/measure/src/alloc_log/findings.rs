@@ -2,6 +2,7 @@
 
 use super::alloc_subject::{AllocSubject, shorten_command};
 use super::analysis::AllocAnalysis;
+use super::call_statistics::CallStatistics;
 use super::log_file::AllocLog;
 use super::process_list::ProcessEnding;
 use crate::chart::MeasureUnit;
@@ -11,6 +12,8 @@ const FREQUENT_SIZE_SHARE: f64 = 0.1;
 /// Anonymous memory stands out if it is so many times the live memory, and so much more.
 const UNSEEN_FACTOR: u64 = 2;
 const MIN_UNSEEN_BYTES: u64 = 16 << 20;
+/// The bounds of the requested memory are as good as one if they differ by no larger factor.
+const MAX_CLOSE_BOUNDS: f64 = 1.03;
 /// Programs that were not recorded and are named.
 const MAX_UNRECORDED_NAMES: usize = 5;
 
@@ -29,6 +32,7 @@ pub(super) fn describe_findings(subject: &AllocSubject<'_>) -> Vec<String> {
         return vec![sentence.into()];
     }
     let mut sentences = vec![describe_peak(analysis)];
+    sentences.extend(describe_inheritance(subject));
     sentences.extend(describe_unseen_memory(subject));
     sentences.extend(describe_failures(analysis));
     sentences.extend(describe_sizes(analysis));
@@ -146,9 +150,11 @@ pub(super) fn describe_changes(
         }
     };
     format!(
-        "From {before_name} to {after_name}: peak of live memory {}, requested memory {}, calls {}.",
+        "From {before_name} to {after_name}: peak of live memory {}, live memory at the end {}, \
+         requested memory, at least, {}, calls {}.",
         change(|analysis| analysis.peak.bytes, bytes),
-        change(|analysis| analysis.total.upper_bytes, bytes),
+        change(|analysis| analysis.end_bytes, bytes),
+        change(|analysis| analysis.total.lower_bytes, bytes),
         change(|analysis| analysis.calls, count)
     )
 }
@@ -184,12 +190,44 @@ fn describe_peak(analysis: &AllocAnalysis) -> String {
         "{} asked for {} in total. At most {} were live at once, in {}, after {} of the calls, {} \
          from the start.",
         count_of(analysis.calls, "call"),
-        bytes(analysis.total.upper_bytes),
+        requested_text(&analysis.total),
         bytes(peak.bytes),
         count_of(peak.objects, "object"),
         share(peak.calls, analysis.calls),
         MeasureUnit::Time.format(analysis.time_to_peak_us() as f64)
     )
+}
+
+/// Describes the memory from before the fork.
+fn describe_inheritance(subject: &AllocSubject<'_>) -> Option<String> {
+    let (start, analysis) = (&subject.logged_process().start, &subject.analysis);
+    let (left, left_bytes) = analysis.inherited_at_end;
+    (start.inherited_bytes > 0).then(|| {
+        format!(
+            "{} in {} are from before the fork: {} of them were live at the peak, {} at the end, \
+             when {} had been released.",
+            bytes(start.inherited_bytes),
+            count_of(start.inherited_objects, "object"),
+            bytes(analysis.peak.inherited_bytes),
+            bytes(left_bytes),
+            count_of(start.inherited_objects.saturating_sub(left), "object")
+        )
+    })
+}
+
+/// Returns whether the bounds of the requested memory differ by more than a few percent, because
+/// reallocs keep much of it.
+fn are_bounds_apart(statistics: &CallStatistics) -> bool {
+    statistics.upper_bytes as f64 > statistics.lower_bytes as f64 * MAX_CLOSE_BOUNDS
+}
+
+/// Returns the requested memory, with both of its bounds if they are apart.
+fn requested_text(statistics: &CallStatistics) -> String {
+    let (lower, upper) = (bytes(statistics.lower_bytes), bytes(statistics.upper_bytes));
+    match are_bounds_apart(statistics) {
+        true => format!("{lower} (what sizes grew by) to {upper} (all sizes)"),
+        false => upper,
+    }
 }
 
 fn describe_failures(analysis: &AllocAnalysis) -> Option<String> {
@@ -244,8 +282,12 @@ fn describe_sizes(analysis: &AllocAnalysis) -> Option<String> {
     // Few large requests may have most of the memory.
     let large = analysis.total.upper_bytes.saturating_sub(analysis.total.bytes_below_32_kib());
     text.push_str(&format!(
-        " {} of the requested memory is in requests for at least 32 KiB.",
-        share(large, analysis.total.upper_bytes)
+        " {} of {} is in requests for at least 32 KiB.",
+        share(large, analysis.total.upper_bytes),
+        match are_bounds_apart(&analysis.total) {
+            true => "the sum of all sizes",
+            false => "the requested memory",
+        }
     ));
     Some(text)
 }
@@ -317,14 +359,15 @@ fn describe_phases(analysis: &AllocAnalysis) -> Option<String> {
     if analysis.phases.len() < 2 {
         return None;
     }
-    let requested = analysis.phases.iter().max_by_key(|phase| phase.statistics.upper_bytes)?;
+    let requested = analysis.phases.iter().max_by_key(|phase| phase.statistics.lower_bytes)?;
     let holder = analysis.phases.iter().max_by_key(|phase| phase.bytes_at_peak)?;
     Some(format!(
-        "Of {} phases, \"{}\" asked for the most memory ({}); the peak is in \"{}\", and {} of it \
+        "Of {} phases, \"{}\" asked for the most memory ({}{}); the peak is in \"{}\", and {} of it \
          is memory that \"{}\" asked for.",
         analysis.phases.len(),
         requested.name,
-        share(requested.statistics.upper_bytes, analysis.total.upper_bytes),
+        share(requested.statistics.lower_bytes, analysis.total.lower_bytes),
+        if are_bounds_apart(&analysis.total) { " of what sizes grew by" } else { "" },
         analysis.peak_phase,
         share(holder.bytes_at_peak, analysis.peak.bytes),
         holder.name

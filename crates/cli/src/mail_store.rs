@@ -12,12 +12,13 @@ use crate::source_names::{follow_source_names, print_unindexed_sources};
 use larder_edit::labels::are_labels_outdated;
 use larder_format::message::trim_message_id;
 pub(crate) use larder_query::MailRoots;
-use larder_query::{ListedMessage, MailQuery, MailQueryContext, ThreadPath, ThreadRow};
-use larder_store::{DataDirectory, Error, HandlePrefix, PendingWork, Reader, Store, StoreFile};
-use larder_sync::{RegisteredSource, RenamedFileFinder, SourceStores, SourceType};
+use larder_query::{MailQuery, MailQueryContext, MailSearch, NamedMessage, ThreadMember};
+use larder_store::{
+    DataDirectory, Error, HandlePrefix, MessageRow, PendingWork, Reader, Store, StoreFile,
+};
+use larder_sync::{MessageFileFinder, RegisteredSource, SourceStores, SourceType};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) fn mail_directory(context: &CommandContext) -> DataDirectory {
@@ -215,19 +216,6 @@ pub(crate) fn print_outdated_note(
     Ok(())
 }
 
-/// Returns the path of a file of a message.
-pub(crate) fn file_path(
-    roots: &MailRoots,
-    collection: &str,
-    path: &Path,
-) -> Result<PathBuf, CommandFailure> {
-    roots.get(collection).map(|root| root.join(path)).ok_or_else(|| {
-        let message = format!("{} is no registered source", sanitize_line(collection));
-        CommandFailure::new(FailureKind::NotFound, message)
-            .with_hint("larder sync takes its messages out of the index")
-    })
-}
-
 /// Messages that an error about an ambiguous ID lists.
 const MAX_LISTED_MESSAGES: usize = 20;
 
@@ -276,52 +264,27 @@ pub(crate) fn resolve_message(
     }
 }
 
-/// Returns the row of the message that an ID names, to read it: of several messages with the
-/// Message-ID, the first that has it as its name. Notes name the others: those with the same text,
-/// which are in other sources, and those with another one.
+/// Returns the row of the message that an ID names, to read it. Notes name the others with the
+/// Message-ID: those with the same text, which are in other sources, and those with another one.
 fn resolve_read_message(
     context: &CommandContext,
     reader: &Reader,
     id: &str,
 ) -> Result<Option<u32>, CommandFailure> {
-    let mail = reader.mail()?;
-    let uid = message_id(id);
-    let rows = mail.rows_with_uid(&uid)?;
-    if rows.len() < 2 {
-        drop(mail);
-        return resolve_message(context, reader, id);
-    }
-    let text_hash = |row| Ok::<_, Error>(mail.labelled_text(row)?.and_then(|one| one.text_hash));
-    let (mut named, mut others) = (None, Vec::new());
-    for row in rows {
-        let Some(message) = mail.message(row)? else { continue };
-        match named {
-            None if message.uid == uid => named = Some((row, text_hash(row)?)),
-            _ => others.push((row, message.handle)),
-        }
-    }
-    let Some((row, text)) = named else {
-        drop(mail);
-        return resolve_message(context, reader, id);
-    };
-    let (mut copies, mut other_texts) = (Vec::new(), Vec::new());
-    for (row, handle) in others.into_iter().take(MAX_LISTED_MESSAGES) {
-        if text.is_some() && text_hash(row)? == text {
-            let source = mail.collection_of(row)?.unwrap_or_default();
-            copies.push(format!("{handle} ({})", sanitize_line(&source)));
-        } else {
-            other_texts.push(handle.to_string());
-        }
-    }
+    let named = NamedMessage::find(&reader.mail()?, &message_id(id))?;
+    let Some(named) = named else { return resolve_message(context, reader, id) };
+    let copies = named.copies.iter();
+    let copies = copies.map(|(handle, source)| format!("{handle} ({})", sanitize_line(source)));
+    let other_texts = named.other_texts.iter().map(ToString::to_string);
     for (what, others) in [
-        ("this message is in other sources, too", copies),
-        ("other texts have this Message-ID, too", other_texts),
+        ("this message is in other sources, too", copies.collect::<Vec<_>>()),
+        ("other texts have this Message-ID, too", other_texts.collect()),
     ] {
         if !others.is_empty() {
             context.print_note(format!("{what}: {}", others.join(", ")));
         }
     }
-    Ok(Some(row))
+    Ok(Some(named.row))
 }
 
 /// Returns the rows of the messages of a thread, by the ID that lists of threads show, also with
@@ -363,37 +326,25 @@ pub(crate) fn explain_message(
 
 /// Opens the files of messages. One that was renamed since the last synchronisation is found.
 pub(crate) struct MessageOpener<'r> {
-    roots: &'r MailRoots,
-    renamed: RefCell<RenamedFileFinder>,
+    files: RefCell<MessageFileFinder<'r>>,
 }
 
 impl<'r> MessageOpener<'r> {
     pub(crate) fn new(roots: &'r MailRoots) -> MessageOpener<'r> {
-        MessageOpener { roots, renamed: RefCell::default() }
+        MessageOpener { files: RefCell::new(MessageFileFinder::new(roots)) }
     }
 
     /// Opens a file of a message. If it has none that is where it was, the failure names the first.
     pub(crate) fn open(&self, reader: &Reader, row: u32) -> Result<MessageFile, CommandFailure> {
-        let files = reader.mail()?.located_files(row)?;
-        let paths: Vec<(PathBuf, u64)> = files
-            .iter()
-            .map(|(collection, path, inode)| Ok((file_path(self.roots, collection, path)?, *inode)))
-            .collect::<Result<_, CommandFailure>>()?;
-        let labels = {
+        let (files, labels) = {
             let mail = reader.mail()?;
+            let files = self.files.borrow_mut().find(&mail, row)?;
             let mut listed = mail.listed_labels()?;
-            mail.labels_of(&mut listed, row)?.into_iter().map(str::to_string).collect()
+            let labels = mail.labels_of(&mut listed, row)?.into_iter().map(str::to_string);
+            (files, labels.collect())
         };
-        // Those that seem to be there come first; of an mbox file, another message may be there.
-        let (mut present, mut absent) = (Vec::new(), Vec::new());
-        for (path, inode) in paths {
-            match self.renamed.borrow_mut().find(&path, inode) {
-                Some(path) => present.push(path),
-                None => absent.push(path),
-            }
-        }
         let mut first_failure = None;
-        for path in present.iter().chain(&absent) {
+        for path in &files.paths {
             // A pipe may have taken the place of the file, and reading it would wait.
             let opened = match path.exists() && !path.is_file() {
                 true => {
@@ -407,12 +358,36 @@ impl<'r> MessageOpener<'r> {
                 Err(failure) => first_failure = first_failure.or(Some(failure)),
             }
         }
-        match first_failure {
-            Some(failure) => {
-                Err(failure.with_hint("files that were moved are found by: larder sync"))
+        if let Some(failure) = first_failure {
+            return Err(failure.with_hint("files that were moved are found by: larder sync"));
+        }
+        Err(match files.unregistered {
+            Some(name) => {
+                let message = format!("{} is no registered source", sanitize_line(&name));
+                CommandFailure::new(FailureKind::NotFound, message)
+                    .with_hint("larder sync takes its messages out of the index")
             }
-            None => Err(CommandFailure::new(FailureKind::NotFound, "the message has no file")
-                .with_hint("larder sync")),
+            None => CommandFailure::new(FailureKind::NotFound, "the message has no file")
+                .with_hint("larder sync"),
+        })
+    }
+
+    /// Opens a file of one of several messages. Of a message whose file cannot be read, a warning
+    /// says so, and there is none.
+    pub(crate) fn open_listed(
+        &self,
+        context: &CommandContext,
+        reader: &Reader,
+        message: &MessageRow,
+    ) -> Result<Option<MessageFile>, CommandFailure> {
+        match self.open(reader, message.row) {
+            Err(failure) if failure.is_of_store() => Err(failure),
+            Err(failure) => {
+                let handle = message.handle;
+                context.print_warning(format!("{handle:.8} left out: {}", failure.message()));
+                Ok(None)
+            }
+            opened => opened.map(Some),
         }
     }
 }
@@ -427,44 +402,31 @@ pub(crate) fn open_message(
     MessageOpener::new(&mail_roots(context)?).open(&reader, row).map(Some)
 }
 
-/// A message of a thread, with its place in the tree.
-pub(crate) struct ThreadMember {
-    pub(crate) file: MessageFile,
-    pub(crate) listed: ListedMessage,
-    pub(crate) place: ThreadRow,
-    /// The numbers of the message and of those above it.
-    pub(crate) path: Vec<u32>,
+/// A thread whose messages are shown. Each file is opened when it is printed: together they may be
+/// larger than the memory.
+pub(crate) struct FoundThread {
+    pub(crate) reader: Reader,
+    pub(crate) roots: MailRoots,
+    /// The messages, the oldest first.
+    pub(crate) members: Vec<ThreadMember>,
 }
 
-/// Opens the messages of the thread of a message, the oldest first; none: there is no such message.
-pub(crate) fn open_thread(
+/// Finds the thread of the message that an ID names, or the thread with this ID; `None`: there is
+/// no such message.
+pub(crate) fn find_thread(
     context: &CommandContext,
     id: &str,
-) -> Result<Vec<ThreadMember>, CommandFailure> {
-    let Some(reader) = open_labelled_mail(context)? else { return Ok(Vec::new()) };
+) -> Result<Option<FoundThread>, CommandFailure> {
+    let Some(reader) = open_labelled_mail(context)? else { return Ok(None) };
     let row = match resolve_read_message(context, &reader, id)? {
         Some(row) => Some(row),
         None => find_thread_rows(&reader, id)?.first().copied(),
     };
-    let Some(row) = row else { return Ok(Vec::new()) };
-    let thread = {
+    let Some(row) = row else { return Ok(None) };
+    let members = {
         let mail = reader.mail()?;
         let words = mail.words();
-        larder_query::MailSearch::open(&mail, &words)?.list_thread(row)?
+        MailSearch::open(&mail, &words)?.list_thread(row)?.into_members()
     };
-    let roots = mail_roots(context)?;
-    let opener = MessageOpener::new(&roots);
-    let mut path = ThreadPath::default();
-    let mut members = Vec::with_capacity(thread.messages.len());
-    for place in thread.rows {
-        let path = path.advance(&place).to_vec();
-        let Some(listed) = thread.messages.get(place.index).cloned() else { continue };
-        let file = opener.open(&reader, listed.message.row)?;
-        members.push(ThreadMember { file, listed, place, path });
-    }
-    members.sort_by_key(|member| {
-        let message = &member.listed.message;
-        (message.summary.date(), message.row)
-    });
-    Ok(members)
+    Ok(Some(FoundThread { reader, roots: mail_roots(context)?, members }))
 }

@@ -656,3 +656,23 @@ fn deep_threads_are_drawn_in_few_columns() {
     assert_eq!(last["thread"]["level"], count - 1);
     assert_eq!(last["thread"]["path"].as_array().unwrap().len(), 100);
 }
+
+/// The other messages are printed, and the exit code says that one is missing.
+#[test]
+fn a_message_whose_file_is_gone_hides_no_other_one() {
+    let home = home_with_mail();
+    std::fs::remove_file(home.work("mail/INBOX/cur/1.host:2,S")).unwrap();
+    let messages = |args: &[&str], line: &str| {
+        let run = home.code(args, 3);
+        assert!(run.stderr().contains("left out: ") && run.stderr().contains("1.host:2,S"));
+        run.stdout().lines().filter(|one| one.starts_with(line)).count()
+    };
+    assert_eq!(messages(&["show", "a2", "--thread"], "from "), 1);
+    assert_eq!(messages(&["show", "a1", "--thread", "--format", "json"], "{"), 1);
+    assert_eq!(messages(&["show", "a1", "--thread", "--format", "html"], "<article"), 1);
+    let raw = ["find", "--kind", "message", "audit", "or", "walrus", "--format", "raw"];
+    assert_eq!(messages(&raw, "Subject: "), 2);
+    assert_eq!(messages(&["find", "audit", "or", "walrus", "--format", "raw"], "Subject: "), 2);
+    // A message by itself is what was asked for.
+    assert!(home.run(&["show", "a1"]).code != 0);
+}

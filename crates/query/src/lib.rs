@@ -135,7 +135,8 @@ pub use crate::mail_query::{
 };
 pub use crate::mail_search::{
     ListedMessage, ListedThread, MailCount, MailExplanation, MailHit, MailListRequest, MailRoots,
-    MailSearch, MailSort, MailSortKey, format_thread_id, parse_thread_id, without_reply_prefixes,
+    MailSearch, MailSort, MailSortKey, NamedMessage, ThreadMember, format_thread_id,
+    parse_thread_id, without_reply_prefixes,
 };
 pub use crate::mail_view::{MailView, MailViewEvent, MailViewOptions};
 pub use crate::matcher::{Matcher, is_bare_word_field};

@@ -24,6 +24,7 @@
 //! | `message_list` | lists of messages |
 //! | `missing_names` | hints for a search that found nothing |
 //! | `name_check` | the names in a query that no message has |
+//! | `named_message` | the message that a Message-ID names |
 //! | `pattern_parts` | the parts of words that a pattern requires |
 //! | `row_origin` | where known rows come from |
 //! | `row_values` | values of a column by row |
@@ -43,6 +44,7 @@ mod list_order;
 mod message_list;
 mod missing_names;
 mod name_check;
+mod named_message;
 mod pattern_parts;
 mod row_origin;
 mod row_values;
@@ -54,7 +56,8 @@ pub use self::compilation::{format_thread_id, parse_thread_id};
 pub use self::explanation::MailExplanation;
 pub use self::list_order::{MailSort, MailSortKey, without_reply_prefixes};
 pub use self::message_list::{ListedMessage, MailListRequest};
-pub use self::thread_list::ListedThread;
+pub use self::named_message::NamedMessage;
+pub use self::thread_list::{ListedThread, ThreadMember};
 pub use counts::MailCount;
 
 pub(crate) use self::answer_difference::{AnswerDifference, QueryPair};

@@ -27,6 +27,7 @@
 //! | `link_folder` | maildirs of symbolic links |
 //! | `maildir` | the folders and files of a maildir, or of a tree of mail files |
 //! | `mbox_file` | the messages of an mbox file |
+//! | `message_files` | the files of a message in the index |
 //! | `mail_rules` | saved searches that label new mail |
 //! | `mail_sync` | bringing the index of a maildir up to date |
 //! | `regular_file` | opening files that must be regular ones |
@@ -53,6 +54,7 @@ mod mail_sync;
 mod mail_watch;
 pub mod maildir;
 mod mbox_file;
+mod message_files;
 mod regular_file;
 mod renamed_files;
 mod sources;
@@ -92,6 +94,7 @@ pub use crate::mail_watch::{
 };
 pub use crate::maildir::MailSourceFormat;
 pub use crate::mbox_file::{is_mbox_message, read_message_file};
+pub use crate::message_files::{MessageFileFinder, MessageFiles};
 pub use crate::renamed_files::RenamedFileFinder;
 pub use crate::sources::{
     ForgottenSource, RegisteredSource, SourceSelection, SourceType, add_mail_source, add_source,

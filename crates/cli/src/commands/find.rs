@@ -247,7 +247,7 @@ impl FindArgs {
         let found: u64 = counts.iter().map(|(_, count)| count).sum();
         let matched: Vec<KindGroup> =
             counts.iter().filter(|(_, count)| *count > 0).map(|(group, _)| *group).collect();
-        let mut listed = matched.clone();
+        let (mut listed, mut status) = (matched.clone(), CommandStatus::Done);
         if self.explain {
             print_explanation(context, &answer)?;
         } else if self.count {
@@ -264,7 +264,7 @@ impl FindArgs {
             if let Some(messages) = messages.filter(|_| has_messages) {
                 let place = GroupPlace::new(has_items, has_commits);
                 let fields = columns.kinds.columns_of(KindGroup::Messages);
-                unread.keep(messages.print(context, place, fields))?;
+                status = unread.keep(messages.print(context, place, fields))?.unwrap_or(status);
             }
             if let Some(commits) = commits.filter(|_| has_commits) {
                 let fields = columns.kinds.columns_of(KindGroup::Commits);
@@ -279,7 +279,7 @@ impl FindArgs {
         if found == 0 && !self.count && !self.explain && context.format == OutputFormat::Text {
             self.print_advice(context);
         }
-        Ok(if listed.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
+        Ok(if listed.is_empty() { CommandStatus::NothingFound } else { status })
     }
 
     /// Returns the kinds that are searched, as far as `--fields` or `--sort` may be of them.

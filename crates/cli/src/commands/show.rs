@@ -10,7 +10,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::resolve_items;
-use crate::mail_store;
+use crate::mail_store::{self, FoundThread, MessageOpener};
 use crate::message_file::MessageFile;
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, sanitize_line};
 use larder_format::binary_description::describe_binary;
@@ -18,7 +18,7 @@ use larder_format::field::{Field, FieldType};
 use larder_format::kind::ListLayout;
 use larder_format::parsed_source::ParsedSource;
 use larder_present::message_html::format_message_page;
-use larder_query::{UserLocale, format_thread_id};
+use larder_query::{ThreadMember, UserLocale, format_thread_id};
 use larder_store::{ItemMeta, Reader};
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
@@ -53,41 +53,42 @@ impl ShowArgs {
             context.format = OutputFormat::Raw;
         }
         let mut ids = Vec::new();
-        let mut has_files = false;
-        let mut articles = Vec::new();
+        let mut shown = ShownMessages { is_converted: self.converted, ..ShownMessages::default() };
+        let mut status = CommandStatus::Done;
         for operand in self.ids {
-            let files = open_messages(context, &operand, self.thread)?;
+            let found = find_messages(context, &operand, self.thread)?;
             // One that is not UTF-8 is the name of a file.
             let operand = operand.to_string_lossy().into_owned();
-            if files.is_empty()
-                && context.format != OutputFormat::Html
-                && let Some(commit) = commit_page::open_commit(context, &operand)?
-            {
-                if std::mem::replace(&mut has_files, true) && context.format == OutputFormat::Text {
-                    context.out.print_line("")?;
+            match found {
+                FoundMessages::File(file) => shown.print(context, &file, None)?,
+                FoundMessages::Thread(thread) => {
+                    let opener = MessageOpener::new(&thread.roots);
+                    for member in &thread.members {
+                        let message = &member.listed.message;
+                        match opener.open_listed(context, &thread.reader, message)? {
+                            Some(file) => {
+                                shown.print(context, &file, Some(member_json(member)))?;
+                            }
+                            None => status = CommandStatus::Rejected,
+                        }
+                    }
                 }
-                commit_page::print_commit(context, &commit)?;
-                continue;
-            }
-            if files.is_empty() && operand.starts_with("thread:") {
-                let message = format!("no thread is named {:?}", sanitize_line(&operand));
-                return Err(CommandFailure::new(FailureKind::NotFound, message).with_hint(
-                    "`larder find --summary` shows the IDs of threads; the ID of a message with \
-                     --thread shows its thread",
-                ));
-            }
-            if files.is_empty() {
-                ids.push(operand);
-            }
-            for (file, place) in files {
-                if context.format == OutputFormat::Html {
-                    articles.push(message_page::html_article(context, &file)?);
-                    continue;
+                FoundMessages::None => {
+                    if context.format != OutputFormat::Html
+                        && let Some(commit) = commit_page::open_commit(context, &operand)?
+                    {
+                        shown.print_gap(context)?;
+                        commit_page::print_commit(context, &commit)?;
+                    } else if operand.starts_with("thread:") {
+                        let message = format!("no thread is named {:?}", sanitize_line(&operand));
+                        return Err(CommandFailure::new(FailureKind::NotFound, message).with_hint(
+                            "`larder find --summary` shows the IDs of threads; the ID of a \
+                             message with --thread shows its thread",
+                        ));
+                    } else {
+                        ids.push(operand);
+                    }
                 }
-                if std::mem::replace(&mut has_files, true) && context.format == OutputFormat::Text {
-                    context.out.print_line("")?;
-                }
-                message_page::print_message(context, &file, place, self.converted)?;
             }
         }
         if let Some(id) = ids.first().filter(|_| context.format == OutputFormat::Html) {
@@ -96,11 +97,11 @@ impl ShowArgs {
                 .with_hint("--format html shows messages only"));
         }
         if context.format == OutputFormat::Html {
-            let page = format_message_page("larder", &articles);
+            let page = format_message_page("larder", &shown.articles);
             context.out.print_bytes(page.as_bytes())?;
         }
         if ids.is_empty() {
-            return Ok(CommandStatus::Done);
+            return Ok(status);
         }
         let reader = context.open_reader()?;
         let user_locale = context.settings.user_locale.clone();
@@ -128,44 +129,88 @@ impl ShowArgs {
                     context.out.print_json(&object)?;
                 }
                 _ => {
-                    if place > 0 || has_files {
+                    if place > 0 || shown.has_printed {
                         context.out.print_line("")?;
                     }
                     print_item_page(&mut context.out, &reader, &user_locale, meta, &bytes)?;
                 }
             }
         }
-        Ok(CommandStatus::Done)
+        Ok(status)
     }
 }
 
-/// Opens the messages that an operand names, each with its place in the thread that is shown.
-fn open_messages(
+/// The messages that are printed, one after the other.
+#[derive(Default)]
+struct ShownMessages {
+    is_converted: bool,
+    /// Whether a message or a commit was printed.
+    has_printed: bool,
+    /// The articles of the HTML page, which is printed at the end.
+    articles: Vec<String>,
+}
+
+impl ShownMessages {
+    /// Prints a message, with its place in the thread that is shown.
+    fn print(
+        &mut self,
+        context: &mut CommandContext,
+        file: &MessageFile,
+        place: Option<Value>,
+    ) -> Result<(), CommandFailure> {
+        if context.format == OutputFormat::Html {
+            self.articles.push(message_page::html_article(context, file)?);
+            return Ok(());
+        }
+        self.print_gap(context)?;
+        message_page::print_message(context, file, place, self.is_converted)
+    }
+
+    /// Prints the empty line between two pages of text.
+    fn print_gap(&mut self, context: &mut CommandContext) -> Result<(), CommandFailure> {
+        if std::mem::replace(&mut self.has_printed, true) && context.format == OutputFormat::Text {
+            context.out.print_line("")?;
+        }
+        Ok(())
+    }
+}
+
+/// The messages that an operand names.
+enum FoundMessages {
+    File(MessageFile),
+    Thread(Box<FoundThread>),
+    None,
+}
+
+/// Finds the messages that an operand names.
+fn find_messages(
     context: &CommandContext,
     operand: &OsStr,
     is_thread: bool,
-) -> Result<Vec<(MessageFile, Option<Value>)>, CommandFailure> {
+) -> Result<FoundMessages, CommandFailure> {
     let Some(operand) = operand.to_str() else {
-        return Ok(vec![(MessageFile::open(Path::new(operand))?, None)]);
+        return Ok(FoundMessages::File(MessageFile::open(Path::new(operand))?));
     };
     if let Some(file) = MessageFile::open_operand(operand)? {
-        return Ok(vec![(file, None)]);
+        return Ok(FoundMessages::File(file));
     }
-    if !is_thread && !mail_store::is_thread_id(context, operand)? {
-        let found = mail_store::open_message(context, operand)?;
-        return Ok(found.into_iter().map(|file| (file, None)).collect());
-    }
-    let members = mail_store::open_thread(context, operand)?.into_iter();
-    let with_place = |member: mail_store::ThreadMember| {
-        let place = json!({
-            "id": member.listed.message.handle.to_string(),
-            "message_id": member.listed.message.uid,
-            "thread_id": format_thread_id(member.listed.thread),
-            "thread": place_json(&member.place, &member.path),
-        });
-        (member.file, Some(place))
-    };
-    Ok(members.map(with_place).collect())
+    Ok(if is_thread || mail_store::is_thread_id(context, operand)? {
+        let thread = mail_store::find_thread(context, operand)?;
+        thread.map_or(FoundMessages::None, |one| FoundMessages::Thread(Box::new(one)))
+    } else {
+        let file = mail_store::open_message(context, operand)?;
+        file.map_or(FoundMessages::None, FoundMessages::File)
+    })
+}
+
+/// Returns the name of a message of a thread, and its place in it, as JSON.
+fn member_json(member: &ThreadMember) -> Value {
+    json!({
+        "id": member.listed.message.handle.to_string(),
+        "message_id": member.listed.message.uid,
+        "thread_id": format_thread_id(member.listed.thread),
+        "thread": place_json(&member.place, &member.path),
+    })
 }
 
 /// Fields that other fields already contain; shown only on request.

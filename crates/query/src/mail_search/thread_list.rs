@@ -11,7 +11,7 @@ use super::row_values::RowValues;
 use super::{MailHit, MailSearch};
 use crate::error::Error;
 use crate::mail_query::MailQuery;
-use crate::thread_tree::{ThreadMessage, ThreadOrder, ThreadRow, order_threads};
+use crate::thread_tree::{ThreadMessage, ThreadOrder, ThreadPath, ThreadRow, order_threads};
 use larder_store::{MailColumn, MessageRow, hash_message_id};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -33,6 +33,36 @@ pub struct ListedThread {
     /// The rows of the tree, whose `index` is the place in `messages`. The numbers of threads
     /// ascend over the list.
     pub rows: Vec<ThreadRow>,
+}
+
+/// A message of a thread, with its place in the tree.
+#[derive(Debug, Clone)]
+pub struct ThreadMember {
+    /// The message.
+    pub listed: ListedMessage,
+    /// The place.
+    pub place: ThreadRow,
+    /// The numbers of the message and of those above it.
+    pub path: Vec<u32>,
+}
+
+impl ListedThread {
+    /// Returns the messages with their places, the oldest first.
+    #[must_use]
+    pub fn into_members(self) -> Vec<ThreadMember> {
+        let mut path = ThreadPath::default();
+        let mut members = Vec::with_capacity(self.messages.len());
+        for place in self.rows {
+            let path = path.advance(&place).to_vec();
+            let Some(listed) = self.messages.get(place.index).cloned() else { continue };
+            members.push(ThreadMember { listed, place, path });
+        }
+        members.sort_by_key(|member| {
+            let message = &member.listed.message;
+            (message.summary.date(), message.row)
+        });
+        members
+    }
 }
 
 impl MailSearch<'_> {

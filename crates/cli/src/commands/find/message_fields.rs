@@ -1,7 +1,7 @@
 //! The values of a listed message, as JSON and as columns of `--fields`.
 
 use crate::failure::{CommandFailure, FailureKind};
-use crate::mail_store::{MailRoots, file_path};
+use crate::mail_store::MailRoots;
 use crate::output::sanitize_line;
 use larder_format::message::{MailAddress, MessageDate};
 use larder_query::{KindGroup, ListedMessage, format_thread_id};
@@ -34,14 +34,14 @@ fn read_files(reader: &Reader, row: u32) -> Result<Vec<(String, PathBuf)>, Comma
     Ok(reader.mail()?.message_files(row)?)
 }
 
-/// Returns the paths of the files of a message.
+/// Returns the paths of the files of a message, of those that are in a registered source.
 pub(in crate::commands) fn message_paths(
     reader: &Reader,
     roots: &MailRoots,
     row: u32,
 ) -> Result<Vec<PathBuf>, CommandFailure> {
     let files = read_files(reader, row)?.into_iter();
-    files.map(|(collection, path)| file_path(roots, &collection, &path)).collect()
+    Ok(files.filter_map(|(name, path)| Some(roots.get(&name)?.join(path))).collect())
 }
 
 /// Returns all values of a message.

@@ -15,9 +15,8 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    MailRoots, MessageOpener, file_path, list_sources, mail_roots, open_labelled_mail,
-    parse_mail_query, parse_query_among_kinds, print_outdated_note, query_roots,
-    require_mail_reader,
+    MailRoots, MessageOpener, list_sources, mail_roots, open_labelled_mail, parse_mail_query,
+    parse_query_among_kinds, print_outdated_note, query_roots, require_mail_reader,
 };
 use crate::output::{OutputStream, format_count, print_message, sanitize_line};
 use crate::output_path::OutputFolder;
@@ -25,7 +24,7 @@ use crate::source_names::print_unindexed_sources;
 use crate::table::aligned_groups;
 use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort, MailSortKey};
 use larder_store::Reader;
-use larder_sync::{RenamedFileFinder, SourceType};
+use larder_sync::{MessageFileFinder, SourceType};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -147,6 +146,7 @@ pub(super) fn print_messages(
         super::print_count(context, count)?;
         return Ok(if count > 0 { CommandStatus::Done } else { CommandStatus::NothingFound });
     }
+    let mut status = CommandStatus::Done;
     let count = if options.is_threaded && context.format != OutputFormat::Raw {
         let threads = with_search(&reader, &roots, &query, |search| search.list_threads(&request))?;
         match options.is_summary {
@@ -162,7 +162,7 @@ pub(super) fn print_messages(
         if let Some(folder) = &options.links {
             make_links(context, &reader, &listed, folder, options.is_clearing_links)?;
         } else if context.format == OutputFormat::Raw {
-            print_raw(context, &reader, &listed)?;
+            status = print_raw(context, &reader, &listed)?;
         } else if options.is_files {
             print_files(context, &reader, &listed, options.is_null_separated)?;
         } else {
@@ -182,7 +182,7 @@ pub(super) fn print_messages(
         let things = if options.is_threaded { "threads" } else { "messages" };
         context.print_note(format!("the first {DEFAULT_LIMIT} {things}; -n N lists more"));
     }
-    Ok(CommandStatus::Done)
+    Ok(status)
 }
 
 /// Names what a query that found nothing requires and no message has.
@@ -296,9 +296,9 @@ impl MessageGroup {
         context: &mut CommandContext,
         place: GroupPlace,
         fields: &[ListColumn],
-    ) -> Result<(), CommandFailure> {
+    ) -> Result<CommandStatus, CommandFailure> {
         if self.listed.is_empty() {
-            return Ok(());
+            return Ok(CommandStatus::Done);
         }
         if context.format == OutputFormat::Raw {
             return print_raw(context, &self.reader, &self.listed);
@@ -313,7 +313,7 @@ impl MessageGroup {
                 "the newest {GROUP_LIMIT} messages; all of them: larder find --kind message"
             ));
         }
-        Ok(())
+        Ok(CommandStatus::Done)
     }
 }
 
@@ -412,12 +412,9 @@ fn make_links(
     is_clearing: bool,
 ) -> Result<(), CommandFailure> {
     let roots = mail_roots(context)?;
-    let (mut paths, mut renamed) = (Vec::new(), RenamedFileFinder::default());
+    let (mut paths, mut files) = (Vec::new(), MessageFileFinder::new(&roots));
     for one in listed {
-        for (collection, path, inode) in reader.mail()?.located_files(one.message.row)? {
-            let path = file_path(&roots, &collection, &path)?;
-            paths.push(renamed.find(&path, inode).unwrap_or(path));
-        }
+        paths.extend(files.find(&reader.mail()?, one.message.row)?.paths);
     }
     let path = folder.checked_path(&context.dir)?;
     let sources = list_sources(context)?;
@@ -439,17 +436,21 @@ fn make_links(
     Ok(())
 }
 
-/// Prints the bytes of each message, one after the other.
+/// Prints the bytes of each message, one after the other. A message whose file cannot be read is
+/// named.
 fn print_raw(
     context: &mut CommandContext,
     reader: &Reader,
     listed: &[ListedMessage],
-) -> Result<(), CommandFailure> {
+) -> Result<CommandStatus, CommandFailure> {
     let roots = mail_roots(context)?;
     let opener = MessageOpener::new(&roots);
+    let mut status = CommandStatus::Done;
     for one in listed {
-        let file = opener.open(reader, one.message.row)?;
-        context.out.print_bytes(&file.bytes)?;
+        match opener.open_listed(context, reader, &one.message)? {
+            Some(file) => context.out.print_bytes(&file.bytes)?,
+            None => status = CommandStatus::Rejected,
+        }
     }
-    Ok(())
+    Ok(status)
 }

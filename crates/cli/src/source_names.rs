@@ -2,16 +2,18 @@
 //! which of them the indexes do not have.
 //!
 //! Separate from `mail_store` and `commit_store`, which both need it: a source is renamed in
-//! `data.db`, or comes back, by a command, an undo or a restore. The next search finds its items by
-//! the name, or says that they are not indexed.
+//! `data.db`, goes, or comes back, by a command, an undo or a restore. The next search finds its
+//! items by the name, or says that they are not indexed, or left out.
 
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::machine_time::now_milliseconds;
 use crate::output::sanitize_line;
-use larder_store::{Reader, Store};
+use larder_query::MailQuery;
+use larder_store::{DataDirectory, Reader, Store};
 use larder_sync::{
-    RegisteredSource, SourceStores, SourceType, find_renamed_sources, find_unindexed_sources,
+    RegisteredSource, SourceStores, SourceType, find_departed_sources, find_renamed_sources,
+    find_unindexed_sources,
 };
 
 /// Gives the collections of an index the names that their sources have in `data.db`. If that is not
@@ -74,4 +76,47 @@ pub(crate) fn print_unindexed_sources(
         ));
     }
     Ok(())
+}
+
+/// Leaves the messages of sources out of a search that are not registered any more, and says so:
+/// the paths of their files are not known.
+pub(crate) fn without_departed_sources(
+    context: &CommandContext,
+    sources: &[RegisteredSource],
+    index: &Reader,
+    query: MailQuery,
+) -> Result<MailQuery, CommandFailure> {
+    // Without the store, no source is known.
+    if !DataDirectory::new(&context.dir).has_store() {
+        return Ok(query);
+    }
+    let departed = find_departed_sources(index, SourceType::Mail, sources)?;
+    if !departed.is_empty() {
+        let names = join_names(&departed);
+        context.print_note(format!(
+            "left out, because they are no sources any more: the messages of {names}; run: larder sync"
+        ));
+    }
+    Ok(query.without_sources(&departed))
+}
+
+/// Says that the index still has the items of former sources which are not registered any more.
+pub(crate) fn print_departed_sources(
+    context: &CommandContext,
+    source_type: SourceType,
+    former: &[RegisteredSource],
+    sources: &[RegisteredSource],
+    index: &Reader,
+) -> Result<(), CommandFailure> {
+    let mut departed = find_departed_sources(index, source_type, sources)?;
+    departed.retain(|name| former.iter().any(|source| source.name == *name));
+    if !departed.is_empty() {
+        let (items, names) = (source_type.kind().plural(), join_names(&departed));
+        context.print_note(format!("still indexed: the {items} of {names}; run: larder sync"));
+    }
+    Ok(())
+}
+
+fn join_names(names: &[String]) -> String {
+    names.iter().map(|name| sanitize_line(name)).collect::<Vec<_>>().join(", ")
 }

@@ -531,3 +531,42 @@ fn the_path_of_a_source_has_no_steps_up() {
     let error = home.code(&["sources", "add", "../nowhere/x"], 5).stderr();
     assert!(error.contains("../nowhere/x"), "{error}");
 }
+
+/// The files of its messages cannot be found, and the next synchronisation removes them.
+#[test]
+fn messages_of_a_source_that_an_undo_took_are_left_out() {
+    let home = crate::mail_lists::home_with_mail();
+    let text = "Message-ID: <other>\nFrom: Dora <d@x.example>\nSubject: Re: Walrus audit\n\
+                References: <a1>\n\nA walrus.\n";
+    let path = home.work("other/cur/1.host:2,S");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+    home.ok(&["sources", "add", "other", "--into", "other"]);
+    home.ok(&["sync"]);
+    let undo = home.code(&["undo"], 0);
+    let note = "note: still indexed: the messages of other; run: larder sync\n";
+    assert_eq!(undo.stderr(), note);
+    let links = home.work("links");
+    let links = links.to_str().unwrap();
+    for options in [
+        &["--format", "json"] as &[&str],
+        &["--files"],
+        &["--format", "raw"],
+        &["--fields", "subject"],
+        &["--snippets"],
+        &["--threads", "--format", "json"],
+        &["--related", "--format", "json"],
+        &["--summary"],
+        &["--links", links],
+    ] {
+        let run = home.code(&[&["find", "--kind", "message", "walrus"], options].concat(), 0);
+        let note = "the messages of other; run: larder sync";
+        assert!(run.stderr().contains(note), "{options:?}: {}", run.masked_output());
+        assert!(!run.stdout().contains("A walrus."), "{options:?}: {}", run.masked_output());
+    }
+    let count = |args: &[&str]| home.ok(&[&["find", "--count", "walrus"], args].concat());
+    assert_eq!(count(&["--kind", "message"]), "3\n");
+    assert_eq!(count(&[]), "3\n");
+    home.ok(&["sync"]);
+    assert_eq!(home.run(&["find", "--kind", "message", "--count", "walrus"]).stderr(), "");
+}

@@ -283,6 +283,17 @@ impl MailQuery {
         MailQuery::And(vec![MailQuery::Folder(FolderTest::Source(name.to_string())), self])
     }
 
+    /// Returns the messages that match and are not in these sources.
+    #[must_use]
+    pub fn without_sources(self, names: &[String]) -> MailQuery {
+        if names.is_empty() {
+            return self;
+        }
+        let sources = names.iter().map(|name| MailQuery::Folder(FolderTest::Source(name.clone())));
+        let others = sources.map(|source| MailQuery::Not(Box::new(source)));
+        MailQuery::And(std::iter::once(self).chain(others).collect())
+    }
+
     /// Returns whether a search line cannot be read for contacts and calendars, because it has a
     /// term that messages or commits of this kind have: `flag:seen`, `is:unread`, `author:anna`.
     #[must_use]

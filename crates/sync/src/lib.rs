@@ -98,9 +98,10 @@ pub use crate::message_files::{MessageFileFinder, MessageFiles};
 pub use crate::renamed_files::RenamedFileFinder;
 pub use crate::sources::{
     ForgottenSource, RegisteredSource, SourceSelection, SourceType, add_mail_source, add_source,
-    find_overlapping_source, find_renamed_sources, find_unindexed_sources, follow_source_names,
-    is_same_place, list_mail_sources, list_sources, map_mail_roots, map_source_paths,
-    match_indexed_sources, remove_indexed_mail, remove_locked_mail, remove_source,
+    find_departed_sources, find_overlapping_source, find_renamed_sources, find_unindexed_sources,
+    follow_source_names, is_same_place, list_mail_sources, list_sources, map_mail_roots,
+    map_source_paths, match_indexed_sources, remove_indexed_mail, remove_locked_mail,
+    remove_source,
 };
 pub use crate::sync_round::{
     CommitRoundEvent, SourceStores, SyncRound, SyncRoundEvent, sync_mail_sources, sync_repositories,

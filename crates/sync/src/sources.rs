@@ -300,6 +300,21 @@ pub fn find_renamed_sources<'s>(
     Ok(sources.iter().filter(is_renamed).collect())
 }
 
+/// Returns the names of the collections in the index whose sources are not registered: an undo, or
+/// a restore, took the registration back. The next synchronisation removes their items.
+///
+/// # Errors
+/// The index cannot be read.
+pub fn find_departed_sources(
+    index: &Reader,
+    source_type: SourceType,
+    sources: &[RegisteredSource],
+) -> Result<Vec<String>, Error> {
+    let mut indexed = list_indexed(index, source_type)?;
+    indexed.retain(|one| sources.iter().all(|source| source.handle_key != one.handle_key));
+    Ok(indexed.into_iter().map(|one| one.name).collect())
+}
+
 /// Returns the sources that were not read to the end since they were registered, or since their
 /// registration came back: no synchronisation began, or the first one was interrupted or is
 /// running. Searches do not find all of their items.

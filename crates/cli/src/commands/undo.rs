@@ -11,7 +11,7 @@ use crate::mail_store::{follow_committed_labels, open_mail_reader};
 use crate::output::{
     ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, print_message, sanitize_line,
 };
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::{print_departed_sources, print_unindexed_sources};
 use larder_format::label::MessageLabels;
 use larder_store::{
     DamagedObject, Error, OperationId, OperationRecord, Reader, Store, UndoReport,
@@ -53,7 +53,7 @@ impl UndoArgs {
         // The notes follow the line that they explain.
         context.out.flush()?;
         for (source_type, former) in former_sources {
-            let printed = print_returned_sources(context, &reader, source_type, &former);
+            let printed = print_changed_sources(context, &reader, source_type, &former);
             CommandFailure::after_commit(printed)?;
         }
         Ok(status)
@@ -62,22 +62,27 @@ impl UndoArgs {
 
 const SOURCE_TYPES: [SourceType; 2] = [SourceType::Mail, SourceType::Repository];
 
-/// Says that the items of sources which came back with an undo are not indexed.
-fn print_returned_sources(
+/// Says that the items of sources which came back with an undo are not indexed, and that those of
+/// sources which went with it still are.
+fn print_changed_sources(
     context: &CommandContext,
     reader: &Reader,
     source_type: SourceType,
     former: &[RegisteredSource],
 ) -> Result<(), CommandFailure> {
-    let mut returned = list_sources(reader, source_type)?;
-    returned.retain(|source| former.iter().all(|one| one.handle_key != source.handle_key));
-    if returned.is_empty() {
+    let sources = list_sources(reader, source_type)?;
+    if former == sources {
         return Ok(());
     }
     let index = match source_type {
         SourceType::Mail => open_mail_reader(context)?,
         SourceType::Repository => open_commit_reader(context)?,
     };
+    if let Some(index) = &index {
+        print_departed_sources(context, source_type, former, &sources, index)?;
+    }
+    let mut returned = sources;
+    returned.retain(|source| former.iter().all(|one| one.handle_key != source.handle_key));
     print_unindexed_sources(context, source_type, &returned, index.as_ref(), None)
 }
 

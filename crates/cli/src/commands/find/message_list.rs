@@ -20,7 +20,7 @@ use crate::mail_store::{
 };
 use crate::output::{OutputStream, format_count, print_message, sanitize_line};
 use crate::output_path::OutputFolder;
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::{print_unindexed_sources, without_departed_sources};
 use crate::table::aligned_groups;
 use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort, MailSortKey};
 use larder_store::Reader;
@@ -124,7 +124,7 @@ pub(super) fn print_messages(
 ) -> Result<CommandStatus, CommandFailure> {
     let query = options.parse_query(context)?;
     let fields = parse_field_names(&options.fields)?;
-    let request = options.to_request(&query, DEFAULT_LIMIT)?;
+    options.sort()?;
     if let Some(folder) = &options.links {
         folder.checked_path(&context.dir)?;
     }
@@ -132,6 +132,8 @@ pub(super) fn print_messages(
     print_outdated_note(context, &reader)?;
     let (sources, name) = (list_sources(context)?, options.source.as_deref());
     print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), name)?;
+    let query = without_departed_sources(context, &sources, &reader, query)?;
+    let request = options.to_request(&query, DEFAULT_LIMIT)?;
     let roots = query_roots(context, &query)?;
     if options.is_explanation {
         let explained = with_search(&reader, &roots, &query, |search| search.explain(&query))?;
@@ -252,6 +254,7 @@ impl MessageGroup {
         let sources = larder_sync::list_mail_sources(data)?;
         print_unindexed_sources(context, SourceType::Mail, &sources, index.as_ref(), None)?;
         let Some(reader) = index else { return Ok(None) };
+        let query = without_departed_sources(context, &sources, &reader, query)?;
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);
         let request = MailListRequest {

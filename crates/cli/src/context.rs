@@ -399,6 +399,23 @@ impl CommandContext {
         }
     }
 
+    /// Warns of the saved searches that name a thing by its former name.
+    pub(crate) fn warn_of_search_users<'n>(
+        &self,
+        former: &str,
+        users: impl Iterator<Item = &'n str>,
+    ) {
+        let users: Vec<String> = users.map(|name| format!("@{name}")).collect();
+        if !users.is_empty() {
+            let (users, former) = (users.join(", "), crate::output::sanitize_line(former));
+            self.print_warning(format!("saved searches that name {former}: {users}"));
+            crate::output::print_message(
+                "hint",
+                "to define one anew: larder searches add NAME QUERY",
+            );
+        }
+    }
+
     /// Prints a warning on standard error.
     pub(crate) fn print_warning(&self, text: impl std::fmt::Display) {
         if !self.quiet {

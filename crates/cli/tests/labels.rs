@@ -281,6 +281,29 @@ fn labels_are_renamed_and_removed() {
     assert_eq!(find(&home, "label:\"a b\""), ["m0", "m1"]);
 }
 
+/// These keep the former name, and would find and label nothing from then on.
+#[test]
+fn users_of_a_renamed_label_are_named() {
+    let home = home_with_mail();
+    home.configure("[mail]\nexclude-labels = [\"spam\"]\ninherited-labels = [\"tax\"]\n");
+    home.ok(&["edit", "--query", "from:bank", "--label", "+tax", "+spam"]);
+    home.ok(&["searches", "add", "bills", "subject:invoice", "--label", "+tax"]);
+    home.ok(&["searches", "add", "taxed", "label:tax"]);
+    home.ok(&["searches", "add", "other", "tax"]);
+    let run = |args: &[&str]| home.run(args).masked_output();
+    assert_snapshot!(run(&["labels", "rename", "tax", "taxes"]), @"
+    2 messages changed. Undo: larder undo 6
+    ! warning: saved searches that name tax: @bills, @taxed
+    ! hint: to define one anew: larder searches add NAME QUERY
+    ! warning: mail.inherited-labels in the configuration names tax
+    ");
+    assert_snapshot!(run(&["labels", "remove", "spam"]), @"
+    2 messages changed. Undo: larder undo 7
+    ! warning: mail.exclude-labels in the configuration names spam
+    ");
+    assert_snapshot!(run(&["labels", "remove", "taxes"]), @"2 messages changed. Undo: larder undo 8");
+}
+
 #[test]
 fn labels_are_exported_and_imported() {
     let home = home_with_mail();

@@ -61,7 +61,18 @@ impl SavedSearches {
         let users = self
             .by_name
             .values()
-            .filter(move |search| has_collection_field(&search.query, collection));
+            .filter(move |search| has_field_value(&search.query, COLLECTION_FIELDS, collection));
+        users.map(|search| search.name.as_str())
+    }
+
+    /// Returns the names of the saved searches that may name a label: in their query, or as rules
+    /// that change it.
+    pub fn users_of_label(&self, label: &str) -> impl Iterator<Item = &str> {
+        let users = self.by_name.values().filter(move |search| {
+            let mut changed = search.label_changes.iter().filter_map(|change| change.get(1..));
+            changed.any(|changed| changed == label)
+                || has_field_value(&search.query, LABEL_FIELDS, label)
+        });
         users.map(|search| search.name.as_str())
     }
 
@@ -171,19 +182,21 @@ pub(crate) fn error_in_search(
 /// The fields of search lines whose value is the name of a collection.
 const COLLECTION_FIELDS: &[&str] = &["in", "repository", "repo"];
 
-/// Returns whether a line may restrict a search to a collection, whose name may be quoted.
-fn has_collection_field(line: &str, collection: &str) -> bool {
+/// The fields of search lines whose value may be the name of a label.
+const LABEL_FIELDS: &[&str] = &["label", "labels", "q", "tag", "is"];
+
+/// Returns whether a line may have one of these fields with a value, which may be quoted.
+fn has_field_value(line: &str, fields: &[&str], value: &str) -> bool {
     line.match_indices(':').any(|(colon, _)| {
         let (before, after) = (&line[..colon], &line[colon + 1..]);
         let field = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
         let quote = after.chars().next().filter(|c| *c == '"');
-        let value = after.trim_start_matches('"').strip_prefix(collection);
+        let rest = after.trim_start_matches('"').strip_prefix(value);
         let is_end = |rest: &str| match (quote, rest.chars().next()) {
             (Some(quote), next) => next == Some(quote),
             (None, next) => next.is_none_or(|c| c.is_whitespace() || "(){}\"".contains(c)),
         };
-        COLLECTION_FIELDS.iter().any(|known| known.eq_ignore_ascii_case(field))
-            && value.is_some_and(is_end)
+        fields.iter().any(|known| known.eq_ignore_ascii_case(field)) && rest.is_some_and(is_end)
     })
 }
 
@@ -199,6 +212,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn searches_and_rules_with_a_label_are_found() {
+        let mut searches = SavedSearches::default();
+        let entries: [(&str, &str, &[&str]); 6] = [
+            ("query", "from:bank (label:tax or seal)", &[]),
+            ("is", "-is:tax", &[]),
+            ("quoted", "tag:\"tax\"", &[]),
+            ("rule", "invoice", &["+tax"]),
+            ("ends", "invoice", &["+sea", "-tax"]),
+            ("other", "tax label:taxes subject:tax", &["+taxes"]),
+        ];
+        for (name, query, labels) in entries {
+            let label_changes = labels.iter().map(ToString::to_string).collect();
+            searches
+                .insert(SavedSearch { label_changes, ..SavedSearch::new(name, query, "message") });
+        }
+        let users: Vec<&str> = searches.users_of_label("tax").collect();
+        assert_eq!(users, ["ends", "is", "query", "quoted", "rule"]);
+    }
+
+    #[test]
     fn lines_with_a_collection_are_found() {
         for (line, is_user) in [
             ("in:post", true),
@@ -212,8 +245,8 @@ mod tests {
             ("subject:post", false),
             ("begin:post", false),
         ] {
-            assert_eq!(has_collection_field(line, "post"), is_user, "{line}");
+            assert_eq!(has_field_value(line, COLLECTION_FIELDS, "post"), is_user, "{line}");
         }
-        assert!(has_collection_field("in:\"post office\"", "post office"));
+        assert!(has_field_value("in:\"post office\"", COLLECTION_FIELDS, "post office"));
     }
 }

@@ -290,13 +290,7 @@ fn rename_collection(
     let detail = format!("{from} to {to}");
     let id = apply_changes(&mut context.open_store()?, "rename", &detail, vec![change])?;
     let searches = SavedSearches::read(&context.open_reader()?)?;
-    let users: Vec<String> =
-        searches.users_of_collection(from).map(|name| format!("@{name}")).collect();
-    if !users.is_empty() {
-        let (users, from) = (users.join(", "), sanitize_line(from));
-        context.print_warning(format!("saved searches that name {from}: {users}"));
-        print_message("hint", "to define one anew: larder searches add NAME QUERY");
-    }
+    context.warn_of_search_users(from, searches.users_of_collection(from));
     // The indexes of mail and commits have the name, too.
     CommandFailure::after_commit(open_labelled_mail(context).and(open_commit_reader(context)))?;
     let undo = undo_hint(id);

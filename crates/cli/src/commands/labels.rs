@@ -15,6 +15,7 @@ use crate::table::format_columns;
 use larder_edit::labels::{change_labels, count_stored_labels, find_labelled};
 use larder_format::label::{LabelChange, LabelError, check_label};
 use larder_format::label_dump::{LabelDump, LabelDumpFormat};
+use larder_query::SavedSearches;
 use larder_store::{
     DataDirectory, FilePrivacy, Handle, LabelledText, Operation, OperationId, Reader,
 };
@@ -407,7 +408,27 @@ fn change_all(
         return Err(CommandFailure::new(FailureKind::NotFound, message)
             .with_hint("`larder labels` lists them"));
     }
-    change_and_print(context, verb, &messages, change, None)
+    let status = change_and_print(context, verb, &messages, change, None)?;
+    // The warnings follow the line that they explain.
+    context.out.flush()?;
+    CommandFailure::after_commit(warn_of_label_users(context, label))?;
+    Ok(status)
+}
+
+/// Warns of the saved searches, rules and settings that name a label which no message has any more.
+fn warn_of_label_users(context: &CommandContext, label: &str) -> Result<(), CommandFailure> {
+    let searches = SavedSearches::read(&context.open_reader()?)?;
+    context.warn_of_search_users(label, searches.users_of_label(label));
+    for (setting, labels) in [
+        ("mail.exclude-labels", &context.excluded_labels),
+        ("mail.inherited-labels", &context.inherited_labels),
+    ] {
+        if labels.iter().any(|named| named == label) {
+            let label = sanitize_line(label);
+            context.print_warning(format!("{setting} in the configuration names {label}"));
+        }
+    }
+    Ok(())
 }
 
 /// Changes the labels of messages, and prints how many were changed. `listed`: the number of them

@@ -373,7 +373,8 @@ fn messages_whose_flags_are_unknown_are_not_exported() {
     +flagged +replied +tax -- id:m0@example.org
     +tax -- id:m1@example.org
     ! note: notmuch has no database here, so tags such as unread are made from the files
-    ! warning: 2 messages left out: no Message-ID
+    ! warning: 1 message left out: no Message-ID
+    exit 3
     ");
     for name in ["index.db", "index.db-wal", "index.db-shm"] {
         drop(std::fs::remove_file(home.data().join(name)));
@@ -381,8 +382,28 @@ fn messages_whose_flags_are_unknown_are_not_exported() {
     assert_snapshot!(home.run(&["labels", "export"]).masked_output(), @"
     #notmuch-dump batch-tag:3 tags
     ! note: notmuch has no database here, so tags such as unread are made from the files
-    ! warning: 4 messages (id:11c3ec078cfee83b@larder, id:2bfdba0f5ad06bea976292e0a2e9ebcf@larder, ...) left out: not in the index; run: larder sync
+    ! warning: 3 messages (id:2bfdba0f5ad06bea976292e0a2e9ebcf@larder, id:m0@example.org, ...) left out: not in the index; run: larder sync
     exit 3
+    ");
+}
+
+/// A text that came beside another one keeps the ID that it got then; its Message-ID is the one in
+/// its header.
+#[test]
+fn a_further_text_is_exported_under_its_message_id() {
+    let home = home_with_mail();
+    let text = |body: &str| format!("Message-ID: <p@example.org>\nSubject: copy\n\n{body}\n");
+    let direct = home.write("Mail/cur/8:2,S", text("direct"));
+    home.ok(&["sync"]);
+    home.write("Mail/cur/9:2,S", text("of a list"));
+    home.ok(&["sync"]);
+    home.ok(&["edit", "--query", "copy list", "--label", "+tax"]);
+    std::fs::remove_file(direct).unwrap();
+    home.ok(&["sync"]);
+    assert_snapshot!(home.run(&["labels", "export"]).masked_output(), @"
+    #notmuch-dump batch-tag:3 tags
+    +tax -- id:p@example.org
+    ! note: notmuch has no database here, so tags such as unread are made from the files
     ");
 }
 
@@ -398,6 +419,7 @@ fn the_reasons_why_messages_are_not_exported_are_counted() {
 
     ! warning: 1 message left out: no Message-ID
     ! warning: 2 messages left out: no label that mu takes (no spaces, / , $ ' " \ `), but "`", "a$", "a/b c", ...
+    exit 3
     "#);
 }
 

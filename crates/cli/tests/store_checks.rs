@@ -174,7 +174,7 @@ fn labels_are_compared_with_those_of_the_other_store() {
     for sql in [
         "UPDATE mail_label SET name = 'tux' WHERE name = 'tax'",
         "DELETE FROM mail_set WHERE id >= (1 << 62)",
-        "INSERT INTO mail_waiting_label VALUES('x', CAST('tax' AS BLOB), 0)",
+        "INSERT INTO mail_waiting_label VALUES('x', CAST('tax' AS BLOB), 0, 'x')",
     ] {
         change(sql);
         let check = home.code(&["check"], 4);

@@ -2,8 +2,8 @@
 //!
 //! Separate from `labels`, which brings the copy up to date: here nothing is written.
 
-use larder_format::label::LabelList;
-use larder_store::{BLOCK_ROWS, Error, MailReader, Reader, block_of};
+use larder_format::label::MessageLabels;
+use larder_store::{BLOCK_ROWS, Error, LabelItems, LabelledText, MailReader, Reader, block_of};
 use std::collections::BTreeMap;
 
 /// The number of labelled messages that are read at once.
@@ -64,17 +64,22 @@ fn compare_all(data: &Reader, mail: &MailReader<'_>) -> Result<LabelDifferences,
     let mut page = data.label_changes(None, MESSAGES_PER_PAGE)?;
     loop {
         for (uid, one) in &page.messages {
-            let holders = find_holders(mail, uid, one.text_hash)?;
-            let has_text = holders.iter().any(|(_, is_text)| *is_text);
+            let named = match &one.message_id {
+                Some(id) => Some(id.clone()),
+                None => mail.message_id_of(uid)?,
+            };
+            let message_id = named.as_ref().unwrap_or(uid);
+            let rows = mail.rows_with_uid(message_id)?;
+            let texts = mail.labelled_texts(&rows)?;
+            let waiting = mail.waiting_items(message_id)?;
+            let items = read_items(data, message_id, (uid, one), &texts, &waiting)?;
+            let hashes: Vec<Option<u64>> = texts.iter().map(|text| text.text_hash).collect();
             let mut is_same = true;
-            for (row, is_text) in holders {
-                // Without the text that was labelled, another one with the name has the labels.
-                let expected =
-                    if is_text == has_text { one.labels.clone() } else { LabelList::default() };
-                let mut expected: Vec<&str> = expected.iter().collect();
-                expected.sort_unstable();
-                is_same &= mail.labels_of(&mut listed, row)? == expected;
-                let is_of_any_text = !expected.is_empty() && one.text_hash.is_none();
+            for (row, text) in rows.into_iter().zip(&texts) {
+                let expected = items.labels_of(text.text_hash, &hashes);
+                let labels: Vec<&str> = expected.labels.iter().collect();
+                is_same &= mail.labels_of(&mut listed, row)? == labels;
+                let is_of_any_text = !labels.is_empty() && expected.text_hash.is_none();
                 is_same &= mail.are_labels_of_any_text(&listed, row) == is_of_any_text;
                 let (block, place) = block_of(row);
                 let bits = compared.entry(block).or_insert([0; BLOCK_ROWS as usize / 64]);
@@ -83,13 +88,18 @@ fn compare_all(data: &Reader, mail: &MailReader<'_>) -> Result<LabelDifferences,
                     .take(1)
                     .for_each(|word| *word |= 1 << (place % 64));
             }
-            // Labels that any text may have also wait for one that went.
-            let waiting = mail.waiting_labels(uid)?;
-            is_same &= match &waiting {
-                Some(waiting) => waiting.labels == one.labels,
-                None => has_text || one.labels.is_empty(),
+            // An item of a former version is kept without its Message-ID.
+            let kept = match waiting.get(uid) {
+                Some(kept) => Some(kept.clone()),
+                None => mail.waiting_labels(uid)?,
             };
-            waiting_count += u64::from(waiting.is_some());
+            let named = texts.iter().filter(|text| text.message_id.is_none());
+            let named: Vec<Option<u64>> = named.map(|text| text.text_hash).collect();
+            is_same &= match &kept {
+                Some(kept) => kept.labels == one.labels && kept.text_hash == one.text_hash,
+                None => items.follow_from_messages(&named),
+            };
+            waiting_count += u64::from(kept.is_some());
             if !is_same {
                 found.add(|| uid.clone());
             }
@@ -104,18 +114,30 @@ fn compare_all(data: &Reader, mail: &MailReader<'_>) -> Result<LabelDifferences,
     Ok(found)
 }
 
-/// Returns the rows of the messages with a name, and whether each has the text that was labelled.
-fn find_holders(
-    mail: &MailReader<'_>,
-    uid: &str,
-    text_hash: Option<u64>,
-) -> Result<Vec<(u32, bool)>, Error> {
-    let mut holders = Vec::new();
-    for row in mail.rows_with_uid(uid)? {
-        let Some(text) = mail.labelled_text(row)?.filter(|text| text.uid == uid) else { continue };
-        holders.push((row, text_hash.is_none() || text.text_hash == text_hash));
+/// Reads the items with the labels of a Message-ID, one of which is `known`.
+fn read_items(
+    data: &Reader,
+    message_id: &str,
+    (name, known): (&str, &MessageLabels),
+    texts: &[LabelledText],
+    waiting: &LabelItems,
+) -> Result<LabelItems, Error> {
+    let mut items = LabelItems::new(message_id);
+    items.put(name, known.clone());
+    let is_alone = name == message_id
+        && waiting.is_empty()
+        && texts.iter().all(|text| text.uid == message_id && text.text_hash == known.text_hash);
+    if is_alone {
+        return Ok(items);
     }
-    Ok(holders)
+    let mut names: Vec<String> = texts.iter().filter_map(LabelledText::other_name).collect();
+    names.push(message_id.to_string());
+    names.extend(waiting.iter().map(|(name, _)| name.to_string()));
+    let names: Vec<&str> = names.iter().map(String::as_str).filter(|one| *one != name).collect();
+    for (name, stored) in names.iter().zip(data.stored_labels(&names)?) {
+        items.put(name, stored.labels);
+    }
+    Ok(items)
 }
 
 /// Adds the messages that have labels in `index.db`, and none in `data.db`.

@@ -1,7 +1,7 @@
 //! The labels of a message: a set of names, and changes of it.
 //!
 //! The labels of a message are one item, whose bytes have a label in each line, sorted, each line
-//! with an end. The first line may name the text that was labelled (`MessageLabels`). Names are
+//! with an end. The first lines may name the text that was labelled (`MessageLabels`). Names are
 //! compared byte by byte, as notmuch does: `Work` and `work` are two labels. Separate from
 //! `message`, because labels are not in the file of a message.
 
@@ -23,27 +23,38 @@ pub struct LabelList(BTreeSet<String>);
 
 /// The labels of a message, with the text that was labelled.
 ///
-/// Several texts may have one Message-ID, and the index names one of them by it. The hash of the
-/// text tells which one the labels belong to after the index was made again.
+/// Several texts may have one Message-ID. The hash of the text tells which one the labels belong
+/// to. The item is under the Message-ID, or under a name that is made from the Message-ID and the
+/// text, if another text has the former; then it has the Message-ID, too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MessageLabels {
     /// The hash of the text; `None`: any text with the name of the message.
     pub text_hash: Option<u64>,
+    /// The Message-ID, if it is not the name of the item.
+    pub message_id: Option<String>,
     /// The labels.
     pub labels: LabelList,
 }
 
 /// The start of the line with the hash of the text. No label has a control character.
 const TEXT_LINE: &[u8] = b"\ttext ";
+/// The start of the line with the Message-ID.
+const MESSAGE_LINE: &[u8] = b"\tmessage ";
 
 impl MessageLabels {
     /// Reads the bytes of an item. Lines that cannot be labels are left out.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> MessageLabels {
-        let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let digits = first.strip_prefix(TEXT_LINE).and_then(|hex| std::str::from_utf8(hex).ok());
-        let text_hash = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        MessageLabels { text_hash, labels: LabelList::parse(bytes) }
+        let mut text = MessageLabels { labels: LabelList::parse(bytes), ..Default::default() };
+        for line in bytes.split(|byte| *byte == b'\n').take_while(|line| line.starts_with(b"\t")) {
+            if let Some(digits) = line.strip_prefix(TEXT_LINE) {
+                let digits = std::str::from_utf8(digits).ok();
+                text.text_hash = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            } else if let Some(id) = line.strip_prefix(MESSAGE_LINE) {
+                text.message_id = std::str::from_utf8(id).ok().map(str::to_string);
+            }
+        }
+        text
     }
 
     /// Returns the bytes of the item.
@@ -53,6 +64,11 @@ impl MessageLabels {
         if let Some(hash) = self.text_hash {
             bytes.extend_from_slice(TEXT_LINE);
             bytes.extend_from_slice(format!("{hash:016x}\n").as_bytes());
+        }
+        if let Some(id) = self.message_id.as_ref().filter(|id| !id.contains('\n')) {
+            bytes.extend_from_slice(MESSAGE_LINE);
+            bytes.extend_from_slice(id.as_bytes());
+            bytes.push(b'\n');
         }
         bytes.extend(self.labels.to_bytes());
         bytes
@@ -126,7 +142,7 @@ impl LabelList {
     /// Reads the bytes of an item. Lines that cannot be labels are left out.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> LabelList {
-        let lines = bytes.split(|byte| *byte == b'\n').take(MAX_LABELS + 1);
+        let lines = bytes.split(|byte| *byte == b'\n').take(MAX_LABELS + 2);
         let names = lines.filter_map(|line| std::str::from_utf8(line).ok());
         let names = names.filter(|name| check_label(name).is_ok()).take(MAX_LABELS);
         LabelList(names.map(str::to_string).collect())
@@ -326,10 +342,13 @@ mod tests {
 
     #[test]
     fn bytes_have_the_hash_of_the_text() {
-        for (text_hash, bytes) in
-            [(None, &b"tax\n"[..]), (Some(0x1f), b"\ttext 000000000000001f\ntax\n")]
-        {
-            let labels = MessageLabels { text_hash, labels: list(&["tax"]) };
+        for (text_hash, message_id, bytes) in [
+            (None, None, &b"tax\n"[..]),
+            (Some(0x1f), None, b"\ttext 000000000000001f\ntax\n"),
+            (Some(0x1f), Some("m@x"), b"\ttext 000000000000001f\n\tmessage m@x\ntax\n"),
+        ] {
+            let message_id = message_id.map(str::to_string);
+            let labels = MessageLabels { text_hash, message_id, labels: list(&["tax"]) };
             assert_eq!(labels.to_bytes(), bytes);
             assert_eq!(MessageLabels::parse(bytes), labels);
             assert_eq!(LabelList::parse(bytes), labels.labels);

@@ -15,6 +15,8 @@ mod mail_copies;
 mod mail_files;
 mod mail_purge;
 mod message_names;
+mod message_texts;
+mod text_labels;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::commit_record::CommittedState;

@@ -9,6 +9,7 @@ use crate::change_feed::ChangeCursor;
 use crate::checksum::{Checksum, verify_item};
 use crate::error::{DatabaseError, DatabaseResult, Result};
 use crate::handle::Handle;
+use crate::mail::batch::name_other_text;
 use crate::meta::read_meta_number;
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -49,12 +50,32 @@ pub struct LabelledText {
     pub uid: String,
     /// The hash of its text; `None`: any text with this name.
     pub text_hash: Option<u64>,
+    /// The Message-ID, if it is not the name.
+    pub message_id: Option<String>,
+    /// The names of the items that the text has labels from, beside the one under its name that
+    /// belongs to the text or to any.
+    pub sources: Vec<String>,
+}
+
+impl LabelledText {
+    /// Returns the Message-ID and the text, which are the same for each copy of the message.
+    #[must_use]
+    pub fn identity(&self) -> (&str, Option<u64>) {
+        (self.message_id.as_ref().unwrap_or(&self.uid), self.text_hash)
+    }
+
+    /// Returns the name that is made from Message-ID and text; `None`: it is any text.
+    #[must_use]
+    pub fn other_name(&self) -> Option<String> {
+        let (message_id, text_hash) = self.identity();
+        text_hash.map(|text_hash| name_other_text(text_hash, message_id))
+    }
 }
 
 impl From<String> for LabelledText {
     /// Any text with a name.
     fn from(uid: String) -> LabelledText {
-        LabelledText { uid, text_hash: None }
+        LabelledText { uid, text_hash: None, message_id: None, sources: Vec::new() }
     }
 }
 

@@ -189,6 +189,7 @@ pub use crate::mail::batch::{
 pub use crate::mail::columns::{BlockValues, MailBlock, MailColumn, MailSet, block_of, date_value};
 pub use crate::mail::conversions::{ConversionKey, ConvertedText, MessageConversion};
 pub use crate::mail::former_states::FormerMailStates;
+pub use crate::mail::label_items::LabelItems;
 pub use crate::mail::labels::{LabelBatch, ListedLabels};
 pub use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
 pub use crate::mail_reader::{

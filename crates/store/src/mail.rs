@@ -20,6 +20,7 @@
 //! | `before_image` | the former states of messages, by batch |
 //! | `columns` | columns and sets, by block |
 //! | `conversions` | the texts that converters made of attachments |
+//! | `label_items` | which labels the texts with one Message-ID have |
 //! | `labels` | the labels of messages |
 //! | `former_states` | the states of messages after an earlier batch |
 //! | `page_cache` | what a reader keeps until the next write |
@@ -31,6 +32,7 @@ pub(crate) mod before_image;
 pub(crate) mod columns;
 pub(crate) mod conversions;
 pub(crate) mod former_states;
+pub(crate) mod label_items;
 pub(crate) mod labels;
 pub(crate) mod page_cache;
 pub(crate) mod threads;

@@ -18,6 +18,7 @@ use crate::mail_schema::{OUTDATED_END_KEY, WORD_DICTIONARY, WORD_INDEX, WORDS_EN
 use crate::meta::find_meta_number;
 use crate::read_transaction::ReadTransaction;
 use larder_extract::MessageTermField;
+use larder_extract::hash_message_id;
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::message_summary::MessageSummary;
 use larder_format::kind::Kind;
@@ -447,7 +448,7 @@ fn compare_thread_ids(tx: &ReadTransaction<'_>, faults: &mut MailFaults) -> Data
             is_wrong |= found.map(i64::from) != Some(thread);
         }
         wrong += u64::from(is_wrong);
-        let noted: Option<i64> = member.get(2)?;
+        let noted = member.get_ref(2)?.as_str_or_null()?.map(hash_message_id);
         wrong_texts +=
             u64::from(noted.is_some() && noted.map(i64::to_le_bytes).as_ref() != ids.first());
     }

@@ -3,11 +3,13 @@
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
 //! rows, and their bytes are in files. Separate from `mail`, which has the tables and their
 //! writers. The modules `message_rows` and `mail_words` read the rows that lists show and the
-//! words, `file_records` the files, `waiting_labels` the labels of messages that are not there.
+//! words, `file_records` the files, `text_labels` the texts with a Message-ID and what their labels
+//! are from, `waiting_labels` the labels of messages that are not there.
 
 mod file_records;
 mod mail_words;
 mod message_rows;
+mod text_labels;
 mod waiting_labels;
 
 pub use self::file_records::{MailDirectoryRecord, MailFileRecord};
@@ -20,7 +22,7 @@ use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
 use crate::label_feed::LabelledText;
-use crate::mail::batch::{name_other_text, rule_row_key};
+use crate::mail::batch::rule_row_key;
 use crate::mail::columns::{
     BlockValues, MailBlock, MailColumn, MailSet, for_each_label_set, row_number,
 };
@@ -36,8 +38,6 @@ use crate::meta::{find_meta_number, has_meta, read_meta_text};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::reader_cache::ReaderCache;
-use larder_extract::hash_message_id;
-use larder_extract::message_summary::MessageSummary;
 use rusqlite::OptionalExtension as _;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -150,13 +150,13 @@ impl<'r> MailReader<'r> {
         Ok(self.labelled_text(row)?.map(|message| message.uid))
     }
 
-    /// Returns whether the name of a message is its Message-ID, and not one made from its content.
+    /// Returns whether a message has a Message-ID. One without has a name made from its content.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn has_message_id(&self, row: u32) -> Result<bool> {
         self.run(|tx| {
-            let mut select = tx.prepare_cached("SELECT uid_origin = 0 FROM item WHERE id = ?1")?;
+            let mut select = tx.prepare_cached("SELECT uid_origin <> 1 FROM item WHERE id = ?1")?;
             Ok(select.query_row([row], |row| row.get(0)).optional()?.unwrap_or_default())
         })
     }
@@ -182,48 +182,6 @@ impl<'r> MailReader<'r> {
     /// The store cannot be read.
     pub fn labelled_text(&self, row: u32) -> Result<Option<LabelledText>> {
         Ok(self.labelled_texts(&[row])?.pop())
-    }
-
-    /// Returns the names of messages, and the hashes of their texts, in the order of the rows. Rows
-    /// without a message are left out.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn labelled_texts(&self, rows: &[u32]) -> Result<Vec<LabelledText>> {
-        self.run(|tx| {
-            let mut select =
-                tx.prepare_cached("SELECT uid, stored_fields FROM item WHERE id = ?1")?;
-            let mut texts = Vec::with_capacity(rows.len());
-            for row in rows {
-                let mut found = select.query([row])?;
-                let Some(row) = found.next()? else { continue };
-                let summary = row.get_ref(1)?.as_blob_or_null()?.unwrap_or_default();
-                let text_hash = MessageSummary::text_hash_of(summary);
-                texts.push(LabelledText { uid: row.get(0)?, text_hash });
-            }
-            Ok(texts)
-        })
-    }
-
-    /// Returns the rows of the messages with this Message-ID, in all collections, also of those
-    /// that have a name of their own because another text has the Message-ID.
-    pub fn rows_with_uid(&self, uid: &str) -> Result<Vec<u32>> {
-        self.run(|tx| {
-            let mut found = Vec::new();
-            let mut select = tx.prepare_cached(
-                "SELECT id, handle_key FROM collection WHERE removed = 0 ORDER BY id",
-            )?;
-            let mut rows = select.query([])?;
-            while let Some(row) = rows.next()? {
-                let key =
-                    crate::uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
-                if let Some(item) = crate::uid_lookup::find_row(tx, &key, uid, "")? {
-                    found.push(row_number(item)?);
-                }
-            }
-            found.extend(find_other_texts(tx, uid)?);
-            Ok(found)
-        })
     }
 
     /// Returns the rows of the messages whose handles begin with a prefix, at most `limit`.
@@ -309,7 +267,7 @@ impl<'r> MailReader<'r> {
     }
 
     /// Returns whether the labels of a message, which were read before, belong to any text with its
-    /// name.
+    /// Message-ID.
     #[must_use]
     pub fn are_labels_of_any_text(&self, listed: &ListedLabels, row: u32) -> bool {
         listed.are_of_any_text(row)
@@ -470,19 +428,18 @@ pub(crate) fn find_other_texts(
     tx: &ReadTransaction<'_>,
     message_id: &str,
 ) -> DatabaseResult<Vec<u32>> {
-    let mut found = Vec::new();
     let mut select = tx.prepare_cached(
-        "SELECT i.id, i.uid, i.stored_fields FROM mail_other_text o
+        "SELECT i.id FROM mail_other_text o
          JOIN item i ON i.id = o.item JOIN collection c ON c.id = i.collection
          WHERE o.message_id = ?1 AND c.removed = 0 ORDER BY o.item",
     )?;
-    let mut rows = select.query([hash_message_id(message_id)])?;
-    while let Some(item) = rows.next()? {
-        let text_hash = MessageSummary::text_hash_of(item.get_ref(2)?.as_blob()?);
-        let name = text_hash.map(|text_hash| name_other_text(text_hash, message_id));
-        if name.as_deref() == Some(item.get_ref(1)?.as_str()?) {
-            found.push(item.get(0)?);
-        }
-    }
-    Ok(found)
+    let rows = select.query_map([message_id], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Returns whether a Message-ID has other texts than the one that has it as its name.
+pub(crate) fn has_other_texts(tx: &ReadTransaction<'_>, message_id: &str) -> DatabaseResult<bool> {
+    let mut select =
+        tx.prepare_cached("SELECT EXISTS(SELECT 1 FROM mail_other_text WHERE message_id = ?1)")?;
+    Ok(select.query_row([message_id], |row| row.get(0))?)
 }

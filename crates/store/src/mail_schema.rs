@@ -18,10 +18,11 @@
 //!   the number of the set times 2^24 plus the number of the block; for labels, 2^62 plus the
 //!   number of the block times 2^24 plus the number of the label, so that the labels of a block are
 //!   beside each other. In place of a label, 0 is the set of the messages whose labels belong to
-//!   any text with their name, see `mail::labels`.
-//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels, is_given)`: the labels of
-//!   messages that are not in the index, by Message-ID, as the bytes of the item in `data.db`;
-//!   `is_given`: another text with the Message-ID has them in the meantime.
+//!   any text with their Message-ID, see `mail::labels`.
+//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels, is_given, message_id)`:
+//!   the items with labels in `data.db` that do not follow from the labels of the messages here,
+//!   see `mail::labels`, by their names, as bytes; `message_id`: the Message-ID, NULL if it is not
+//!   known; `is_given`: a message with the Message-ID is in the index.
 //!   The value `label_cursor` in `meta` is the position in the change feed of `data.db` up to which
 //!   the labels are known.
 //! * The value `rule_row:C` in `meta`: the first row of the collection C whose message the rules
@@ -36,8 +37,7 @@
 //!   of each Message-ID, by its hash, also of messages that only others name.
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
 //! * `mail_other_text(item, message_id)`: the messages whose names are made from their texts,
-//!   because another text has the Message-ID as its name, with the hash of the Message-ID. They are
-//!   few.
+//!   because another text has the Message-ID as its name, with the Message-ID. They are few.
 //! * `mail_state_change(item, seq, ordinal)`: the last batch that changed the state of a message
 //!   after the batch that wrote its row in `item`, and the place in it. It is the place of the
 //!   message in the change feed. The rows have no checksum: the unique index has all columns a
@@ -119,8 +119,10 @@ CREATE TABLE mail_label(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRIC
 CREATE TABLE mail_waiting_label(
   uid TEXT PRIMARY KEY,
   labels BLOB NOT NULL,
-  is_given INTEGER NOT NULL
+  is_given INTEGER NOT NULL,
+  message_id TEXT
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX mail_waiting_label_message_id ON mail_waiting_label(message_id);
 CREATE TABLE mail_departed(id INTEGER PRIMARY KEY, name INTEGER NOT NULL UNIQUE) STRICT;
 CREATE TABLE mail_block(
   id INTEGER PRIMARY KEY,
@@ -135,7 +137,7 @@ CREATE TABLE mail_thread(
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE mail_thread_id(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL) STRICT;
 CREATE TABLE mail_thread_alias(thread INTEGER PRIMARY KEY, joined INTEGER NOT NULL) STRICT;
-CREATE TABLE mail_other_text(item INTEGER PRIMARY KEY, message_id INTEGER NOT NULL) STRICT;
+CREATE TABLE mail_other_text(item INTEGER PRIMARY KEY, message_id TEXT NOT NULL) STRICT;
 CREATE INDEX mail_other_text_message_id ON mail_other_text(message_id);
 CREATE TABLE mail_conversion(
   id INTEGER PRIMARY KEY,

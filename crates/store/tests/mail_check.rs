@@ -58,8 +58,8 @@ fn wrong_rows_are_found() {
                changed, rank FROM mail_file WHERE item = 2",
             "1 files that more than one row names",
         ),
-        ("INSERT INTO mail_other_text VALUES(2, 1)", "1 further texts under another Message-ID"),
-        ("INSERT INTO mail_other_text VALUES(2, 1)", "1 further texts of a Message-ID that"),
+        ("INSERT INTO mail_other_text VALUES(2, 'm')", "1 further texts under another Message-ID"),
+        ("INSERT INTO mail_other_text VALUES(2, 'm')", "1 further texts of a Message-ID that"),
         ("INSERT INTO mail_state_change VALUES(9, 1, 1)", "changes of states without a message"),
         ("INSERT INTO mail_state_change VALUES(2, 9, 1)", "changes of states in an unknown batch"),
         (

@@ -4,14 +4,16 @@
 //! are elsewhere, and some that are not here at all. Their labels are kept until they come.
 
 use crate::error::Error;
-use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels, unique_names};
+use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels, unique_texts};
 use larder_format::label::{LabelList, NOTMUCH_FLAG_TAGS};
 use larder_format::label_dump::{
     LabelDump, LabelDumpFormat, can_be_in_mu, dump_header, read_tags_without_labels,
     write_mu_entry, write_notmuch_line,
 };
 use larder_store::message_flags::{MessageFlag, MessageFlags};
-use larder_store::{LabelledText, MailColumn, MailReader, Operation, Reader, Store, block_of};
+use larder_store::{
+    LabelItems, LabelledText, MailColumn, MailReader, Operation, Reader, Store, block_of,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
@@ -52,7 +54,11 @@ pub fn import_labels(
     replaces: bool,
 ) -> Result<LabelImportReport, Error> {
     let mut report = LabelImportReport::default();
-    let mut wanted: BTreeMap<String, LabelList> = BTreeMap::new();
+    let mut wanted: BTreeMap<(String, Option<u64>), LabelList> = BTreeMap::new();
+    let identity = |text: &LabelledText| {
+        let (message_id, text_hash) = text.identity();
+        (message_id.to_string(), text_hash)
+    };
     let mut named = Vec::new();
     let mut messages = dump.messages.into_iter().peekable();
     while messages.peek().is_some() {
@@ -80,15 +86,15 @@ pub fn import_labels(
                 texts.push(message.message_id.into());
             }
             for text in texts {
-                wanted.entry(text.uid.clone()).or_default().extend(message.labels.iter());
+                wanted.entry(identity(&text)).or_default().extend(message.labels.iter());
                 named.push(text);
             }
         }
     }
-    let named = unique_names(named);
-    report.labels = replace_labels(data, operation, &named, &mut |uid, labels| {
+    let named = unique_texts(named);
+    report.labels = replace_labels(data, operation, &named, &mut |text, labels| {
         let mut after = if replaces { LabelList::default() } else { labels.clone() };
-        after.extend(wanted.get(uid).into_iter().flat_map(LabelList::iter));
+        after.extend(wanted.get(&identity(text)).into_iter().flat_map(LabelList::iter));
         after
     })?;
     Ok(report)
@@ -151,7 +157,9 @@ impl NotmuchTags {
     /// The store cannot be read.
     pub fn with_labelled_messages(data: &Reader) -> Result<NotmuchTags, Error> {
         let mut tags = NotmuchTags::default();
-        for_each_labelled(data, &mut |uid, _| drop(tags.by_message.insert(uid, None)))?;
+        for_each_labelled(data, &mut |uid, item| {
+            drop(tags.by_message.insert(item.message_id.unwrap_or(uid), None));
+        })?;
         Ok(tags)
     }
 
@@ -184,49 +192,92 @@ pub fn export_labels(
     notmuch_tags: &NotmuchTags,
     out: &mut dyn io::Write,
 ) -> Result<LabelExportReport, Error> {
-    let mut labelled = Vec::new();
-    for_each_labelled(data, &mut |uid, labels| labelled.push((uid, labels)))?;
     // Two exports of the same labels are the same bytes; the order of the items is that in which
     // threads read them.
-    labelled.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    let labelled = read_label_items(data, index)?;
     let mut report = LabelExportReport::default();
     out.write_all(dump_header(format).as_bytes()).map_err(Error::Write)?;
-    for page in labelled.chunks(MESSAGES_PER_READ) {
+    let mut labelled = labelled.iter().peekable();
+    while labelled.peek().is_some() {
         let mail = index.map(Reader::mail).transpose()?;
-        for (uid, labels) in page {
+        for (message_id, items) in labelled.by_ref().take(MESSAGES_PER_READ) {
+            let mut labels = LabelList::default();
+            labels.extend(items.iter().flat_map(|(_, item)| item.labels.iter()));
             if format == LabelDumpFormat::Notmuch
-                && let Some(kept) = notmuch_tags.get(uid)
+                && let Some(kept) = notmuch_tags.get(message_id)
             {
-                let mut tags = labels.clone();
-                tags.extend(kept.iter());
-                report.write(notmuch_text(uid, &tags), out)?;
+                labels.extend(kept.iter());
+                report.write(notmuch_text(message_id, &labels), out)?;
                 continue;
             }
             let rows = match &mail {
-                Some(mail) => mail.rows_with_uid(uid)?,
+                Some(mail) => mail.rows_with_uid(message_id)?,
                 None => Vec::new(),
             };
             let Some((mail, first)) = mail.as_ref().zip(rows.first()) else {
                 report.not_indexed += 1;
                 if report.not_indexed_ids.len() < MAX_NAMED_UNINDEXED_MESSAGES {
-                    report.not_indexed_ids.push(uid.clone());
+                    report.not_indexed_ids.push(message_id.clone());
                 }
                 continue;
             };
-            // A text that is found by another name than its Message-ID has one that Larder made.
-            let text = match format {
-                _ if !mail.has_message_id(*first)? => Err(LabelExportRefusal::NoMessageId),
+            if !mail.has_message_id(*first)? {
+                report.write(Err(LabelExportRefusal::NoMessageId), out)?;
+                continue;
+            }
+            match format {
                 LabelDumpFormat::Notmuch => {
-                    let mut tags = labels.clone();
-                    add_flag_tags(mail, &rows, &mut tags)?;
-                    notmuch_text(uid, &tags)
+                    add_flag_tags(mail, &rows, &mut labels)?;
+                    report.write(notmuch_text(message_id, &labels), out)?;
                 }
-                LabelDumpFormat::Mu => report.mu_text(mail, roots, *first, uid, labels)?,
-            };
-            report.write(text, out)?;
+                LabelDumpFormat::Mu => {
+                    for (row, labels) in label_texts(mail, &rows, items)? {
+                        let text = report.mu_text(mail, roots, row, message_id, &labels)?;
+                        report.write(text, out)?;
+                    }
+                }
+            }
         }
     }
     Ok(report)
+}
+
+/// Reads the items with labels by Message-ID: to other programs all texts with a Message-ID are one
+/// message.
+fn read_label_items(
+    data: &Reader,
+    index: Option<&Reader>,
+) -> Result<BTreeMap<String, LabelItems>, Error> {
+    let mut named = Vec::new();
+    for_each_labelled(data, &mut |name, item| named.push((name, item)))?;
+    let mail = index.map(Reader::mail).transpose()?;
+    let mut labelled: BTreeMap<String, LabelItems> = BTreeMap::new();
+    for (name, item) in named {
+        let message_id = match (&item.message_id, &mail) {
+            (Some(id), _) => Some(id.clone()),
+            (None, Some(mail)) => mail.message_id_of(&name)?,
+            (None, None) => None,
+        };
+        let message_id = message_id.unwrap_or_else(|| name.clone());
+        let items = labelled.entry(message_id).or_insert_with_key(|id| LabelItems::new(id));
+        items.put(&name, item);
+    }
+    Ok(labelled)
+}
+
+/// Returns the first row of each text with a Message-ID that has labels, with its labels: mu knows
+/// messages by their paths.
+fn label_texts(
+    mail: &MailReader<'_>,
+    rows: &[u32],
+    items: &LabelItems,
+) -> Result<Vec<(u32, LabelList)>, Error> {
+    let texts = mail.labelled_texts(rows)?;
+    let hashes: Vec<Option<u64>> = texts.iter().map(|text| text.text_hash).collect();
+    let mut known = HashSet::new();
+    let firsts = rows.iter().zip(&hashes).filter(|(_, text_hash)| known.insert(**text_hash));
+    let labelled = firsts.map(|(row, text)| (*row, items.labels_of(*text, &hashes).labels));
+    Ok(labelled.filter(|(_, labels)| !labels.is_empty()).collect())
 }
 
 impl LabelExportReport {

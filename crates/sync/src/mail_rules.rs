@@ -11,7 +11,7 @@
 //! nothing of `data.db`, where labels are.
 
 use crate::error::Error;
-use larder_edit::labels::{follow_labels, replace_labels, unique_names};
+use larder_edit::labels::{follow_labels, read_text_labels, replace_labels, unique_texts};
 use larder_format::label::{LabelChange, LabelList, MAX_LABELS};
 use larder_format::saved_search::SavedSearch;
 use larder_query::{
@@ -174,11 +174,20 @@ pub fn run_mail_rules(
     Ok(report)
 }
 
+/// A Message-ID and the hash of a text.
+type TextIdentity = (String, Option<u64>);
+
+fn to_identity(text: &LabelledText) -> TextIdentity {
+    let (message_id, text_hash) = text.identity();
+    (message_id.to_string(), text_hash)
+}
+
 /// The messages that match rules.
 #[derive(Default)]
 struct RuleMatches {
-    /// The names of the messages, with the numbers of the rules that match, ascending.
-    rules_by_uid: BTreeMap<String, Vec<usize>>,
+    /// The Message-IDs and texts of the messages, with the numbers of the rules that match,
+    /// ascending.
+    rules_by_text: BTreeMap<TextIdentity, Vec<usize>>,
     /// These messages.
     messages: Vec<LabelledText>,
     /// The collections, each with the row that the rules have then been run up to, if it is another
@@ -258,7 +267,7 @@ fn add_matches(
             continue;
         }
         if let Some(message) = mail.labelled_text(row)? {
-            let numbers = matches.rules_by_uid.entry(message.uid.clone()).or_default();
+            let numbers = matches.rules_by_text.entry(to_identity(&message)).or_default();
             matches.messages.push(message);
             // A message may be in several collections.
             if numbers.last() != Some(&number) {
@@ -290,17 +299,17 @@ fn write_labels(
     report: &mut MailRuleReport,
     at: i64,
 ) -> Result<(), Error> {
-    let counts = count_changes(data, rules, &matches, report)?;
+    let messages = unique_texts(matches.messages);
+    let counts = count_changes(data, rules, &matches.rules_by_text, &messages, report)?;
     for (rule, messages) in rules.iter().zip(counts).filter(|(_, messages)| *messages > 0) {
         let (search, change) = (rule.search.clone(), rule.change.clone());
         report.effects.push(MailRuleEffect { search, change, messages });
     }
     let effects = report.effects.iter().map(ToString::to_string);
     let mut operation = Operation::new("rules", effects.collect::<Vec<_>>().join("; "), at);
-    let messages = unique_names(matches.messages);
-    let written = replace_labels(data, &mut operation, &messages, &mut |uid, labels| {
-        let numbers = matches.rules_by_uid.get(uid).map(Vec::as_slice).unwrap_or_default();
-        apply_rules(rules, numbers, labels, &mut |_, _| {})
+    let written = replace_labels(data, &mut operation, &messages, &mut |message, labels| {
+        let numbers = matches.rules_by_text.get(&to_identity(message));
+        apply_rules(rules, numbers.map(Vec::as_slice).unwrap_or_default(), labels, &mut |_, _| {})
     })?;
     report.changed = written.changed;
     report.operation = operation.id().filter(|_| written.changed > 0);
@@ -313,34 +322,31 @@ fn write_labels(
 fn count_changes(
     data: &Store,
     rules: &[MailRule],
-    matches: &RuleMatches,
+    rules_by_text: &BTreeMap<TextIdentity, Vec<usize>>,
+    messages: &[LabelledText],
     report: &mut MailRuleReport,
 ) -> Result<Vec<u64>, Error> {
     let mut counts = vec![0; rules.len()];
     let reader = data.open_reader()?;
-    let names: Vec<&str> = matches.rules_by_uid.keys().map(String::as_str).collect();
-    for names in names.chunks(MESSAGES_PER_READ) {
-        for (name, stored) in names.iter().zip(reader.stored_labels(names)?) {
-            let numbers = matches.rules_by_uid.get(*name).map(Vec::as_slice).unwrap_or_default();
-            apply_rules(
-                rules,
-                numbers,
-                &stored.labels.labels,
-                &mut |number, effect| match effect {
-                    RuleEffect::Unchanged => {}
-                    RuleEffect::Changed => {
-                        if let Some(count) = counts.get_mut(number) {
-                            *count += 1;
-                        }
+    for messages in messages.chunks(MESSAGES_PER_READ) {
+        let messages: Vec<&LabelledText> = messages.iter().collect();
+        for (message, labels) in messages.iter().zip(read_text_labels(&reader, &messages)?) {
+            let numbers = rules_by_text.get(&to_identity(message));
+            let numbers = numbers.map(Vec::as_slice).unwrap_or_default();
+            apply_rules(rules, numbers, &labels, &mut |number, effect| match effect {
+                RuleEffect::Unchanged => {}
+                RuleEffect::Changed => {
+                    if let Some(count) = counts.get_mut(number) {
+                        *count += 1;
                     }
-                    RuleEffect::TooManyLabels => {
-                        let search = rules.get(number).and_then(|rule| rule.search.clone());
-                        let uid = (*name).to_string();
-                        let error = StoreError::TooManyLabels { uid, max: MAX_LABELS }.into();
-                        report.problems.push(MailRuleProblem { search, error });
-                    }
-                },
-            );
+                }
+                RuleEffect::TooManyLabels => {
+                    let search = rules.get(number).and_then(|rule| rule.search.clone());
+                    let uid = message.uid.clone();
+                    let error = StoreError::TooManyLabels { uid, max: MAX_LABELS }.into();
+                    report.problems.push(MailRuleProblem { search, error });
+                }
+            });
         }
     }
     Ok(counts)

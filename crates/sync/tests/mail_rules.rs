@@ -343,7 +343,7 @@ fn a_message_with_too_many_labels_stops_no_rule() {
     mail.sync();
     let mut change = LabelChange::default();
     (0..MAX_LABELS).for_each(|number| change.add(&format!("l{number}")));
-    let full = LabelledText { uid: "full".into(), text_hash: None };
+    let full = LabelledText::from("full".to_string());
     change_labels(&mut mail.data, &mut Operation::new("edit", "", 0), &[full], &change).unwrap();
     mail.write("full", "note", "");
     mail.write("free", "note", "");

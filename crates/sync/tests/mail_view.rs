@@ -152,7 +152,8 @@ impl TestMaildir {
         if is_labelled {
             labels.insert("todo");
         }
-        let messages = vec![(uid.to_string(), MessageLabels { text_hash: None, labels })];
+        let messages =
+            vec![(uid.to_string(), MessageLabels { labels, ..MessageLabels::default() })];
         let batch = LabelBatch { from, is_restart: false, messages, to: to.unwrap() };
         let changes = vec![BatchChange::Labels(Box::new(batch))];
         store.apply(&mut Operation::new("labels", "", 0), changes).unwrap();

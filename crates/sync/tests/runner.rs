@@ -28,6 +28,7 @@ mod mail_copies;
 mod mail_erasure;
 mod mail_file_systems;
 mod mail_headers;
+mod mail_label_identity;
 mod mail_labels;
 mod mail_rules;
 mod mail_search;

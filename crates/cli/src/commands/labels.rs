@@ -226,6 +226,9 @@ fn export(
         context.print_warning(format!("{messages} left out: not in the index; run: larder sync"));
         status = CommandStatus::Rejected;
     }
+    if !report.left_out.is_empty() {
+        status = CommandStatus::Rejected;
+    }
     print_left_out(context, format, &report);
     if file.is_some() {
         let count = format_count(report.messages, "message");

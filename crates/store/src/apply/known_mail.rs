@@ -9,8 +9,8 @@
 //! Separate from `mail`, which writes the messages themselves.
 
 use super::ApplyError;
-use super::labels::find_elsewhere;
 use super::mail::MailWriter;
+use super::message_texts::find_elsewhere;
 use crate::mail::batch::rule_row_key;
 use crate::mail::columns::{MailSet, row_number};
 use crate::meta::find_meta_number;

@@ -1,21 +1,25 @@
 //! Writing the labels of a batch: the copy in `index.db` of the labels in `data.db`.
 //!
 //! Separate from `mail`, whose changes come from the files of one collection: labels belong to a
-//! Message-ID, in whatever collections it is.
+//! Message-ID and a text, in whatever collections they are; and from `text_labels`, by which the
+//! changes here go that concern a Message-ID with several texts.
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
-use crate::Kind;
+use super::message_texts::{TextHashReader, read_mail_collections, read_message_id};
+use super::text_labels::{LabelEvent, settle_labels};
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
+use crate::mail::batch::is_other_text_name;
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::labels::{LABEL_CURSOR_KEY, LabelBatch, LabelWriter, read_label_cursor};
+use crate::mail_reader::has_other_texts;
 use crate::mail_state_changes::StateChangeWriter;
 use crate::meta::write_meta;
 use crate::read_transaction::{ReadStatement, ReadTransaction};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidFinder, UidLookup};
-use larder_extract::message_summary::MessageSummary;
+use larder_format::label::MessageLabels;
 
 impl BatchWriter<'_> {
     /// Writes labels.
@@ -34,8 +38,22 @@ impl BatchWriter<'_> {
         // Of many messages, each looked up by its name: the statements are prepared once.
         let (mut texts, mut changes) = (TextHashReader::new(tx)?, StateChangeWriter::new(tx)?);
         let mut neighbours = NeighbourFinder::new(tx)?;
+        let sql = "SELECT EXISTS(SELECT 1 FROM mail_other_text)";
+        let has_others: bool = tx.query_row(sql, [], |row| row.get(0))?;
         let (mut holders, mut changed) = (Vec::new(), Vec::new());
         for (uid, one) in &batch.messages {
+            let (finder, item) = (&mut self.finder, (uid.as_str(), one));
+            let shared_id =
+                find_shared_id(tx, finder, &mut writer, &collections, item, has_others)?;
+            if let Some(message_id) = shared_id {
+                let event = LabelEvent::ItemChanged(uid, one);
+                for item in settle_labels(tx, finder, &mut writer, &message_id, &event)? {
+                    let ordinal = self.next_ordinal();
+                    changes.write(item, self.seq, ordinal)?;
+                    self.updated += 1;
+                }
+                continue;
+            }
             holders.clear();
             for collection in &collections {
                 let item = match neighbours.find(collection, uid)? {
@@ -63,6 +81,33 @@ impl BatchWriter<'_> {
         self.has_unnumbered_changes = true;
         Ok(ChangeOutcome::Done)
     }
+}
+
+/// Returns the Message-ID whose labels an item is, if the Message-ID has further items, or texts
+/// under other names. `None`: it has none, or is not known. `has_others`: any Message-ID has such
+/// texts.
+fn find_shared_id(
+    tx: &ReadTransaction<'_>,
+    finder: &mut UidFinder<'_>,
+    writer: &mut LabelWriter,
+    collections: &[CollectionKey],
+    (uid, one): (&str, &MessageLabels),
+    has_others: bool,
+) -> DatabaseResult<Option<String>> {
+    if one.message_id.is_some() {
+        return Ok(one.message_id.clone());
+    }
+    if is_other_text_name(uid) {
+        for collection in collections {
+            if let UidLookup::Item(item) = finder.find(collection, uid, "")? {
+                return Ok(Some(read_message_id(tx, item)?));
+            }
+        }
+        return writer.find_waiting_id(tx, uid);
+    }
+    let is_shared = has_others && has_other_texts(tx, uid)?
+        || writer.waiting_items(tx, uid)?.iter().any(|(name, _)| name != uid);
+    Ok(is_shared.then(|| uid.to_string()))
 }
 
 /// The lookups that find nothing after which a [`NeighbourFinder`] gives up, beside those that find
@@ -102,75 +147,4 @@ impl<'a> NeighbourFinder<'a> {
     fn note_found(&mut self, item: ItemRow) {
         self.next_row = Some(ItemRow::from_number(item.to_number() + 1));
     }
-}
-
-/// Reads the hashes of the texts of messages.
-struct TextHashReader<'a>(ReadStatement<'a>);
-
-impl<'a> TextHashReader<'a> {
-    fn new(tx: &ReadTransaction<'a>) -> DatabaseResult<TextHashReader<'a>> {
-        let sql = "SELECT stored_fields FROM item WHERE id = ?1";
-        Ok(TextHashReader(tx.prepare_cached(sql)?))
-    }
-
-    /// Returns the hash of the text of a message; `None`: there is no such message.
-    fn read(&mut self, item: ItemRow) -> DatabaseResult<Option<u64>> {
-        let mut rows = self.0.query([item])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let summary = row.get_ref(0)?.as_blob_or_null()?.unwrap_or_default();
-        Ok(MessageSummary::text_hash_of(summary))
-    }
-
-    /// Returns whether a message has this text, or any text will do.
-    fn is_text(&mut self, item: ItemRow, text_hash: Option<u64>) -> DatabaseResult<bool> {
-        Ok(match text_hash {
-            Some(hash) => self.read(item)? == Some(hash),
-            None => true,
-        })
-    }
-}
-
-/// Returns whether a message has this text, or any text will do.
-pub(super) fn is_text(
-    tx: &ReadTransaction<'_>,
-    item: ItemRow,
-    text_hash: Option<u64>,
-) -> DatabaseResult<bool> {
-    TextHashReader::new(tx)?.is_text(item, text_hash)
-}
-
-/// Reads the hash of the text of a message; `None`: there is no such message.
-pub(super) fn read_text_hash(
-    tx: &ReadTransaction<'_>,
-    item: ItemRow,
-) -> DatabaseResult<Option<u64>> {
-    TextHashReader::new(tx)?.read(item)
-}
-
-/// Reads the collections that messages are in.
-pub(super) fn read_mail_collections(
-    tx: &ReadTransaction<'_>,
-) -> rusqlite::Result<Vec<CollectionKey>> {
-    let sql = "SELECT id, handle_key FROM collection WHERE removed = 0 AND type = ?1";
-    let mut select = tx.prepare_cached(sql)?;
-    let rows = select.query_map([Kind::Message.collection_type().number()], |row| {
-        Ok(CollectionKey { id: row.get(0)?, handle_key: row.get(1)? })
-    })?;
-    rows.collect()
-}
-
-/// Finds the messages with this name in other collections than one.
-pub(super) fn find_elsewhere(
-    tx: &ReadTransaction<'_>,
-    finder: &mut UidFinder<'_>,
-    collection: &CollectionKey,
-    uid: &str,
-) -> DatabaseResult<Vec<ItemRow>> {
-    let mut found = Vec::new();
-    for other in read_mail_collections(tx)?.iter().filter(|other| other.id != collection.id) {
-        if let UidLookup::Item(item) = finder.find(other, uid, "")? {
-            found.push(item);
-        }
-    }
-    Ok(found)
 }

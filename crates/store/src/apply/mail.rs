@@ -326,14 +326,14 @@ impl MailWriter<'_, '_> {
             &message.summary,
             row_checksum,
         ))?;
-        if let (OTHER_TEXT_ORIGIN, Some(id)) = (uid_origin, message.thread_ids.first()) {
-            self.note_other_text(item, *id)?;
+        if uid_origin == OTHER_TEXT_ORIGIN {
+            self.note_other_text(item, &message.uid)?;
         }
         let row = message.row;
         self.columns.set_value(tx, MailColumn::Date, row, date_value(message.date))?;
         self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
         join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
-        self.restore_labels(uid, item)?;
+        self.restore_labels(&message.uid, Some(message.text_hash), item)?;
         self.conversions.add_uses(tx, item, &message.conversions)?;
         self.mark_returned(uid, item)?;
         self.batch.added += 1;

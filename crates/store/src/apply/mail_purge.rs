@@ -10,7 +10,6 @@ use super::mail::MailWriter;
 use crate::mail::columns::{MailSet, row_number};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::CollectionKey;
-use larder_format::label::MessageLabels;
 
 impl BatchWriter<'_> {
     /// Deletes a message, with its labels and the records of its files.
@@ -23,9 +22,6 @@ impl BatchWriter<'_> {
             })?;
         let mut writer = MailWriter::begin(self, collection)?;
         writer.forget_files(item.id)?;
-        // Without labels, none are kept for the return of the message.
-        let (tx, row) = (writer.batch.tx, row_number(item.id)?);
-        writer.labels.set_labels(tx, row, &MessageLabels::default())?;
         writer.delete_message(item.id)?;
         writer.finish()
     }

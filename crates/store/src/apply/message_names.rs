@@ -1,24 +1,23 @@
 //! The names of messages, and the labels that follow them.
 //!
 //! A message has its Message-ID as its name. A further text with the Message-ID has a name that is
-//! made from its content. Labels belong to a name; the text that they were given to keeps the name
-//! when the index is made again and another text comes first.
+//! made from its content. A text that has labels under one of these names has this name when the
+//! index is made again and another text comes first.
 //!
 //! Separate from `mail`, which writes messages and their files.
 
 use super::ApplyError;
-use super::labels::{find_elsewhere, is_text, read_text_hash};
 use super::mail::{FoundMessage, KnownFile, MailWriter};
+use super::message_texts::{find_elsewhere, is_text, read_message_id, read_text_hash};
+use super::text_labels::{LabelEvent, settle_labels};
 use crate::mail::batch::{OTHER_TEXT_ORIGIN, PreparedMessage, name_other_text};
 use crate::mail::columns::row_number;
 use crate::mail::threads::find_thread;
-use crate::mail_reader::find_other_texts;
+use crate::mail_reader::{find_other_texts, has_other_texts};
 use crate::mail_state_changes::delete_state_change;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{UidLookup, delete_collision};
-use larder_extract::hash_message_id;
 use larder_extract::message_flags::MessageFlag;
-use larder_format::label::MessageLabels;
 
 impl MailWriter<'_, '_> {
     /// Looks for a message with the same Message-ID and text. The hash of a text that was made by
@@ -52,9 +51,7 @@ impl MailWriter<'_, '_> {
         }
         Ok(match lookup {
             UidLookup::Item(item) => {
-                let others = self.find_elsewhere(&message.uid)?;
-                let labels = self.find_labels(&message.uid, &others)?;
-                match labels.is_some_and(|one| one.text_hash == Some(message.text_hash)) {
+                match self.are_labels_of_text(&message.uid, message.text_hash)? {
                     true => FoundMessage::NameHolder(item),
                     false => FoundMessage::OtherText,
                 }
@@ -83,28 +80,32 @@ impl MailWriter<'_, '_> {
             return Ok(false);
         }
         self.rename_message(item, &uid, OTHER_TEXT_ORIGIN, &lookup)?;
-        self.note_other_text(item, hash_message_id(message_id))?;
+        self.note_other_text(item, message_id)?;
+        self.restore_labels(message_id, Some(text_hash), item)?;
         Ok(true)
     }
 
     /// Gives a draft the Message-ID of its former text, which has just been deleted: many programs
     /// save a draft in a new file before they delete the former one, so that the new text met the
-    /// former one and got another name. Other messages keep theirs, and their labels.
+    /// former one and got another name. Other messages keep theirs, and so does a draft that was
+    /// labelled under it.
     pub(super) fn rename_draft(&mut self, message_id: &str) -> Result<(), ApplyError> {
         let tx = self.batch.tx;
         for row in find_other_texts(tx, message_id)? {
             let item = ItemRow::from_number(i64::from(row));
-            let collection: CollectionRow = tx
-                .prepare_cached("SELECT collection FROM item WHERE id = ?1")?
-                .query_row([item], |row| row.get(0))?;
+            let (collection, uid): (CollectionRow, String) = tx
+                .prepare_cached("SELECT collection, uid FROM item WHERE id = ?1")?
+                .query_row([item], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let is_draft = collection == self.collection.id
                 && self.settled_flags(item)?.contains(MessageFlag::Draft)
-                && self.labels.labels(tx, row)?.is_empty();
+                && self.labels.find_waiting(tx, &uid)?.is_none();
             if is_draft {
                 let lookup = self.find_message(message_id)?;
                 if !matches!(lookup, UidLookup::Item(_)) {
                     self.rename_message(item, message_id, 0, &lookup)?;
                     self.forget_other_text(item)?;
+                    let text_hash = read_text_hash(tx, item)?;
+                    self.restore_labels(message_id, text_hash, item)?;
                 }
                 return Ok(());
             }
@@ -112,8 +113,12 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
-    /// Notes a message whose name is made from its text, with the hash of its Message-ID.
-    pub(super) fn note_other_text(&self, item: ItemRow, message_id: i64) -> Result<(), ApplyError> {
+    /// Notes a message whose name is made from its text, with its Message-ID.
+    pub(super) fn note_other_text(
+        &self,
+        item: ItemRow,
+        message_id: &str,
+    ) -> Result<(), ApplyError> {
         let sql = "INSERT INTO mail_other_text VALUES(?1, ?2)";
         self.batch.tx.prepare_cached(sql)?.execute((item, message_id))?;
         Ok(())
@@ -133,8 +138,7 @@ impl MailWriter<'_, '_> {
         uid_origin: i64,
         lookup: &UidLookup,
     ) -> Result<(), ApplyError> {
-        let (tx, row) = (self.batch.tx, row_number(item)?);
-        self.labels.set_labels(tx, row, &MessageLabels::default())?;
+        let tx = self.batch.tx;
         self.record_removal(item)?;
         delete_collision(tx, item)?;
         delete_state_change(tx, item)?;
@@ -154,37 +158,58 @@ impl MailWriter<'_, '_> {
             ordinal,
             row_checksum.at_ordinal(ordinal),
         ))?;
-        self.restore_labels(uid, item)?;
         self.batch.updated += 1;
         Ok(())
     }
 
-    /// Gives a new message the labels that its name has. Those that belong to its text, which came
-    /// back, are taken from other texts with the name.
-    pub(super) fn restore_labels(&mut self, uid: &str, item: ItemRow) -> Result<(), ApplyError> {
-        if !self.labels.has_labels(self.batch.tx)? {
+    /// Gives the texts with a Message-ID their labels, after a message with it was added or renamed.
+    pub(super) fn restore_labels(
+        &mut self,
+        message_id: &str,
+        text_hash: Option<u64>,
+        item: ItemRow,
+    ) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        if !self.labels.has_labels(tx)? {
             return Ok(());
         }
-        let mut holders = self.find_elsewhere(uid)?;
-        let Some(one) = self.find_labels(uid, &holders)? else { return Ok(()) };
-        holders.push(item);
-        self.give_labels(uid, &one, &holders, Some(item))
+        let name = text_hash.map(|text_hash| name_other_text(text_hash, message_id));
+        let is_alone = self.labels.waiting_items(tx, message_id)?.is_empty()
+            && name.map_or(Ok(None), |name| self.labels.find_waiting(tx, &name))?.is_none()
+            && self.find_elsewhere(message_id)?.is_empty()
+            && !has_other_texts(tx, message_id)?;
+        if is_alone {
+            return Ok(());
+        }
+        self.settle_labels(message_id, &LabelEvent::MessageAdded, Some(item))
     }
 
-    /// Takes the labels of a message that is about to be deleted. Other texts with its name have
-    /// them until it comes back.
+    /// Takes the labels of a message that is about to be deleted. Other texts with its Message-ID
+    /// have them until it comes back.
     pub(super) fn keep_labels(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, row) = (self.batch.tx, row_number(item)?);
         if !self.labels.has_labels(tx)? || self.labels.labels(tx, row)?.is_empty() {
             return Ok(());
         }
-        let uid: String = tx
-            .prepare_cached("SELECT uid FROM item WHERE id = ?1")?
-            .query_row([item], |row| row.get(0))?;
-        let Some(one) = self.find_labels(&uid, &[item])? else { return Ok(()) };
-        self.labels.set_labels(tx, row, &MessageLabels::default())?;
-        let holders = self.find_elsewhere(&uid)?;
-        self.give_labels(&uid, &one, &holders, None)
+        let message_id = read_message_id(tx, item)?;
+        self.settle_labels(&message_id, &LabelEvent::MessageLeaves(item), None)
+    }
+
+    /// Gives the texts with a Message-ID their labels, and records the changes, but not that of a
+    /// message whose row the batch wrote.
+    fn settle_labels(
+        &mut self,
+        message_id: &str,
+        event: &LabelEvent<'_>,
+        written: Option<ItemRow>,
+    ) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        let changed =
+            settle_labels(tx, &mut self.batch.finder, &mut self.labels, message_id, event)?;
+        changed
+            .into_iter()
+            .filter(|item| Some(*item) != written)
+            .try_for_each(|item| self.touch_item(item))
     }
 
     /// Returns the messages with a name in other collections.
@@ -192,50 +217,22 @@ impl MailWriter<'_, '_> {
         Ok(find_elsewhere(self.batch.tx, &mut self.batch.finder, &self.collection, uid)?)
     }
 
-    /// Returns the labels of a name, with the text that they were given to: those that wait, or
-    /// those of a message with the name.
-    fn find_labels(
-        &mut self,
-        uid: &str,
-        holders: &[ItemRow],
-    ) -> Result<Option<MessageLabels>, ApplyError> {
+    /// Returns whether the labels of a Message-ID belong to a text.
+    fn are_labels_of_text(&mut self, message_id: &str, text_hash: u64) -> Result<bool, ApplyError> {
         let tx = self.batch.tx;
-        let waiting = self.labels.find_waiting(tx, uid)?;
-        if waiting.is_some() {
-            return Ok(waiting);
+        if let Some(one) = self.labels.find_waiting(tx, message_id)? {
+            return Ok(one.text_hash == Some(text_hash));
         }
-        for item in holders {
-            let row = row_number(*item)?;
-            let labels = self.labels.labels(tx, row)?;
-            if !labels.is_empty() {
-                let text_hash = match self.labels.has_labels_of_any_text(tx, row)? {
-                    true => None,
-                    false => read_text_hash(tx, *item)?,
-                };
-                return Ok(Some(MessageLabels { text_hash, labels }));
+        if !self.labels.has_labels(tx)? || !self.labels.waiting_items(tx, message_id)?.is_empty() {
+            return Ok(false);
+        }
+        for item in self.find_elsewhere(message_id)? {
+            let row = row_number(item)?;
+            if !self.labels.labels(tx, row)?.is_empty() {
+                return Ok(!self.labels.has_labels_of_any_text(tx, row)?
+                    && read_text_hash(tx, item)? == Some(text_hash));
             }
         }
-        Ok(None)
-    }
-
-    /// Gives the messages with a name its labels, and records the changes, but not that of a
-    /// message whose row the batch wrote.
-    fn give_labels(
-        &mut self,
-        uid: &str,
-        one: &MessageLabels,
-        holders: &[ItemRow],
-        written: Option<ItemRow>,
-    ) -> Result<(), ApplyError> {
-        let (tx, mut changed) = (self.batch.tx, Vec::new());
-        let mut compared = Vec::with_capacity(holders.len());
-        for item in holders {
-            compared.push((*item, is_text(tx, *item, one.text_hash)?));
-        }
-        self.labels.give_labels(tx, uid, one, &compared, &mut changed)?;
-        changed
-            .into_iter()
-            .filter(|item| Some(*item) != written)
-            .try_for_each(|item| self.touch_item(item))
+        Ok(false)
     }
 }

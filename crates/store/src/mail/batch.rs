@@ -359,6 +359,11 @@ pub(crate) fn name_other_text(text_hash: u64, message_id: &str) -> String {
     format!("{digits:016x}{DERIVED_NAME_DOMAIN}")
 }
 
+/// Returns whether a name has the form of those that [`name_other_text`] makes.
+pub(crate) fn is_other_text_name(name: &str) -> bool {
+    is_derived_name(name) && name.len() == 16 + DERIVED_NAME_DOMAIN.len()
+}
+
 /// Returns the key of a file in its directory: the time that its name begins with, and a hash of
 /// the base name. New mail is together, so that few pages get its rows; a name without a time has
 /// more bits of the hash.

@@ -43,7 +43,7 @@ pub enum MailSet {
     Reread,
 }
 
-/// The rows whose labels belong to any text with the name of the message, and not only to the text
+/// The rows whose labels belong to any text with the Message-ID, and not only to the text
 /// of the message. No label has the row 0.
 pub(crate) const ANY_TEXT_SET: u32 = 0;
 

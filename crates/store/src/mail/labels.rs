@@ -4,21 +4,22 @@
 //! the labels of messages that are not in the index, and the batch that adds such a message gives
 //! it its labels.
 //!
-//! Labels were given to a text, or to any text with the name. The messages with the name that have
-//! this text have the labels. If there is none, those with other texts have them in the meantime,
-//! and the labels wait on for their text. So which message has which labels follows from the labels
-//! in `data.db` and the messages that there are, in whatever order these came. Which text the
-//! labels were given to is in the waiting labels; if none wait, it is the text of each message that
-//! has them, or, for the rows of [`ANY_TEXT_SET`], any text.
+//! The labels of a text are those of the items that `label_items` names, in whatever order these
+//! and the messages came. If a Message-ID has one item, under the Message-ID, and a message with
+//! this name has the text that the item names, then the item is that message's labels, and its text
+//! or, for the rows of [`ANY_TEXT_SET`], any text. Otherwise a table keeps all items of the
+//! Message-ID; they are called waiting, because most are those of messages that are not there.
 //!
 //! Separate from `columns`, because labels have names, and the labels of one message are read
 //! together.
 
+use super::batch::is_other_text_name;
 use super::before_image::BeforeImageWriter;
 use super::columns::{
     ANY_TEXT_SET, MailSet, block_of, delete_label_sets, for_each_label_set, label_number,
     row_number, write_hidden_set, write_set,
 };
+use super::label_items::LabelItems;
 use super::{BLOCK_WORDS, BlockRows};
 use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult};
@@ -144,7 +145,7 @@ impl LabelWriter {
         Ok(labels)
     }
 
-    /// Returns whether the labels of a row belong to any text with the name of the message.
+    /// Returns whether the labels of a row belong to any text with the Message-ID.
     pub(crate) fn has_labels_of_any_text(
         &mut self,
         tx: &ReadTransaction<'_>,
@@ -176,7 +177,10 @@ impl LabelWriter {
         }
         match has_text {
             true => self.forget_waiting(tx, uid),
-            false => self.keep_waiting(tx, uid, one, !holders.is_empty()),
+            false => {
+                let message_id = (!is_other_text_name(uid)).then_some(uid);
+                self.keep_waiting(tx, uid, one, message_id, !holders.is_empty())
+            }
         }
     }
 
@@ -218,18 +222,19 @@ impl LabelWriter {
         Ok(is_changed)
     }
 
-    /// Keeps the labels of a message that is not in the index, or whose place another text has
-    /// (`is_given`). Empty ones are forgotten.
-    fn keep_waiting(
+    /// Keeps an item beside the labels of the messages. `is_given`: there are messages with the
+    /// Message-ID. One without labels is forgotten.
+    pub(crate) fn keep_waiting(
         &mut self,
         tx: &WriteTransaction<'_>,
         uid: &str,
         one: &MessageLabels,
+        message_id: Option<&str>,
         is_given: bool,
     ) -> DatabaseResult<()> {
         if !one.labels.is_empty() {
-            tx.prepare_cached("INSERT OR REPLACE INTO mail_waiting_label VALUES(?1, ?2, ?3)")?
-                .execute((uid, one.to_bytes(), is_given))?;
+            tx.prepare_cached("INSERT OR REPLACE INTO mail_waiting_label VALUES(?1, ?2, ?3, ?4)")?
+                .execute((uid, one.to_bytes(), is_given, message_id))?;
             self.has_waiting = Some(true);
         } else {
             self.forget_waiting(tx, uid)?;
@@ -237,8 +242,12 @@ impl LabelWriter {
         Ok(())
     }
 
-    /// Forgets the labels that wait for a message.
-    fn forget_waiting(&mut self, tx: &WriteTransaction<'_>, uid: &str) -> DatabaseResult<()> {
+    /// Forgets an item that is kept.
+    pub(crate) fn forget_waiting(
+        &mut self,
+        tx: &WriteTransaction<'_>,
+        uid: &str,
+    ) -> DatabaseResult<()> {
         if self.has_waiting(tx)? {
             tx.prepare_cached("DELETE FROM mail_waiting_label WHERE uid = ?1")?.execute([uid])?;
         }
@@ -259,6 +268,32 @@ impl LabelWriter {
             .query_row([uid], |row| row.get(0))
             .optional()?;
         Ok(bytes.map(|bytes| MessageLabels::parse(&bytes)))
+    }
+
+    /// Returns the Message-ID of an item that is kept, if it is known.
+    pub(crate) fn find_waiting_id(
+        &mut self,
+        tx: &ReadTransaction<'_>,
+        uid: &str,
+    ) -> DatabaseResult<Option<String>> {
+        if !self.has_waiting(tx)? {
+            return Ok(None);
+        }
+        let mut select =
+            tx.prepare_cached("SELECT message_id FROM mail_waiting_label WHERE uid = ?1")?;
+        Ok(select.query_row([uid], |row| row.get(0)).optional()?.flatten())
+    }
+
+    /// Returns the kept items of a Message-ID.
+    pub(crate) fn waiting_items(
+        &mut self,
+        tx: &ReadTransaction<'_>,
+        message_id: &str,
+    ) -> DatabaseResult<LabelItems> {
+        match self.has_waiting(tx)? {
+            true => read_waiting_items(tx, message_id),
+            false => Ok(LabelItems::new(message_id)),
+        }
     }
 
     /// Forgets all labels, of all messages.
@@ -287,6 +322,22 @@ impl LabelWriter {
         }
         Ok(())
     }
+}
+
+/// Reads the kept items of a Message-ID.
+pub(crate) fn read_waiting_items(
+    tx: &ReadTransaction<'_>,
+    message_id: &str,
+) -> DatabaseResult<LabelItems> {
+    let mut items = LabelItems::new(message_id);
+    let mut select =
+        tx.prepare_cached("SELECT uid, labels FROM mail_waiting_label WHERE message_id = ?1")?;
+    let mut rows = select.query([message_id])?;
+    while let Some(row) = rows.next()? {
+        let one = MessageLabels::parse(row.get_ref(1)?.as_blob()?);
+        items.put(row.get_ref(0)?.as_str()?, one);
+    }
+    Ok(items)
 }
 
 /// Reads the position up to which the labels follow `data.db`; `None`: they are to be read anew.
@@ -337,8 +388,8 @@ impl ListedLabels {
         Ok(labels)
     }
 
-    /// Returns whether the labels of a row that was listed belong to any text with the name of the
-    /// message.
+    /// Returns whether the labels of a row that was listed belong to any text with the
+    /// Message-ID.
     pub(crate) fn are_of_any_text(&self, row: u32) -> bool {
         let (block, place) = block_of(row);
         let mut sets = self.blocks.get(&block).into_iter().flatten();

@@ -11,7 +11,8 @@ impl MailReader<'_> {
     /// Returns the number of messages that have labels and are not in the index.
     pub fn count_waiting_labels(&self) -> Result<u64> {
         self.run(|tx| {
-            let sql = "SELECT count(*) FROM mail_waiting_label WHERE is_given = 0";
+            let sql = "SELECT count(DISTINCT coalesce(message_id, uid)) FROM mail_waiting_label
+                       WHERE is_given = 0";
             Ok(tx.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
         })
     }
@@ -22,7 +23,8 @@ impl MailReader<'_> {
     /// The store cannot be read.
     pub fn waiting_names(&self, limit: usize) -> Result<Vec<String>> {
         self.run(|tx| {
-            let sql = "SELECT uid FROM mail_waiting_label WHERE is_given = 0 LIMIT ?1";
+            let sql = "SELECT DISTINCT coalesce(message_id, uid) FROM mail_waiting_label
+                       WHERE is_given = 0 ORDER BY 1 LIMIT ?1";
             let mut select = tx.prepare_cached(sql)?;
             let names =
                 select.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| row.get(0))?;
@@ -30,8 +32,7 @@ impl MailReader<'_> {
         })
     }
 
-    /// Returns the number of messages whose labels wait for them, or for the text that they were
-    /// given to.
+    /// Returns the number of items with labels that are kept beside the labels of messages.
     ///
     /// # Errors
     /// The store cannot be read.

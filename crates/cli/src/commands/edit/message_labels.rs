@@ -9,7 +9,7 @@ use crate::mail_store::{
 };
 use crate::output::sanitize_line;
 use crate::source_names::print_unindexed_sources;
-use larder_edit::labels::unique_names;
+use larder_edit::labels::unique_texts;
 use larder_format::label::LabelChange;
 use larder_query::MailSearch;
 use larder_store::Reader;
@@ -52,7 +52,7 @@ pub(super) fn edit_labels(
     rows.sort_unstable();
     rows.dedup();
     let listed = rows.len();
-    let messages = unique_names(reader.mail()?.labelled_texts(&rows)?);
+    let messages = unique_texts(reader.mail()?.labelled_texts(&rows)?);
     if messages.is_empty() {
         return Err(CommandFailure::new(FailureKind::NotFound, "no message matches the query")
             .with_hint("`larder find --kind message QUERY` shows what a query matches"));

@@ -223,6 +223,37 @@ fn mail_that_comes_back_is_not_new() {
     check(&mail.mailbox.store);
 }
 
+/// A message is known by its Message-ID and its text, also where another source has another text
+/// under the Message-ID.
+#[test]
+fn another_text_is_new_mail_beside_another_source() {
+    let mut mail = RuledMail::new(&[("lists", "footer", &["+n"])]);
+    let other = mail.mailbox.outside_path("other");
+    std::fs::create_dir_all(other.join("cur")).unwrap();
+    let sync_other = |mail: &mut RuledMail| {
+        let options = MailSyncOptions::default();
+        let store = &mut mail.mailbox.store;
+        sync_maildir(store, &other, "other", &options, &mut |_| {}, &|| false).unwrap();
+        mail.run_on(&[COLLECTION.to_string(), "other".to_string()], RuleScope::New, None)
+    };
+    mail.sync();
+    sync_other(&mut mail);
+    // The own copy is known before that of the list comes.
+    std::fs::write(other.join("cur/1:2,"), message("m", "note", "text")).unwrap();
+    assert_eq!(sync_other(&mut mail).changed, 0);
+    mail.write("m", "note", "");
+    std::fs::write(mail.mailbox.root().join("cur/2:2,"), message("m", "note", "text footer"))
+        .unwrap();
+    let report = mail.sync();
+    assert_eq!(report.changed, 1);
+    // It is no new mail when it comes to the text that has the Message-ID there.
+    mail.data.undo(report.operation.unwrap(), 0).unwrap();
+    std::fs::rename(mail.mailbox.root().join("cur/2:2,"), other.join("cur/2:2,")).unwrap();
+    assert_eq!(mail.sync().changed, 0);
+    assert_eq!(sync_other(&mut mail).changed, 0);
+    check(&mail.mailbox.store);
+}
+
 #[test]
 fn runs_at_the_same_time_take_turns() {
     let mut mail = RuledMail::new(&[("notes", "subject:note", &["+n"])]);

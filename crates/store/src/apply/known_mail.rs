@@ -3,19 +3,21 @@
 //!
 //! A message gets another row if its values change, if it comes back after its last file went, and
 //! if it comes into another collection. The rules run on a message once: the new row is marked as
-//! [`MailSet::Reread`] if the rules have been run on the message before. The names of messages that
-//! went are kept for this, as hashes, and only so many.
+//! [`MailSet::Reread`] if the rules have been run on the message before. A message is known by its
+//! Message-ID and its text, in whatever source another text has the Message-ID. Those of messages
+//! that went are kept for this, as hashes, and only so many.
 //!
 //! Separate from `mail`, which writes the messages themselves.
 
 use super::ApplyError;
 use super::mail::MailWriter;
-use super::message_texts::find_elsewhere;
+use super::message_texts::{find_elsewhere, read_message_id, read_text_hash};
 use crate::mail::batch::rule_row_key;
 use crate::mail::columns::{MailSet, row_number};
+use crate::mail_reader::find_other_texts;
 use crate::meta::find_meta_number;
 use crate::row_ids::{CollectionRow, ItemRow};
-use larder_extract::hash_message_id;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The number of messages that went whose names are kept.
 const MAX_DEPARTED: i64 = 1_000_000;
@@ -28,7 +30,12 @@ impl MailWriter<'_, '_> {
 
     /// Marks the row of a message that came back, or that is in another collection, if it is no new
     /// mail there.
-    pub(super) fn mark_returned(&mut self, uid: &str, new: ItemRow) -> Result<(), ApplyError> {
+    pub(super) fn mark_returned(
+        &mut self,
+        message_id: &str,
+        text_hash: u64,
+        new: ItemRow,
+    ) -> Result<(), ApplyError> {
         let tx = self.batch.tx;
         // The first synchronisation finds no new mail.
         if self.find_rule_row(self.collection.id)?.is_none() {
@@ -36,32 +43,37 @@ impl MailWriter<'_, '_> {
         }
         let has_departed: bool = tx
             .prepare_cached("SELECT EXISTS(SELECT 1 FROM mail_departed WHERE name = ?1)")?
-            .query_row([hash_message_id(uid)], |row| row.get(0))?;
-        let is_known = has_departed
-            || match find_elsewhere(tx, &mut self.batch.finder, &self.collection, uid)?.first() {
-                Some(&other) => {
-                    let collection: CollectionRow = tx
-                        .prepare_cached("SELECT collection FROM item WHERE id = ?1")?
-                        .query_row([other], |row| row.get(0))?;
-                    self.is_known_mail(collection, other)?
-                }
-                None => false,
-            };
-        if is_known { self.mark_known(new) } else { Ok(()) }
+            .query_row([hash_text_identity(message_id, text_hash)], |row| row.get(0))?;
+        if has_departed {
+            return self.mark_known(new);
+        }
+        let mut others = find_elsewhere(tx, &mut self.batch.finder, &self.collection, message_id)?;
+        let rows = find_other_texts(tx, message_id)?;
+        others.extend(rows.into_iter().map(|row| ItemRow::from_number(i64::from(row))));
+        for other in others {
+            if other == new || read_text_hash(tx, other)? != Some(text_hash) {
+                continue;
+            }
+            let collection: CollectionRow = tx
+                .prepare_cached("SELECT collection FROM item WHERE id = ?1")?
+                .query_row([other], |row| row.get(0))?;
+            if self.is_known_mail(collection, other)? {
+                return self.mark_known(new);
+            }
+        }
+        Ok(())
     }
 
-    /// Keeps the name of a message that is about to be deleted, if it is no new mail.
+    /// Keeps the identity of a message that is about to be deleted, if it is no new mail.
     pub(super) fn keep_name(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         if !self.is_known(item)? {
             return Ok(());
         }
         let tx = self.batch.tx;
-        let uid: String = tx
-            .prepare_cached("SELECT uid FROM item WHERE id = ?1")?
-            .query_row([item], |row| row.get(0))?;
+        let text_hash = read_text_hash(tx, item)?.unwrap_or_default();
+        let identity = hash_text_identity(&read_message_id(tx, item)?, text_hash);
         let sql = "INSERT OR REPLACE INTO mail_departed(name) VALUES(?1) RETURNING id";
-        let id: i64 =
-            tx.prepare_cached(sql)?.query_row([hash_message_id(&uid)], |row| row.get(0))?;
+        let id: i64 = tx.prepare_cached(sql)?.query_row([identity], |row| row.get(0))?;
         tx.prepare_cached("DELETE FROM mail_departed WHERE id <= ?1")?
             .execute([id - MAX_DEPARTED])?;
         Ok(())
@@ -85,4 +97,9 @@ impl MailWriter<'_, '_> {
         let row = row_number(item)?;
         Ok(self.columns.set_member(self.batch.tx, MailSet::Reread, row, true)?)
     }
+}
+
+/// Returns a hash of the Message-ID and the text of a message.
+fn hash_text_identity(message_id: &str, text_hash: u64) -> i64 {
+    xxh3_64_with_seed(message_id.as_bytes(), text_hash).cast_signed()
 }

@@ -335,7 +335,7 @@ impl MailWriter<'_, '_> {
         join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
         self.restore_labels(&message.uid, Some(message.text_hash), item)?;
         self.conversions.add_uses(tx, item, &message.conversions)?;
-        self.mark_returned(uid, item)?;
+        self.mark_returned(&message.uid, message.text_hash, item)?;
         self.batch.added += 1;
         Ok(item)
     }

@@ -281,6 +281,28 @@ fn a_header_of_raw_bytes_is_guessed() {
     assert_eq!(message.headers.subject.as_deref(), Some("Gr\u{fc}\u{df}e"));
     assert_eq!(message.headers.from[0].to_string(), "J\u{f6}rg <j@example.org>");
     assert_eq!(message.problems, [MessageProblem::HeaderNotAscii]);
+    // Words in UTF-8 are not read in the set that is guessed for the others.
+    let message = Message::parse(b"Subject: Fr\xc3\xb6sche und \xd6l f\xfcr Gr\xfc\xdfe\n\nok\n");
+    assert_eq!(
+        message.headers.subject.as_deref(),
+        Some("Fr\u{f6}sche und \u{d6}l f\u{fc}r Gr\u{fc}\u{df}e")
+    );
+}
+
+#[test]
+fn raw_bytes_in_an_encoded_word_are_in_its_character_set() {
+    let message = Message::parse(
+        b"From: a@example.org\nTo: \"=?iso-8859-1?Q?M\xfcller?=\" <m@example.org>\n\
+        Cc: =?windows-1251?q?\xcf\xf0=E8_x?= <p@example.org>\n\
+        Subject: =? =?x?B?\xfc =?iso-8859-1?Q?Fr\xf6sche?= =?iso-8859-1?Q?_&_\xd6l?=\n\nok\n",
+    );
+    assert_eq!(message.headers.to[0].name.as_deref(), Some("M\u{fc}ller"));
+    assert_eq!(message.headers.cc[0].name.as_deref(), Some("\u{41f}\u{440}\u{438} x"));
+    let subject = message.headers.subject.unwrap();
+    assert!(subject.ends_with("Fr\u{f6}sche & \u{d6}l"), "{subject}");
+    let message = Message::parse(b"Subject: =?iso-8859-1?Q?Fr\xf6sche?=\n\nok\n");
+    assert_eq!(message.headers.subject.as_deref(), Some("Fr\u{f6}sche"));
+    assert_eq!(message.problems, []);
 }
 
 /// Files of mboxes, of old Macintoshes, and files that are no mail.

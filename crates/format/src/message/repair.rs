@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 /// The number of bytes in which a line of a message ends.
 const MAX_LINE_BYTES: usize = 64 << 10;
+/// The longest encoded word whose bytes are repaired: as long as a line may be (RFC 5322, 2.1.1).
+const MAX_ENCODED_WORD_BYTES: usize = 998;
 
 /// Returns the message with line ends of a usual form and a header in UTF-8, from its first header
 /// field to the last part that is parsed.
@@ -20,9 +22,65 @@ pub(super) fn normalize<'a>(bytes: &'a [u8], problems: &mut Vec<MessageProblem>)
     if std::str::from_utf8(header).is_ok() {
         return bytes;
     }
-    problems.push(MessageProblem::HeaderNotAscii);
-    let header = guess_text(header);
-    Cow::Owned([header.as_bytes(), body].concat())
+    let header = escape_encoded_words(header);
+    let text = guess_words(&header);
+    if matches!(text, Cow::Owned(_)) {
+        problems.push(MessageProblem::HeaderNotAscii);
+    }
+    Cow::Owned([text.as_bytes(), body].concat())
+}
+
+/// Writes the bytes above ASCII in encoded words (RFC 2047) with the encoding Q as `=XX`: they are
+/// in the character set of the word.
+fn escape_encoded_words(header: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(header.len());
+    let mut rest = header;
+    while let Some(start) = memmem::find(rest, b"=?") {
+        let (front, word) = rest.split_at(start);
+        escaped.extend_from_slice(front);
+        let length = encoded_word_length(word).unwrap_or(2);
+        let (word, behind) = word.split_at(length);
+        for byte in word {
+            match byte.is_ascii() {
+                true => escaped.push(*byte),
+                false => escaped.extend_from_slice(format!("={byte:02X}").as_bytes()),
+            }
+        }
+        rest = behind;
+    }
+    escaped.extend_from_slice(rest);
+    escaped
+}
+
+/// Returns the number of bytes of the encoded word with the encoding Q that a text begins with.
+fn encoded_word_length(text: &[u8]) -> Option<usize> {
+    let text = text.get(..MAX_ENCODED_WORD_BYTES).unwrap_or(text);
+    let line = text.split(|byte| *byte == b'\n').next()?;
+    let mut fields = line.split(|byte| *byte == b'?');
+    let (_, charset, encoding) = (fields.next()?, fields.next()?, fields.next()?);
+    let is_charset = charset.iter().all(u8::is_ascii_graphic);
+    if !is_charset || !encoding.eq_ignore_ascii_case(b"q") {
+        return None;
+    }
+    let start = charset.len() + encoding.len() + "=???".len();
+    Some(start + memmem::find(line.get(start..)?, b"?=")? + "?=".len())
+}
+
+/// Decodes a header of unknown character sets: words in UTF-8 as such, the others in one set that
+/// is guessed.
+fn guess_words(header: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(header) {
+        return Cow::Borrowed(text);
+    }
+    // No set that is guessed has bytes of white space within a character.
+    let words = || header.split_inclusive(u8::is_ascii_whitespace);
+    let is_other = |word: &&[u8]| word.is_ascii() || std::str::from_utf8(word).is_err();
+    let encoding = guess_encoding(&words().filter(is_other).collect::<Vec<_>>().concat());
+    let decode = |word| match std::str::from_utf8(word) {
+        Ok(word) => Cow::Borrowed(word),
+        Err(_) => encoding.decode_without_bom_handling(word).0,
+    };
+    Cow::Owned(words().map(decode).collect())
 }
 
 /// Decodes text of an unknown character set.
@@ -30,10 +88,14 @@ pub(super) fn guess_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
     }
+    guess_encoding(bytes).decode_without_bom_handling(bytes).0
+}
+
+/// Returns the character set that bytes are probably in.
+fn guess_encoding(bytes: &[u8]) -> &'static encoding_rs::Encoding {
     let mut detector = chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Allow);
     detector.feed(bytes, true);
-    let encoding = detector.guess(None, chardetng::Utf8Detection::Allow);
-    encoding.decode_without_bom_handling(bytes).0
+    detector.guess(None, chardetng::Utf8Detection::Allow)
 }
 
 /// Returns the message without the `From ` lines of an mbox in front of it, and without empty

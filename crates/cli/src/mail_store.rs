@@ -205,17 +205,6 @@ pub(crate) fn query_roots(
     if query.has_file_path() { mail_roots(context) } else { Ok(MailRoots::new()) }
 }
 
-/// Says that messages of the index were read with other rules than those of now.
-pub(crate) fn print_outdated_note(
-    context: &mut CommandContext,
-    reader: &Reader,
-) -> Result<(), CommandFailure> {
-    if larder_sync::is_mail_outdated(reader, &context.mail_addresses, &context.converters)? {
-        context.print_note("the index of mail is out of date; run: larder sync");
-    }
-    Ok(())
-}
-
 /// Messages that an error about an ambiguous ID lists.
 const MAX_LISTED_MESSAGES: usize = 20;
 

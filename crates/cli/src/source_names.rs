@@ -48,7 +48,7 @@ pub(crate) fn follow_source_names(
 
 /// Says which of the sources of a type are not completely indexed, so that a search does not pass
 /// for an answer about them; without an index, that none is. With a name, only that source is
-/// meant.
+/// meant. Says also that messages of the index were read with other rules than those of now.
 pub(crate) fn print_unindexed_sources(
     context: &CommandContext,
     source_type: SourceType,
@@ -66,6 +66,12 @@ pub(crate) fn print_unindexed_sources(
         }
         return Ok(());
     };
+    if source_type == SourceType::Mail
+        && !sources.is_empty()
+        && larder_sync::is_mail_outdated(index, &context.mail_addresses, &context.converters)?
+    {
+        context.print_note("the index of mail is out of date; run: larder sync");
+    }
     let unindexed = find_unindexed_sources(index, source_type, sources)?;
     let named = unindexed.iter().filter(|source| name.is_none_or(|name| name == source.name));
     let names: Vec<String> = named.map(|source| sanitize_line(&source.name)).collect();

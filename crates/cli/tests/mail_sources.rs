@@ -252,6 +252,33 @@ fn what_is_no_message_is_named_and_the_rest_is_found() {
     assert_eq!(home.ok(&["find", "walrus", "--count", "--kind", "message"]).trim(), "3");
 }
 
+/// Other rules of reading: the old index answers, and each search says so.
+#[test]
+fn an_index_of_old_rules_is_not_searched_in_silence() {
+    let home = home_with_mail();
+    home.ok(&["searches", "add", "sea", "walrus"]);
+    home.configure("[mail]\naddresses = [\"a@x.example\"]\n");
+    let note = "note: the index of mail is out of date; run: larder sync\n";
+    let searches = [
+        &["find", "walrus"][..],
+        &["find", "@sea"],
+        &["find", "--kind", "message", "walrus"],
+        &["find", "--correspondents", "anna"],
+        &["searches"],
+        &["edit", "--query", "walrus", "--label", "+tax"],
+        &["watch", "--kind", "message", "walrus", "--for", "0"],
+    ];
+    for args in searches {
+        let run = home.run(args);
+        assert_eq!(run.stderr().matches(note).count(), 1, "{args:?}: {}", run.masked_output());
+    }
+    home.ok(&["sync"]);
+    for args in searches {
+        let run = home.run(args);
+        assert!(!run.stderr().contains(note), "{args:?}: {}", run.masked_output());
+    }
+}
+
 /// An undo brings back the registration; until its files are read again, each search says so.
 #[test]
 fn a_source_that_came_back_is_not_searched_in_silence() {

@@ -16,7 +16,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
     MailRoots, MessageOpener, list_sources, mail_roots, open_labelled_mail, parse_mail_query,
-    parse_query_among_kinds, print_outdated_note, query_roots, require_mail_reader,
+    parse_query_among_kinds, query_roots, require_mail_reader,
 };
 use crate::output::{OutputStream, format_count, print_message, sanitize_line};
 use crate::output_path::OutputFolder;
@@ -129,7 +129,6 @@ pub(super) fn print_messages(
         folder.checked_path(&context.dir)?;
     }
     let reader = require_mail_reader(context)?;
-    print_outdated_note(context, &reader)?;
     let (sources, name) = (list_sources(context)?, options.source.as_deref());
     print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), name)?;
     let query = without_departed_sources(context, &sources, &reader, query)?;

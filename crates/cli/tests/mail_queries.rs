@@ -198,6 +198,8 @@ fn unknown_names_are_refused_in_searches() {
         ("is:foo", "unknown flag or label \"foo\""),
         ("is:taxx", "did you mean is:tax?"),
         ("is:flaged or walrus", "did you mean is:flagged?"),
+        ("is:read", "did you mean is:seen?"),
+        ("flag:deleted", "did you mean trashed?"),
         ("walrus -path:nowhere/new", "unknown folder \"nowhere\""),
         ("path:INBX", "did you mean path:INBOX?"),
         (

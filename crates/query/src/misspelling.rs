@@ -26,3 +26,13 @@ pub(crate) fn nearest_name<'n>(text: &str, names: &[&'n str]) -> Option<&'n str>
     let near = changes.filter(|(changes, name)| *changes <= MAX_MISSPELLING.min(name.len() / 2));
     near.min().map(|(_, name)| name)
 }
+
+/// Names that other mail programs have for flags, and the names here.
+const FLAG_SYNONYMS: [(&str, &str); 4] =
+    [("read", "seen"), ("starred", "flagged"), ("answered", "replied"), ("deleted", "trashed")];
+
+/// Returns the flag, or label, that a text most likely means.
+pub(crate) fn nearest_flag<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
+    let synonym = FLAG_SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(text));
+    nearest_name(synonym.map_or(text, |(_, name)| name), names)
+}

@@ -109,7 +109,15 @@ impl SavedSearches {
     /// Returns the name that is most similar to this one.
     #[must_use]
     pub fn nearest_name(&self, name: &str) -> Option<&str> {
-        let near = self.by_name.keys().map(|known| (count_changes(name, known), known.as_str()));
+        self.nearest_name_except(name, "")
+    }
+
+    /// Returns the name that is most similar to this one, but none of a search with this line: it
+    /// is being defined, and would use itself.
+    fn nearest_name_except(&self, name: &str, line: &str) -> Option<&str> {
+        let others = self.by_name.values().filter(|search| search.query != line);
+        let names = others.map(|search| search.name.as_str());
+        let near = names.map(|known| (count_changes(name, known), known));
         let near = near.filter(|(changes, known)| {
             *changes <= MAX_MISSPELLING.min(known.chars().count() / 2) || known.starts_with(name)
         });
@@ -141,7 +149,7 @@ impl SavedSearches {
             return Err(SyntaxError::new(line, at, message));
         }
         self.get(name).ok_or_else(|| {
-            let hint = match self.nearest_name(name) {
+            let hint = match self.nearest_name_except(name, line) {
                 Some(near) => format!("did you mean @{near}? To search for the word, quote it"),
                 None => "`larder searches` lists them; to search for the word, quote it".into(),
             };

@@ -87,6 +87,7 @@ fn errors_name_the_search_and_the_nearest_one() {
         ("outer", "@wrong", Kind::Message),
         ("people", "anna", Kind::Contact),
         ("self", "@self", Kind::Contact),
+        ("nope", "@nope2 x", Kind::Message),
     ]);
     for (line, expect) in [
         (
@@ -108,6 +109,9 @@ fn errors_name_the_search_and_the_nearest_one() {
     ] {
         assert_eq!(mail(&context, line), expect, "{line}");
     }
+    assert!(mail(&context, "@nope2 y").contains("did you mean @nope?"));
+    // The search that is being defined is not proposed in its own line.
+    assert!(!mail(&context, "@nope2 x").contains("did you mean"));
     assert!(items(&context, "@peopel").contains("did you mean @people?"));
     assert!(items(&context, "@self").contains("@self uses itself: @self uses @self"));
 }

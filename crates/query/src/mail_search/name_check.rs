@@ -7,7 +7,7 @@
 use super::MailSearch;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{FolderTest, MailFlag, MailQuery, TextMatch};
-use crate::misspelling::nearest_name;
+use crate::misspelling::{nearest_flag, nearest_name};
 use larder_format::fold::fold;
 
 /// The number of known names that an error lists.
@@ -51,7 +51,7 @@ impl MailSearch<'_> {
         let labels = self.used_labels()?;
         let flags = MailFlag::ALL.iter().map(|(_, flag, _)| *flag);
         let names: Vec<&str> = flags.chain(labels.iter().map(String::as_str)).collect();
-        let hint = match nearest_name(name, &names) {
+        let hint = match nearest_flag(name, &names) {
             Some(near) => format!("did you mean is:{near}?"),
             None => format!("one of {}", join_names(&names)),
         };

@@ -9,7 +9,7 @@ use crate::mail_query::MailFlag;
 use crate::mail_query::commit::parse_hash_start;
 use crate::mail_query::ranges::{parse_size_range, parse_time_range};
 use crate::mail_query::tokens::field_names;
-use crate::misspelling::nearest_name;
+use crate::misspelling::{nearest_flag, nearest_name};
 use larder_format::collection_type::find_any_field;
 use larder_format::message::MessagePriority;
 use std::ops::RangeInclusive;
@@ -61,7 +61,7 @@ impl MailQueryParser<'_> {
         let by_letter = MailFlag::ALL.iter().find(|(_, _, known)| letter(*known));
         by_letter.map(|(flag, ..)| *flag).or_else(|| MailFlag::from_name(value)).ok_or_else(|| {
             let names: Vec<&str> = MailFlag::ALL.iter().map(|(_, name, _)| *name).collect();
-            self.unknown_name(at, "flag", value, &names)
+            self.unknown_name(at, "flag", value, nearest_flag(value, &names), &names)
         })
     }
 
@@ -77,7 +77,7 @@ impl MailQueryParser<'_> {
         let known = MessagePriority::ALL.iter().find(|(_, name)| is_named(name));
         known.map(|(priority, _)| *priority).ok_or_else(|| {
             let names: Vec<&str> = MessagePriority::ALL.iter().map(|(_, name)| *name).collect();
-            self.unknown_name(at, "priority", value, &names)
+            self.unknown_name(at, "priority", value, nearest_name(value, &names), &names)
         })
     }
 
@@ -111,9 +111,10 @@ impl MailQueryParser<'_> {
         at: usize,
         kind: &str,
         value: &str,
+        near: Option<&str>,
         names: &[&str],
     ) -> SyntaxError {
-        let hint = match nearest_name(value, names) {
+        let hint = match near {
             Some(name) => format!("did you mean {name}?"),
             None => format!("one of {}", names.join(", ")),
         };

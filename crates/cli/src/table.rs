@@ -99,7 +99,8 @@ pub(crate) fn min_row_width<const N: usize>(
     used.sum::<usize>().saturating_sub(COLUMN_GAP_WIDTH)
 }
 
-fn pad_columns<const N: usize>(
+/// Like [`pad_cells_with_fixed_columns`], with another column as the name.
+pub(crate) fn pad_columns<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],
     width: Option<usize>,

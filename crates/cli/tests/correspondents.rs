@@ -32,6 +32,23 @@ fn index(home: &Home, maildir: &Path) {
     home.ok(&["sync"]);
 }
 
+/// On a narrow terminal, a long address leaves the names and the dates of the others whole.
+#[test]
+fn one_long_address_does_not_cut_names_and_dates() {
+    let home = Home::new();
+    let maildir = home.work("mail");
+    let long = "x".repeat(66);
+    let fields = format!("From: Anna Margarete Berg <anna@b.example>\nTo: {long}@c.example\n");
+    write_message(&maildir, 0, &fields, 1_772_798_400);
+    index(&home, &maildir);
+    let mut list = home.command(&["find", "--correspondents"]);
+    let output = list.env("COLUMNS", "80").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("  Anna Margarete Berg  1  2026-03-06\n"), "{text}");
+    assert_eq!(text.matches("1  2026-03-06").count(), 2, "{text}");
+}
+
 #[test]
 fn people_are_listed_with_their_contacts() {
     let home = Home::new();

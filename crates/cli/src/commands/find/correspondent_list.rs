@@ -7,7 +7,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{list_sources, require_mail_reader};
 use crate::output::{FAINT_STYLE, format_count, sanitize_line};
 use crate::source_names::print_unindexed_sources;
-use crate::table::{pad_cells, style_cells};
+use crate::table::{MIN_NAME_WIDTH, pad_columns, style_cells};
 use anstyle::Style;
 use larder_format::message::MessageDate;
 use larder_present::{AddressEntry, AddressFormat, format_addresses};
@@ -175,7 +175,12 @@ fn list_cells(
 
 fn print_rows(context: &mut CommandContext, rows: &[[String; 5]]) -> Result<(), CommandFailure> {
     let width = context.out.line_width();
-    for [address, name, count, last_seen, handle] in pad_cells(rows, [40, 30, 6, 10, 0], width) {
+    // One long address must not take the width of all names.
+    let address_limit = if width.is_some() { 2 * MIN_NAME_WIDTH } else { 40 };
+    let limits = [address_limit, 30, 6, 10, 0];
+    let fixed = [false, false, true, true, true];
+    let padded = pad_columns(rows, limits, width, 0, fixed);
+    for [address, name, count, last_seen, handle] in padded {
         let cells = [
             (Style::new(), address.as_str()),
             (Style::new(), name.as_str()),

@@ -217,7 +217,7 @@ impl AddressTable {
                 if live > LIST_OBJECTS / 2 {
                     continue;
                 }
-                let list = PlaceList::of(table);
+                let list = PlaceList::from_table(table);
                 self.tables.remove(number);
                 self.regions.get_mut(region)[block] = if live == 0 {
                     AddressBlock::Empty
@@ -269,7 +269,7 @@ impl PlaceList {
     const EMPTY: PlaceList = PlaceList { places: [VACANT; LIST_OBJECTS], slots: [0; LIST_OBJECTS] };
 
     /// Creates the list of a table that has no more objects.
-    fn of(table: &PlaceTable) -> PlaceList {
+    fn from_table(table: &PlaceTable) -> PlaceList {
         let mut list = PlaceList::EMPTY;
         let objects = table.iter().enumerate().filter(|(_, slot)| **slot != 0);
         for (index, (place, slot)) in objects.take(LIST_OBJECTS).enumerate() {

@@ -45,10 +45,9 @@ impl HeapObject {
         self.packed >> FUNCTION_BITS
     }
 
-    /// Returns the object after a `realloc`.
-    fn resized(self, size: u64) -> HeapObject {
-        let release = self.packed % (1 << FUNCTION_BITS);
-        HeapObject { ordinal: self.ordinal, packed: size << FUNCTION_BITS | release }
+    /// Gives it the size after a `realloc`.
+    fn set_size(&mut self, size: u64) {
+        self.packed = (size << FUNCTION_BITS) | (self.packed % (1 << FUNCTION_BITS));
     }
 
     #[inline(always)]
@@ -385,9 +384,9 @@ impl ProcessEncoder {
             self.operand(age);
         }
         self.operand(event.size);
-        let resized = object.resized(event.size);
-        *self.objects.get_mut(slot) = resized;
-        self.block.live_bytes = self.block.live_bytes + resized.size() - object.size();
+        self.objects.get_mut(slot).set_size(event.size);
+        let size = self.objects.get(slot).size();
+        self.block.live_bytes = self.block.live_bytes + size - object.size();
         self.block.peak_bytes = self.block.peak_bytes.max(self.block.live_bytes);
         self.put_at(event.address, slot);
     }

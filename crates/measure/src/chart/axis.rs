@@ -376,10 +376,14 @@ fn time_marks(low: f64, high: f64, room: f64, clock: UtcOffsetFn<'_>) -> Vec<(f6
     let mark = |number: u32| (first + f64::from(number)) * step - ahead;
     let marks = (0..50).map(mark).take_while(|value| *value <= high);
     let name = |at: f64| match (at as i64, step) {
-        (at, step) if step >= DAY_MICROS => format_date(at, clock),
+        (at, step) if step >= DAY_MICROS || is_midnight(at, clock) => format_date(at, clock),
         (at, step) => format_time_of_day(at, clock, step < 60.0 * SECOND_MICROS),
     };
     marks.map(|at| (at, name(at))).collect()
+}
+
+fn is_midnight(at: i64, clock: UtcOffsetFn<'_>) -> bool {
+    local_seconds(at, clock).rem_euclid(86_400) == 0
 }
 
 /// Formats a time of day: `09:30`, optionally with seconds.
@@ -406,4 +410,16 @@ pub fn format_date(at: i64, clock: UtcOffsetFn<'_>) -> String {
 
 fn local_seconds(at: i64, clock: UtcOffsetFn<'_>) -> i64 {
     at.div_euclid(1_000_000).saturating_add(clock(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn midnight_has_its_date() {
+        let marks = time_marks(1.0, 3.0 * DAY_MICROS, 525.0, &|_| 0);
+        let names: Vec<&str> = marks.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["12:00", "2 Jan 1970", "12:00", "3 Jan 1970", "12:00", "4 Jan 1970"]);
+    }
 }

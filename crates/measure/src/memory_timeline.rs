@@ -430,6 +430,12 @@ impl TreeSampler {
                     costly.sums.add(&bytes);
                     costly.map.add(map);
                     counters.resident = bytes.resident();
+                    // It has begun another program since the first reading.
+                    if counters.resident > counters.mapped
+                        && let Some(now) = CheapCounters::read(*pid)
+                    {
+                        (counters.mapped, counters.anonymous) = (now.mapped, now.anonymous);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     costly.is_partial = true;

@@ -65,7 +65,8 @@ fn no_hook_allocates_or_panics() {
     let Some(reached) = functions_of_hooks(&library()) else {
         panic!("objdump and nm of binutils, with which Rust links, are missing");
     };
-    for expected in ["wait_for_space", "before_fork", "after_fork_in_child", "at_load", "note_exit"]
+    for expected in
+        ["wait_for_space", "before_fork", "after_fork_in_child", "at_load", "note_own_exit"]
     {
         assert!(reached.iter().any(|name| name.contains(expected)), "{expected}: {reached:?}");
     }

@@ -2,9 +2,9 @@
 //!
 //! Labels are items in `data.db`; which of them a text has its labels from, and under which name
 //! it gets new ones, follows from its Message-ID, its text and these items (`LabelItems` of
-//! larder-store). A change of many messages is one operation in several short batches. Separate from
-//! `item_edits`, because these items are changed by a rule for each, and have a copy in another
-//! store.
+//! larder-store). A change of many messages is one operation in several short batches. Separate
+//! from `item_edits`, because these items are changed by a rule for each, and have a copy in
+//! another store.
 //!
 //! Locks: the labels in `data.db` are written first, then `index.db` follows. No two write locks
 //! are held at once.

@@ -1,8 +1,8 @@
 //! The merge policy of the word index: which neighbouring segments are merged, and when.
 //!
 //! A query reads each segment. If they are more than the caller allows, the neighbours that are
-//! cheapest to merge are merged. While a first index is written, many are allowed, so that little is
-//! written twice; an index at rest has [`MAX_RESTING_SEGMENTS`].
+//! cheapest to merge are merged. While a first index is written, many are allowed, so that little
+//! is written twice; an index at rest has [`MAX_RESTING_SEGMENTS`].
 //!
 //! Nothing is merged before that: of merges of ten small segments each, which an earlier policy
 //! made, the words of 10,000 single messages were rewritten a fifth more often.

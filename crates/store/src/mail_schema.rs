@@ -28,8 +28,8 @@
 //! * The value `rule_row:C` in `meta`: the first row of the collection C whose message the rules
 //!   for new mail have not been run on; 0: not known.
 //! * `mail_departed(id, name)`: the last messages that went after the rules for new mail had been
-//!   run on them, by a hash of Message-ID and text; `id` is in the order in which they went. If they
-//!   come back, they are no new mail. See `apply::known_mail`.
+//!   run on them, by a hash of Message-ID and text; `id` is in the order in which they went. If
+//!   they come back, they are no new mail. See `apply::known_mail`.
 //! * `mail_block(id, newest, oldest)`: the newest and the oldest date of each block. A search reads
 //!   blocks in the order of the newest dates, and skips those without a date of its range.
 //! * `mail_thread(thread, item, ids)`: the members of each thread, with the hashes of the

@@ -162,7 +162,7 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
-    /// Gives the texts with a Message-ID their labels, after a message with it was added or renamed.
+    /// Gives the texts with a Message-ID their labels, after one of them was added or renamed.
     pub(super) fn restore_labels(
         &mut self,
         message_id: &str,

@@ -22,7 +22,7 @@ static MALLOC: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static MEMALIGN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static FREE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Whether the operators are replaced, which the first call finds out.
+/// The kind of the operators, by one of the constants below; unknown before the first call.
 static KIND: AtomicU32 = AtomicU32::new(UNKNOWN);
 const UNKNOWN: u32 = 0;
 const REPLACED: u32 = 1;
@@ -77,7 +77,7 @@ pub(crate) fn are_replaced<'a>(names: impl Iterator<Item = &'a CStr>) -> bool {
 /// An operator of C++.
 pub(crate) struct Operator {
     pub(crate) name: &'static CStr,
-    /// Whether it returns null if there is no memory.
+    /// It returns null if there is no memory.
     is_nothrow: bool,
     /// The next operator of this name, once it was called in place of the hook.
     next: AtomicPtr<c_void>,

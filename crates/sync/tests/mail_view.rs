@@ -413,7 +413,7 @@ fn a_message_with_another_handle_is_removed_and_added() {
     follow(&maildir);
 }
 
-/// Which folders a name stands for depends on those that are there.
+/// The folders that a name stands for depend on those that are there.
 #[test]
 fn a_folder_that_comes_and_goes_hides_one_in_another_case() {
     let mut maildir = TestMaildir::new();

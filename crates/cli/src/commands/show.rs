@@ -144,7 +144,7 @@ impl ShowArgs {
 #[derive(Default)]
 struct ShownMessages {
     is_converted: bool,
-    /// Whether a message or a commit was printed.
+    /// A message or a commit was printed.
     has_printed: bool,
     /// The articles of the HTML page, which is printed at the end.
     articles: Vec<String>,

@@ -64,7 +64,7 @@ pub(super) struct AddressTable {
     regions: SharedPages<RegionBlocks, REGIONS_IN_PAGE>,
     lists: BlockPool<PlaceList, LISTS_IN_PAGE>,
     tables: BlockPool<PlaceTable, TABLES_IN_PAGE>,
-    /// So many tables in use are looked through for those with few objects.
+    /// The number of tables in use at which those with few objects are looked for.
     crowd: usize,
     /// For a remainder of region numbers: the region met last, and its index.
     cache: Box<[(u64, u32); CACHE_ENTRIES]>,

@@ -61,7 +61,7 @@ pub struct RecordingOptions {
     /// Lines on standard error that match begin a phase: the name is the first group, else the
     /// whole match. Standard error is passed on to this.
     pub phases: Option<(Regex, Box<dyn Write + Send>)>,
-    /// Whether what the output has is replaced, once the command has started.
+    /// An earlier output is replaced, once the command has started.
     pub replaces_output: bool,
     /// The logarithm of the number of words of a ring; `None`: the usual size.
     pub capacity_log2: Option<u32>,

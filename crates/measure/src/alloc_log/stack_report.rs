@@ -329,7 +329,7 @@ impl StackProfile {
             next = node.parent.map(|parent| &self.nodes[parent as usize]);
         }
         path.reverse();
-        // What was inherited has no stacks, but is a part of the whole.
+        // Inherited memory has no stacks, but is a part of the whole.
         let all = figure.bytes(&self.total()).saturating_add(live.inherited).max(1) as f64;
         let share = |bytes: u64| MeasureUnit::Share.format(bytes as f64 / all);
         // The start of the program is no caller that tells anything.

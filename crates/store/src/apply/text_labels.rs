@@ -21,7 +21,7 @@ use larder_format::label::MessageLabels;
 struct MessageText {
     item: ItemRow,
     text_hash: Option<u64>,
-    /// Whether the Message-ID is its name.
+    /// The Message-ID is its name.
     is_named: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which labels the texts with one Message-ID have, from the items of `data.db`.
+//! The labels of the texts with one Message-ID, from the items of `data.db`.
 //!
 //! An item has the Message-ID as its name, or a name that is made from Message-ID and text. The
 //! labels of an item belong to the text that it names, or to all texts. While no message has that

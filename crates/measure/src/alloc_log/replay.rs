@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// Samples of a replay.
 const SAMPLES: u64 = 1000;
+/// The highest ratio is looked for where this part of the peak is live, as a divisor.
+const RATIO_DIVISOR: u64 = 10;
 
 /// Memory at a step of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,14 @@ pub struct ReplaySample {
     pub live_bytes: u64,
     /// Resident bytes of the allocator.
     pub resident_bytes: u64,
+}
+
+impl ReplaySample {
+    /// Returns resident memory divided by live memory; `None` if nothing is live.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        (self.live_bytes > 0).then(|| self.resident_bytes as f64 / self.live_bytes as f64)
+    }
 }
 
 /// The replay on one allocator.
@@ -48,13 +58,36 @@ impl ReplayResult {
     /// Returns the peak of resident memory.
     #[must_use]
     pub fn peak_resident_bytes(&self) -> u64 {
-        self.samples.iter().map(|sample| sample.resident_bytes).max().unwrap_or(0)
+        self.resident_peak().map_or(0, |sample| sample.resident_bytes)
     }
 
-    /// Returns the sample with the most live memory.
+    /// Returns the first sample with the most resident memory.
+    #[must_use]
+    pub fn resident_peak(&self) -> Option<ReplaySample> {
+        self.samples.iter().rev().copied().max_by_key(|sample| sample.resident_bytes)
+    }
+
+    /// Returns the first sample with the most live memory.
     #[must_use]
     pub fn live_peak(&self) -> Option<ReplaySample> {
-        self.samples.iter().copied().max_by_key(|sample| sample.live_bytes)
+        self.samples.iter().rev().copied().max_by_key(|sample| sample.live_bytes)
+    }
+
+    /// Returns the sample after the last call.
+    #[must_use]
+    pub fn end(&self) -> Option<ReplaySample> {
+        self.samples.last().copied()
+    }
+
+    /// Returns the first sample with the highest ratio of resident to live memory, among those with
+    /// at least a tenth of the peak of live memory: of a program that begins, or that has released
+    /// nearly all, the ratio says nothing.
+    #[must_use]
+    pub fn highest_ratio(&self) -> Option<ReplaySample> {
+        let least = self.live_peak()?.live_bytes.div_ceil(RATIO_DIVISOR);
+        let ratios = self.samples.iter().rev().filter(|sample| sample.live_bytes >= least);
+        let ratios = ratios.filter_map(|sample| Some((sample.ratio()?, *sample)));
+        ratios.max_by(|one, two| one.0.total_cmp(&two.0)).map(|(_, sample)| sample)
     }
 }
 

@@ -21,9 +21,9 @@ const OTHER_ALLOCATORS: [&str; 2] = ["jemalloc", "mimalloc"];
 
 /// Replay a log of allocator calls on other allocators, and compare their memory
 ///
-/// Each allocator gets the same calls in a fresh process. Prints the resident memory at its peak,
-/// where live memory has its peak, and at the end. Without --allocator: glibc, and of jemalloc and
-/// mimalloc those that are installed.
+/// Each allocator gets the same calls in a fresh process. Prints resident and live memory at the
+/// peaks of both, at the end, and where their ratio is highest. Without --allocator: glibc, and of
+/// jemalloc and mimalloc those that are installed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
     /// The log that `larder measure record` has written

@@ -42,14 +42,14 @@ peak() { # ROW NAME GOAL-MB REPEAT COMMAND...: measures the peak of REPEAT runs;
 	local row=$1 name=$2 goal=$3 repeat=$4 anonymous megabytes verdict=ok
 	shift 4
 	limited "$larder" --format json measure run --repeat "$repeat" -- "$@" >"$work/out"
-	anonymous=$(sed -n 's/.*"anonymous_bytes":{[^}]*"max":\([0-9]*\)}.*/\1/p' "$work/out")
-	if ! awk -v a="$anonymous" -v g="$goal" 'BEGIN { exit !(a > 0 && a <= g * 1e6) }'; then
+	anonymous=$(most anonymous_bytes <"$work/out")
+	if ! awk -v a="$anonymous" -v g="$goal" 'BEGIN { exit !(a != "-" && a <= g * 1e6) }'; then
 		verdict=MISSED
 		missed=1
 	fi
-	megabytes=$(awk -v a="$anonymous" 'BEGIN { printf "%.1f", a / 1e6 }')
+	megabytes=$(megabytes <<<"$anonymous")
 	printf '%10s %-44s %8s %8s  %s\n' "$n" "$name" "$megabytes" "$goal" $verdict
-	echo "larder $n peak-$row 1 $megabytes $goal 0 0" >>"$figures"
+	[ "$megabytes" = - ] || echo "larder $n peak-$row 1 $megabytes $goal 0 0" >>"$figures"
 }
 
 ask_eds() { # CARDS dbus|direct FILE: writes the memory for a book that another process has filled to FILE

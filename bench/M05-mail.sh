@@ -32,10 +32,10 @@ row() { # NAME GOAL COMMAND...: prints the anonymous memory of a command in MB
 	"$larder" --format json measure run -- "$@" >"$work/out" 2>"$work/err" || code=$?
 	# A search of few messages may find nothing: code 1.
 	[ $code = 0 ] || { [ $code = 1 ] && [ "$2" = find ]; } || { cat "$work/err" >&2 && return 1; }
-	memory=$(tail -1 "$work/out" | get anonymous_bytes | awk '{ printf "%.1f", $1 / 1e6 }')
+	memory=$(tail -1 "$work/out" | get anonymous_bytes | megabytes)
 	if [ "$goal" != - ]; then
 		verdict=ok
-		awk -v memory="$memory" -v goal="$goal" 'BEGIN { exit !(memory > goal) }' && verdict=MISSED && missed=1
+		awk -v memory="$memory" -v goal="$goal" 'BEGIN { exit !(memory == "-" || memory > goal) }' && verdict=MISSED && missed=1
 	fi
 	printf '%-40s %8s %6s %s\n' "$name" "$memory" "$goal" "$verdict"
 	result "$name, anonymous memory" MB larder "$messages" "$memory"

@@ -49,7 +49,7 @@ run_of() { # NAME: sets $run to the command
 
 memory_of() { # COMMAND...: prints MB of anonymous memory of its first process
 	"$larder" --format json measure run -- "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2 && return 1; }
-	tail -1 "$work/out" | get first_anonymous_bytes | awk '{ printf "%.1f", $1 / 1e6 }'
+	tail -1 "$work/out" | get first_anonymous_bytes | megabytes
 }
 
 value() { # KEY: prints a number of the analysis
@@ -70,9 +70,9 @@ for name in import contacts sync messages ${bundle:+clone}; do
 		-v alone="$alone" -v collector="$collector" -v analysis="$analysis" '
 		BEGIN {
 			collector_limit = 32 + 40 * objects / 1e6; analysis_limit = 32 + 64 * objects / 1e6
-			printf "%-9s %10d %9.1f %9.1f %8d %9.1f | %9.1f %8.1f | %9.1f %8.1f\n", name, calls, asked / 1e6, live / 1e6, objects, alone,
+			printf "%-9s %10d %9.1f %9.1f %8d %9s | %9s %8.1f | %9s %8.1f\n", name, calls, asked / 1e6, live / 1e6, objects, alone,
 				collector, collector_limit, analysis, analysis_limit
-			exit collector > collector_limit || analysis > analysis_limit
+			exit collector == "-" || analysis == "-" || collector > collector_limit || analysis > analysis_limit
 		}' || status=1
 	result "$name, live memory" MB larder - "$(awk -v bytes="$(value peak_bytes)" 'BEGIN { print bytes / 1e6 }')"
 	result "$name, anonymous memory of the collector" MB larder - "$collector"

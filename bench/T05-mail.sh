@@ -75,8 +75,9 @@ measure() { # PROGRAM STEP REPEAT COMMAND...: adds the CPU time in ms, the wall 
 	[ $code = 0 ] || finds_nothing $code "$@" || { cat "$work/err" >&2 && return 1; }
 	tail -1 "$work/out" | awk -v OFS='\t' -v program="$program" -v step="$step" '
 		function least(key) { match($0, "\"" key "\":{\"min\":[0-9]*"); s = substr($0, RSTART, RLENGTH); sub(/.*:/, "", s); return s }
-		{ print program, step, least("cpu_us") / 1000, least("wall_us") / 1000, least("anonymous_bytes") / 1e6,
-			least("written_bytes") / 1e6 }' >>"$figures"
+		function megabytes(key) { s = least(key); return s == "" ? "-" : s / 1e6 }
+		{ print program, step, least("cpu_us") / 1000, least("wall_us") / 1000, megabytes("anonymous_bytes"),
+			megabytes("written_bytes") }' >>"$figures"
 }
 
 index() { # PROGRAM STEP
@@ -210,10 +211,11 @@ leave_results messages
 
 awk -F '\t' -v messages="$messages" -v missed="$missed" '
 	{ cpu[$1, $2] = $3; wall[$1, $2] = $4; memory[$1, $2] = $5; written[$1, $2] = $6; if (!($2 in seen)) { seen[$2] = ++n; step[n] = $2 } }
-	function ms(x) { return x == "" ? "-" : sprintf("%.1f", x) }
-	function goal(name, value, bound) {
-		if (value > bound) missed = 1
-		printf "%s: %.1f, goal %.1f%s\n", name, value, bound, (value > bound ? " missed" : "")
+	function ms(x) { return x == "" || x == "-" ? "-" : sprintf("%.1f", x) }
+	function goal(name, value, bound,  is_missed) {
+		is_missed = value == "-" || value > bound
+		if (is_missed) missed = 1
+		printf "%s: %s, goal %.1f%s\n", name, ms(value), bound, (is_missed ? " missed" : "")
 	}
 	function ratio(a, b) { return a == "" || !b ? "-" : sprintf("%.1f", a / b) }
 	END {

@@ -53,11 +53,12 @@ result_pair() { # MEASURE UNIT CHANGESETS LARDER CINNABAR: notes two figures for
 	result "$1" "$2" git-cinnabar "$3" "$5"
 }
 
-measure() { # COMMAND...: prints CPU ms, wall ms and MB of anonymous memory, of the largest process or what $memory names
+measure() { # COMMAND...: prints CPU ms, wall ms and MB of anonymous memory, of the largest process or what $memory names; - if it was not measured
 	"$larder" --format json measure run -- "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2 && return 1; }
 	tail -1 "$work/out" | awk -v memory="${memory:-anonymous_bytes}" '
 		function least(key) { match($0, "\"" key "\":{\"min\":[0-9]*"); s = substr($0, RSTART, RLENGTH); sub(/.*:/, "", s); return s }
-		{ print least("cpu_us") / 1000, least("wall_us") / 1000, least(memory) / 1e6 }'
+		function megabytes(key) { s = least(key); return s == "" ? "-" : s / 1e6 }
+		{ print least("cpu_us") / 1000, least("wall_us") / 1000, megabytes(memory) }'
 }
 
 name_of() { # GITDIR: prints the name of a repository
@@ -93,12 +94,13 @@ while read -r _ changesets our_cpu our_wall our_memory our_size their_cpu their_
 done <"$work/figures"
 
 awk '
+	function mb(x, digits) { return x == "-" ? x : sprintf("%." digits "f", x) }
 	BEGIN { printf "%-16s %10s | %8s %8s %6s | %8s %8s %6s | %8s | %5s %6s %5s %5s %s\n", "", "changesets", "larder", "wall", "MB", "cinnabar",
 		"wall", "MB", "floor", "CPU", "memory", "size", "busy", "differing ids" }
 	{
-		cpu = $7 / $3; memory = $9 / $5; size = $6 / $10; busy = $3 / $4
-		printf "%-16s %10d | %8d %8d %6.0f | %8d %8d %6.0f | %8d | %5.1f %6.1f %4.0f%% %5.2f %d\n",
-			$1, $2, $3, $4, $5, $7, $8, $9, $11, cpu, memory, 100 * size, busy, $14
+		cpu = $7 / $3; memory = $5 > 0 ? $9 / $5 : 0; size = $6 / $10; busy = $3 / $4
+		printf "%-16s %10d | %8d %8d %6s | %8d %8d %6s | %8d | %5.1f %6.1f %4.0f%% %5.2f %d\n",
+			$1, $2, $3, $4, mb($5, 0), $7, $8, mb($9, 0), $11, cpu, memory, 100 * size, busy, $14
 		logs += log(cpu); sizes += size; n++
 		if (cpu < 3 || memory < 3.5 || size > 0.95 || $14 > 0 || busy < 1.5) missed = 1
 	}
@@ -178,17 +180,18 @@ for repository in "${repositories[@]}"; do
 done >"$work/figures"
 
 awk '
+	function mb(x) { return x == "-" ? x : sprintf("%.1f", x) }
 	BEGIN {
 		printf "\n%-10s | %-43s | %-49s | %-31s |\n", "", "clone from hg serve: CPU, wall ms", "fetch of 10: CPU ms (alone), MB", "fetch of nothing: CPU ms, MB"
 		printf "%-10s | %6s %6s %6s %6s %8s %6s | %6s %5s %5s %8s %5s %5s %5s %5s | %6s %5s %8s %5s | %s\n", "", "larder", "wall", "server", "curl", "cinnabar",
 			"ratio", "larder", "alone", "MB", "cinnabar", "alone", "MB", "floor", "ratio", "larder", "MB", "cinnabar", "MB", "2 GiB"
 	}
 	{
-		printf "%-10s | %6d %6d %6d %6d %8d %6.1f | %6d %5d %5.1f %8d %5d %5.1f %5d %5.1f | %6d %5.1f %8d %5.1f |", $1, $2, $3, $5, $6, $7, $2 / $5,
-			$10, $24, $22, $13, $25, $23, $26, $13 / $10, $16, $18, $19, $21
+		printf "%-10s | %6d %6d %6d %6d %8d %6.1f | %6d %5d %5s %8d %5d %5s %5d %5.1f | %6d %5s %8d %5s |", $1, $2, $3, $5, $6, $7, $2 / $5,
+			$10, $24, mb($22), $13, $25, mb($23), $26, $13 / $10, $16, mb($18), $19, mb($21)
 		for (i = 27; i <= NF; i++) printf " %s", $i
 		print ""
-		if ($2 > 2 * $5 || ($10 * 5 > $13 && $10 > $26) || $22 > 30 || $16 > 50 || $18 > 15 || $27 != "ends") missed = 1
+		if ($2 > 2 * $5 || ($10 * 5 > $13 && $10 > $26) || $22 == "-" || $22 > 30 || $16 > 50 || $18 == "-" || $18 > 15 || $27 != "ends") missed = 1
 	}
 	END { if (missed) { print "a goal is missed"; exit 1 } }' "$work/figures" || status=1
 while read -r name our_cpu our_wall _ _ _ their_cpu their_wall _ our_fetch _ _ their_fetch _ _ no_op _ no_op_memory their_no_op _ their_no_op_memory our_memory their_memory _ _ floor_fetch _; do

@@ -127,6 +127,14 @@ get() { # KEY: prints its number in a line of JSON, or the median of its three n
 	sed -n "s/.*\"$1\":\(\([0-9]*\)\|{\"min\":[0-9]*,\"median\":\([0-9]*\).*\)[,}].*/\2\3/p" | grep . || echo -
 }
 
+most() { # KEY: prints the largest of its three numbers in a line of JSON, or - if it is missing
+	sed -n "s/.*\"$1\":{[^}]*\"max\":\([0-9][0-9]*\)}.*/\1/p" | grep . || echo -
+}
+
+megabytes() { # prints a number of bytes in MB, and - as it is, which was not measured
+	awk '{ print $1 == "-" ? $1 : sprintf("%.1f", $1 / 1e6) }'
+}
+
 median() { # prints the median of numbers, of an even number of them the lower one
 	sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)]; else print "-" }'
 }

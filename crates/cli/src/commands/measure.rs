@@ -63,10 +63,11 @@ enum MeasureCommand {
 ///
 /// Prints minimum, median and maximum of several runs. CPU time and bytes written include the
 /// processes that the command starts and waits for. Anonymous memory is that of the largest
-/// process, the command or one below it, and of the command alone, among samples, so it is left out
-/// if a run was too short for them; `larder measure memory` has sums over all processes. The
-/// command's standard output is discarded unless --show is given. The exit code is the exit code of
-/// the command. If a run fails, no further run is started.
+/// process, the command or one below it, and of the command alone, among samples: a run that was
+/// too short for them does not count, and without any other there is - (in JSON null). `larder
+/// measure memory` has sums over all processes. The command's standard output is discarded unless
+/// --show is given. The exit code is the exit code of the command. If a run fails, no further run
+/// is started.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
     /// The number of runs
@@ -242,15 +243,13 @@ impl MeasureRunArgs {
         let mut object = json!({ "runs": runs.len(), "code": code, "signal": signal });
         let mut rows = vec![["", "min", "median", "max"].map(String::from)];
         for (name, key, value) in COST_COLUMNS {
-            let Some(spread) = min_median_max(runs.iter().filter_map(value)) else { continue };
+            let Some(spread) = cost_spread(runs, key, value) else { continue };
             let [least, median, most] = spread;
             object[key] = json!({ "min": least, "median": median, "max": most });
-            let shown = spread.map(|value| match key.ends_with("_bytes") {
-                true if key.ends_with("anonymous_bytes") && value < MIN_ANONYMOUS_BYTES => {
-                    "-".into()
-                }
-                true => format_bytes(value),
-                false => format!("{:.1} ms", value as f64 / 1e3),
+            let shown = spread.map(|value| match value {
+                None => "-".into(),
+                Some(value) if key.ends_with("_bytes") => format_bytes(value),
+                Some(value) => format!("{:.1} ms", value as f64 / 1e3),
             });
             let [least, median, most] = shown;
             rows.push([name.to_string(), least, median, most]);
@@ -279,7 +278,13 @@ impl MeasureRunArgs {
 /// A process with less was sampled only before its program had begun, or after its end.
 const MIN_ANONYMOUS_BYTES: u64 = 16 << 10;
 
-/// A cost of a run: its name for people, its key in JSON (microseconds or bytes), its value.
+/// Returns a peak of anonymous memory, if the run was long enough to measure it.
+fn measured_memory(bytes: u64) -> Option<u64> {
+    (bytes >= MIN_ANONYMOUS_BYTES).then_some(bytes)
+}
+
+/// A cost of a run: its name for people, its key in JSON (microseconds or bytes), its value, if it
+/// was measured.
 type CostColumn = (&'static str, &'static str, fn(&ProcessCost) -> Option<u64>);
 
 const COST_COLUMNS: [CostColumn; 7] = [
@@ -288,14 +293,54 @@ const COST_COLUMNS: [CostColumn; 7] = [
     ("system", "system_us", |run| Some(to_microseconds(run.system))),
     ("processor", "cpu_us", |run| Some(to_microseconds(run.user + run.system))),
     ("anonymous memory of the largest process, sampled", "anonymous_bytes", |run| {
-        Some(run.peak_anonymous_bytes)
+        measured_memory(run.peak_anonymous_bytes)
     }),
     ("anonymous memory of the first process, sampled", "first_anonymous_bytes", |run| {
-        Some(run.first_anonymous_bytes)
+        measured_memory(run.first_anonymous_bytes)
     }),
     ("written", "written_bytes", |run| run.written_bytes),
 ];
 
+/// Returns minimum, median and maximum of a cost over the runs that it was measured in. `None`: the
+/// kernel does not count it, which is no matter of the length of a run.
+fn cost_spread(
+    runs: &[ProcessCost],
+    key: &str,
+    value: fn(&ProcessCost) -> Option<u64>,
+) -> Option<[Option<u64>; 3]> {
+    match min_median_max(runs.iter().filter_map(value)) {
+        Some(values) => Some(values.map(Some)),
+        None => key.ends_with("anonymous_bytes").then_some([None; 3]),
+    }
+}
+
 fn to_microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::ExitStatus;
+
+    /// A run that was too short to sample its memory is not one that took none.
+    #[test]
+    fn runs_without_a_sample_do_not_count() {
+        let run = |peak_anonymous_bytes| ProcessCost {
+            wall: Duration::from_millis(1),
+            user: Duration::ZERO,
+            system: Duration::ZERO,
+            peak_anonymous_bytes,
+            first_anonymous_bytes: 0,
+            written_bytes: None,
+            status: ExitStatus::from_raw(0),
+        };
+        let runs = [run(0), run(900_000), run(4096), run(800_000)];
+        let spreads = COST_COLUMNS.map(|(_, key, value)| (key, cost_spread(&runs, key, value)));
+        assert_eq!(spreads[0], ("wall_us", Some([Some(1000); 3])));
+        let measured = [Some(800_000), Some(800_000), Some(900_000)];
+        assert_eq!(spreads[4], ("anonymous_bytes", Some(measured)));
+        assert_eq!(spreads[5], ("first_anonymous_bytes", Some([None; 3])));
+        assert_eq!(spreads[6], ("written_bytes", None));
+    }
 }

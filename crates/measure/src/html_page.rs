@@ -89,7 +89,13 @@ impl HtmlPage {
             "<div class=\"scroll\"><table{class}><caption>{title}</caption>\n<tr>"
         ));
         for (name, cell) in head.iter().zip(first) {
-            let class = if matches!(cell, TableCell::Number(_)) { " class=\"n\"" } else { "" };
+            let is_long = name.split(' ').any(|word| word.chars().count() > MAX_NOWRAP_CHARS);
+            let class = match (matches!(cell, TableCell::Number(_)), is_long) {
+                (true, true) => " class=\"n b\"",
+                (true, false) => " class=\"n\"",
+                (false, true) => " class=\"b\"",
+                (false, false) => "",
+            };
             self.body.push_str(&format!("<th{class}>{}</th>", XmlEscaped(name)));
         }
         self.body.push_str("</tr>\n");
@@ -143,9 +149,11 @@ impl HtmlPage {
     }
 }
 
-/// The styles of the page around its charts. A table that is wider than the screen scrolls, and has
-/// a shadow at each side where columns are out of sight: the shadows stay where they are, and what
-/// covers them moves with the table.
+/// The styles of the page around its charts. A table that is wider than the text goes on to the
+/// right, as far as the screen has room. One that is wider than the screen scrolls, and has a
+/// shadow at each side where columns are out of sight: the shadows stay where they are, and what
+/// covers them moves with the table. Its caption stays, and is not wider than the screen. Long
+/// names, as of logs, are broken.
 const PAGE_CSS: &str = "\
 body{font:16px/1.45 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:54rem;background:var(--ground);color:var(--text)}
 h1{font-size:1.6rem;margin:.5rem 0;overflow-wrap:anywhere}
@@ -163,19 +171,22 @@ dd{margin:0;font-size:1.25rem;font-weight:600}
 linear-gradient(to left,var(--ground) 40%,transparent) right/2.5rem 100% no-repeat local,\
 linear-gradient(to right,var(--faint),transparent) left/.7rem 100% no-repeat scroll,\
 linear-gradient(to left,var(--faint),transparent) right/.7rem 100% no-repeat scroll}
+@media screen and (min-width:60rem){.scroll{width:fit-content;min-width:100%;max-width:calc(50vw + 25rem)}}
 table{border-collapse:collapse;font-size:.86rem;width:100%}
-caption{text-align:left;font-weight:600;padding:.3rem 0}
+caption{text-align:left;font-weight:600;padding:.3rem 0;position:sticky;left:0;max-width:min(54rem,100vw - 2rem);overflow-wrap:anywhere}
 th,td{text-align:left;vertical-align:top;padding:.25rem .9rem .25rem 0;border-bottom:1px solid var(--line)}
 th{color:var(--faint);font-weight:400}
 td:first-child:not([class]){min-width:9rem;overflow-wrap:anywhere}
 th{vertical-align:bottom}th.n{white-space:normal}
+.b{overflow-wrap:anywhere;min-width:5rem}
 .w{white-space:nowrap}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 code{font:.82rem/1.35 ui-monospace,monospace;overflow-wrap:anywhere}
 td code{display:inline-block;min-width:11rem}
 figure{margin:1.4rem 0}
-figcaption{margin-bottom:.4rem;font-size:.9rem}
+figcaption{margin-bottom:.4rem;font-size:.9rem;overflow-wrap:anywhere}
 .legend{display:inline-flex;flex-wrap:wrap;gap:.1rem 1.1rem}
+.legend span{display:flex;align-items:center}.legend svg,.legend i{flex:none}
 .legend svg{margin-right:.35rem;vertical-align:middle}
 .legend i{display:inline-block;width:.75rem;height:.75rem;border-radius:2px;background:var(--c);margin-right:.35rem}
 svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
@@ -223,5 +234,25 @@ mod tests {
         assert!(
             page.contains("td:first-child:not([class]){min-width:9rem;overflow-wrap:anywhere}")
         );
+    }
+
+    /// The name of a log heads columns and is in captions: it is broken, and a table with it takes
+    /// the room of a wide screen before it scrolls.
+    #[test]
+    fn long_names_fit_into_the_page() {
+        let mut page = HtmlPage::new("a");
+        let row = [TableCell::Text("calls".into()), TableCell::Number("1".into())];
+        page.add_table("t", &["", "a_log_of_a_long_name"], &[row.to_vec()]);
+        page.add_table("t", &["", "a b c d e f g h i j k"], &[row.to_vec()]);
+        let page = page.into_html();
+        assert!(page.contains("<th class=\"n b\">a_log_of_a_long_name</th>"), "{page}");
+        assert!(page.contains("<th class=\"n\">a b c d e f g h i j k</th>"), "{page}");
+        let style = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap();
+        for broken in [".b{", "caption{", "figcaption{"] {
+            assert!(style(broken).contains("overflow-wrap:anywhere"), "{broken}");
+        }
+        assert!(style("caption{").contains("max-width:min(54rem,100vw - 2rem)"));
+        let wide = "(min-width:60rem){.scroll{width:fit-content;min-width:100%;max-width:";
+        assert!(page.contains(wide), "{page}");
     }
 }

@@ -609,3 +609,42 @@ fn a_static_program_is_named() {
     assert_eq!(run.code, 2);
     assert!(run.stderr().contains("is a static program"), "{}", run.masked_output());
 }
+
+/// A program that refuses the recorder says so in words of its own; larder names the reason.
+#[test]
+fn a_program_with_a_sanitizer_is_named() {
+    let home = Home::new();
+    recorder();
+    let source = home.work("sanitized.c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+    let mut compiler = Command::new("gcc");
+    compiler.arg("-fsanitize=address").arg("-o").arg(home.work("sanitized")).arg(&source);
+    if !compiler.output().is_ok_and(|output| output.status.success()) {
+        return left_out("a_program_with_a_sanitizer_is_named", "no gcc with AddressSanitizer");
+    }
+    let run = home.shell("larder measure record --out log -- ./sanitized");
+    assert_ne!(run.code, 0, "{}", run.masked_output());
+    let stderr = run.stderr();
+    assert!(stderr.contains("log: no process was recorded"), "{stderr}");
+    let hint = "hint: ./sanitized is built with AddressSanitizer, ";
+    assert!(stderr.contains(hint), "{stderr}");
+    let run = home.shell("larder measure record --out log -- false");
+    assert!(!run.stderr().contains("AddressSanitizer"), "{}", run.masked_output());
+}
+
+/// The log of a Python with its own allocator lacks small objects.
+#[test]
+fn python_without_malloc_is_noted() {
+    let home = Home::new();
+    recorder();
+    let note = "note: Python takes memory for small objects by mmap";
+    let has_note = |environment: &str, options: &str| {
+        let command = format!("larder {options} measure record --out log -- python3 -c 1");
+        let run = home.shell(&format!("{environment} {command}"));
+        assert_eq!(run.code, 0, "{}", run.masked_output());
+        run.stderr().contains(note)
+    };
+    assert!(has_note("", ""));
+    assert!(!has_note("PYTHONMALLOC=malloc", ""));
+    assert!(!has_note("", "--quiet"));
+}

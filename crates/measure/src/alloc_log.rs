@@ -37,6 +37,7 @@
 //! | `process_list` | the processes of a log in a report |
 //! | `recorded_process` | a process as the system shows it |
 //! | `awaited_forks` | forks whose children have not appeared |
+//! | `program_features` | features of a program for which a recording needs a hint |
 //! | `static_program` | programs into which nothing can be loaded |
 //! | `process_maps` | the mappings of a process |
 //! | `program_code` | the code of a program, by its file |
@@ -83,6 +84,7 @@ mod process_encoder;
 mod process_list;
 mod process_maps;
 mod program_code;
+mod program_features;
 mod quantity_table;
 mod recorded_process;
 mod recording;
@@ -122,6 +124,7 @@ pub use self::log_block::{
 };
 pub use self::log_file::{AllocLog, LogDamage, LoggedProcess};
 pub use self::number_series::{NumberPoint, NumberSeries};
+pub use self::program_features::{has_address_sanitizer, is_python_program};
 pub use self::recording::{AbandonedProcess, RecordingOptions, RecordingSummary, record_command};
 pub use self::replay::{ReplayOptions, ReplayResult, ReplaySample, find_allocator, replay_process};
 pub use self::replay_report::{NamedReplay, replay_json, replay_report};

@@ -7,12 +7,12 @@ use crate::output::{format_bytes, format_count, format_grouped, print_message, s
 use crate::output_path::{OutputPath, standard_output};
 use larder_measure::alloc_log::{
     AllocLogError, RecordingOptions, RecordingSummary, UnrecordedProcess, UnrecordedReason,
-    find_program, is_static_program, record_command,
+    find_program, has_address_sanitizer, is_python_program, is_static_program, record_command,
 };
 use larder_measure::process_cost::exit_code;
 use larder_store::{DataDirectory, OutputFile};
 use regex::bytes::Regex;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -67,7 +67,7 @@ impl RecordArgs {
             recorder: find_recorder(self.recorder.as_deref())?,
             stack_interval: self.stacks.unwrap_or(0),
             other_libraries: std::env::var_os("LD_PRELOAD"),
-            phases: self.phases.map(|pattern| (pattern, Box::new(std::io::stderr()) as _)),
+            phases: self.phases.clone().map(|pattern| (pattern, Box::new(std::io::stderr()) as _)),
             replaces_output: !self.out.is_standard_output(),
             capacity_log2: None,
             interrupt: crate::interrupt::install_interrupt_flag(),
@@ -77,13 +77,43 @@ impl RecordArgs {
         let file = create_log(context, &self.out)?;
         let summary =
             record_command(&self.command, file, options).map_err(|error| record_failure(&error))?;
-        print_summary(context, path, &summary)?;
+        let hint = self.sanitizer_hint(&folders, &summary);
+        print_summary(context, path, &summary, hint.as_deref())?;
+        if let Some(hint) = self.python_hint(&folders) {
+            context.print_note(hint);
+        }
         // A failure to write does not hide behind the success of the command.
         let failure = failure_of(path, &summary);
         match (failure, exit_code(summary.status)) {
-            (Some(message), 0) => Err(CommandFailure::new(FailureKind::Source, message)),
+            (Some(message), 0) => {
+                let failure = CommandFailure::new(FailureKind::Source, message);
+                Err(hint.into_iter().fold(failure, CommandFailure::with_hint))
+            }
             (_, code) => Ok(CommandStatus::Command(code)),
         }
+    }
+}
+
+impl RecordArgs {
+    /// Returns why no process was recorded, if the program has AddressSanitizer.
+    fn sanitizer_hint(&self, folders: &OsStr, summary: &RecordingSummary) -> Option<String> {
+        let program = self.command.first()?;
+        (summary.processes == 0 && has_address_sanitizer(program, folders)).then(|| {
+            format!(
+                "{} is built with AddressSanitizer, which has an allocator of its own and refuses \
+                 the recorder: record a build without -fsanitize=address",
+                sanitize_line(&program.to_string_lossy())
+            )
+        })
+    }
+
+    /// Says what is missing in the log of a Python with its own allocator.
+    fn python_hint(&self, folders: &OsStr) -> Option<&'static str> {
+        let is_python = is_python_program(self.command.first()?, folders);
+        (is_python && std::env::var_os("PYTHONMALLOC").is_none()).then_some(
+            "Python takes memory for small objects by mmap, which is not recorded: set \
+             PYTHONMALLOC=malloc to record it",
+        )
     }
 }
 
@@ -181,11 +211,15 @@ fn print_summary(
     context: &mut CommandContext,
     path: &Path,
     summary: &RecordingSummary,
+    hint: Option<&str>,
 ) -> Result<(), CommandFailure> {
     if let Some(message) = failure_of(path, summary)
         && exit_code(summary.status) != 0
     {
         print_message("error", message);
+        if let Some(hint) = hint {
+            print_message("hint", hint);
+        }
     }
     for process in &summary.unrecorded {
         context.print_warning(describe_unrecorded(process));

@@ -256,6 +256,12 @@ pub struct ProcessEnd {
     pub stalls: u32,
     /// Calls that do not fit to the others: releases of memory whose allocation was not seen.
     pub anomalies: u64,
+    /// The number of its marks, each of which begins a phase; older logs lack it.
+    #[serde(default)]
+    pub marks: Option<u64>,
+    /// The number of values of its numbers; older logs lack it.
+    #[serde(default)]
+    pub number_values: Option<u64>,
 }
 
 /// The memory of a process at a time.

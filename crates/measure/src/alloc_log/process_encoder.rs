@@ -75,6 +75,9 @@ pub(super) struct ProcessEncoder {
     tokens_time_us: u64,
     /// Releases of unknown addresses, and allocations of addresses that were live.
     anomalies: u64,
+    /// Marks, and values of numbers, of this process alone.
+    marks: u64,
+    number_values: u64,
 }
 
 impl ProcessEncoder {
@@ -94,6 +97,8 @@ impl ProcessEncoder {
             block: CallBlock::default(),
             tokens_time_us: 0,
             anomalies: 0,
+            marks: 0,
+            number_values: 0,
         }
     }
 
@@ -134,6 +139,11 @@ impl ProcessEncoder {
 
     pub(super) fn anomalies(&self) -> u64 {
         self.anomalies
+    }
+
+    /// Returns the number of marks, and that of values of numbers.
+    pub(super) fn marks_and_values(&self) -> (u64, u64) {
+        (self.marks, self.number_values)
     }
 
     /// Returns the number of calls since the start.
@@ -179,6 +189,7 @@ impl ProcessEncoder {
 
     /// Notes a mark that the collector has found.
     pub(super) fn mark(&mut self, name: &[u8]) {
+        self.marks += 1;
         self.long(LONG_MARK, name.len() as u64);
         self.block.tokens.extend_from_slice(name);
     }
@@ -436,6 +447,7 @@ impl ProcessEncoder {
     fn program_number(&mut self, event: &RingEvent<'_>) {
         let Some((value, words)) = event.operands.split_first() else { return };
         let name = unpack_name(words, event.size);
+        self.number_values += 1;
         self.long(LONG_NUMBER, name.len() as u64);
         self.block.tokens.extend_from_slice(&name);
         self.operand(*value);

@@ -96,6 +96,8 @@ pub(super) fn processes_json(log: &AllocLog) -> Vec<Value> {
             "peak_bytes": process.peak_bytes,
             "end_bytes": process.live_bytes,
             "inherited_bytes": start.inherited_bytes,
+            "marks": process.end.and_then(|end| end.marks),
+            "number_values": process.end.and_then(|end| end.number_values),
         })
     };
     log.processes.iter().enumerate().map(json).collect()
@@ -114,10 +116,15 @@ pub(super) fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportS
     });
     let omitted = numbers.split_off(numbers.len().min(MAX_PROCESS_ROWS));
     numbers.sort_unstable();
+    let marks = |process: &LoggedProcess| {
+        let end = process.end.as_ref()?;
+        Some((end.marks?, end.number_values?))
+    };
+    let has_marks = processes.iter().filter_map(marks).any(|found| found != (0, 0));
     let rows = numbers.into_iter().map(|number| {
         let process = &processes[number];
         let parent = process.start.parent.map_or("-".into(), |parent| parent.to_string());
-        vec![
+        let mut row = vec![
             shorten_command(&process.command_line()),
             number.to_string(),
             parent,
@@ -126,11 +133,24 @@ pub(super) fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportS
             subject.log.process_ending(number).describe(),
             MeasureUnit::Count.format(process.calls as f64),
             MeasureUnit::Bytes.format(process.peak_bytes as f64),
-        ]
+        ];
+        if has_marks {
+            row.extend(match marks(process) {
+                Some((marks, values)) => {
+                    [marks, values].map(|count| MeasureUnit::Count.format(count as f64))
+                }
+                None => ["-".to_string(), "-".to_string()],
+            });
+        }
+        row
     });
     let mut rows: Vec<Vec<String>> = rows.collect();
     let calls = omitted.iter().map(|number| processes[*number].calls).sum::<u64>();
-    let head = ["command", "number", "parent", "process id", "time", "ended by", "calls", "peak"];
+    let mut head =
+        vec!["command", "number", "parent", "process id", "time", "ended by", "calls", "peak"];
+    if has_marks {
+        head.extend(["marks", "values of numbers"]);
+    }
     if !omitted.is_empty() {
         let mut row = vec![String::new(); head.len()];
         row[0] = format!("and {} with fewer calls, which JSON has", omitted.len());
@@ -147,7 +167,7 @@ pub(super) fn processes_section(subjects: &[AllocSubject<'_>]) -> Option<ReportS
         charts: Vec::new(),
         tables: vec![ReportTable {
             title: "Processes".into(),
-            head: head.map(String::from).to_vec(),
+            head: head.into_iter().map(String::from).collect(),
             rows,
         }],
     })

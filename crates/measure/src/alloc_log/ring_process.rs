@@ -229,6 +229,7 @@ impl RingProcess {
         // What was written before the message may have been lost.
         self.begin_due_phases(time_us, u64::MAX);
         self.write_calls(log, time_us);
+        let (marks, number_values) = self.encoder.marks_and_values();
         let end = ProcessEnd {
             end_us: time_us,
             is_exit: self.reader.state() == ring_state::EXITED,
@@ -237,6 +238,8 @@ impl RingProcess {
             null_frees: self.reader.null_frees(),
             stalls: self.reader.stalls(),
             anomalies: self.encoder.anomalies(),
+            marks: Some(marks),
+            number_values: Some(number_values),
         };
         log.write_json(BlockKind::PROCESS_END, self.number, &end);
         if let Some(stacks) = self.stacks {

@@ -1,5 +1,7 @@
 //! Random calls through the encoder, a log and the analysis, compared with a plain model.
 
+mod inheritance;
+
 use super::alloc_subject::AllocSubject;
 use super::analysis::{AllocAnalysis, analyse_process};
 use super::call_decoder::{LifetimeClock, is_realloc};

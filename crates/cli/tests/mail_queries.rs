@@ -200,12 +200,6 @@ fn unknown_names_are_refused_in_searches() {
         ("is:flaged or walrus", "did you mean is:flagged?"),
         ("is:read", "did you mean is:seen?"),
         ("flag:deleted", "did you mean trashed?"),
-        ("walrus -path:nowhere/new", "unknown folder \"nowhere\""),
-        ("path:INBX", "did you mean path:INBOX?"),
-        (
-            "path:mail/INBOX/cur/1.host:2,S",
-            "named by its absolute path: path:/DIRECTORY/mail/INBOX/cur/1.host:2,S",
-        ),
         ("thread:{thread:nobody@x.example}", "unknown thread \"nobody@x.example\""),
     ] {
         let find = home.code(&["find", "--kind", "message", query], 2).stderr();
@@ -220,6 +214,10 @@ fn unknown_names_are_refused_in_searches() {
     assert_eq!(found("path:inbox/cur"), found("maildir:/INBOX -flag:new"));
     // Messages may get the label, or the folder, later.
     assert!(found("label:foo").is_empty() && found("maildir:/nowhere").is_empty());
+    assert!(found("path:nowhere").is_empty() && found("path:nowhere/new").is_empty());
+    assert_eq!(found("walrus -path:nowhere"), found("walrus"));
+    let edit = home.code(&["edit", "--query", "path:INBX", "--label", "+x"], 1).stderr();
+    assert!(edit.contains("hint: no folder is \"/INBX\"; did you mean maildir:/INBOX?"), "{edit}");
     home.ok(&["watch", "--kind", "message", "is:foo", "--changes", "0"]);
     let error = home.code(&["find", "--correspondents", "from:anna"], 2).stderr();
     assert!(error.contains("unknown field \"from\" of correspondents"), "{error}");
@@ -251,11 +249,11 @@ fn a_folder_that_went_is_unknown() {
     assert_eq!(ids(&home, &["--kind", "message", "path:.Old"]), ["o"]);
     std::fs::remove_dir_all(home.work("mail/.Old")).unwrap();
     home.ok(&["sync"]);
-    let error = home.code(&["find", "--kind", "message", "path:.Old"], 2).stderr();
-    assert!(error.contains("unknown folder \".Old\""), "{error}");
-    assert!(!error.contains("Old,") && !error.contains("path:.Old?"), "{error}");
-    let note = home.code(&["find", "--kind", "message", "maildir:/.Old"], 1).stderr();
-    assert!(note.contains("no folder is \"/.Old\""), "{note}");
+    for query in ["path:.Old", "maildir:/.Old"] {
+        let note = home.code(&["find", "--kind", "message", query], 1).stderr();
+        assert!(note.contains("no folder is \"/.Old\""), "{note}");
+        assert!(!note.contains("Old,") && !note.contains(":/.Old?"), "{note}");
+    }
 }
 
 #[test]
@@ -305,6 +303,13 @@ fn names_that_no_message_has_are_named() {
              path:FOLDER/**",
         ),
         ("path:nope/*", "no folder is \"/nope\"; folders: /Archive, /INBOX, /Lists/sea"),
+        ("path:nope", "no folder is \"/nope\"; folders: /Archive, /INBOX, /Lists/sea"),
+        ("path:INBX", "no folder is \"/INBX\"; did you mean maildir:/INBOX?"),
+        ("path:sea/cur walrus", "no folder is \"/sea\"; did you mean maildir:/Lists/sea?"),
+        (
+            "path:mail/INBOX/cur/1.host:2,S",
+            "a file is named by its absolute path: path:/DIRECTORY/mail/INBOX/cur/1.host:2,S",
+        ),
         ("maildir:nope*", "no folder begins with \"/nope\"; folders: /Archive, /INBOX, /Lists/sea"),
         ("@later", "no label is \"foo\"; labels: travel"),
         // What exists, or must not exist, is no reason.

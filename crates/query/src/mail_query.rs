@@ -112,7 +112,7 @@ pub enum MailQuery {
     ThreadOf(Box<MailQuery>),
     /// A test of the labels.
     Label(TextMatch),
-    /// The query, whose label or folder must exist in a search that runs once: see
+    /// The query, whose label must exist in a search that runs once: see
     /// [`MailSearch::check_names`](crate::MailSearch::check_names).
     Existing(Box<MailQuery>),
     /// Commits: a test of the paths that were changed.

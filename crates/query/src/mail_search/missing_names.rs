@@ -58,6 +58,12 @@ impl MailSearch<'_> {
                 Some(self.list_hint(name)?)
             }
             MailQuery::Label(TextMatch::Words(name)) => Some(self.label_hint(name)?),
+            MailQuery::Folder(FolderTest::Named(path))
+                if self.is_relative_file(path.trim_start_matches('/'))? =>
+            {
+                let path = path.trim_start_matches('/');
+                Some(format!("a file is named by its absolute path: path:/DIRECTORY/{path}"))
+            }
             MailQuery::Folder(FolderTest::Is(path) | FolderTest::Named(path)) => {
                 Some(self.folder_hint(path, "")?)
             }
@@ -110,6 +116,35 @@ impl MailSearch<'_> {
             None if names.is_empty() => format!("no label is {name:?}; there are no labels"),
             None => format!("no label is {name:?}; labels: {}", join_names(&names)),
         })
+    }
+
+    /// Returns the paths of all folders, from the roots of their maildirs on.
+    fn folder_paths(&self) -> Result<Vec<String>, Error> {
+        let folders = self.mail.present_folders()?.into_iter();
+        let paths = folders.map(|path| format!("/{}", String::from_utf8_lossy(&path)));
+        let mut paths: Vec<String> = paths.collect();
+        paths.sort_unstable();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Returns whether a path ends with that of a file below the root of its maildir.
+    fn is_relative_file(&self, path: &str) -> Result<bool, Error> {
+        let mut collections: Vec<String> =
+            self.mail.folders()?.into_iter().map(|(collection, ..)| collection).collect();
+        collections.dedup();
+        let starts = path.match_indices('/').map(|(at, _)| at + 1);
+        for below in std::iter::once(0).chain(starts).filter_map(|start| path.get(start..)) {
+            let (directory, name) = below.rsplit_once('/').unwrap_or(("", below));
+            for collection in &collections {
+                let found =
+                    self.mail.find_file(collection, directory.as_bytes(), name.as_bytes())?;
+                if found.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the hint for a folder, or for those below it; `end` is what is typed behind it.

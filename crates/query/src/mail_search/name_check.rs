@@ -1,4 +1,4 @@
-//! The names in a query that no message has: labels, folders and threads.
+//! The names in a query that no message has: labels, sources and threads.
 //!
 //! Separate from `compilation`, which finds nothing for such a name: a live view or a saved search
 //! may name a label that messages get later, or a source that is indexed later, but in a search
@@ -7,15 +7,14 @@
 use super::MailSearch;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{FolderTest, MailFlag, MailQuery, TextMatch};
-use crate::misspelling::{nearest_flag, nearest_name};
-use larder_format::fold::fold;
+use crate::misspelling::nearest_flag;
 
 /// The number of known names that an error lists.
 const MAX_LISTED_NAMES: usize = 20;
 
 impl MailSearch<'_> {
-    /// Refuses a query with a name that is neither a flag nor a label behind `is:`, that is no
-    /// folder behind `path:`, no source behind `in:`, or no thread behind `thread:`.
+    /// Refuses a query with a name that is neither a flag nor a label behind `is:`, no source
+    /// behind `in:`, or no thread behind `thread:`.
     ///
     /// # Errors
     /// There is such a name, or the store cannot be read.
@@ -31,7 +30,6 @@ impl MailSearch<'_> {
             MailQuery::Not(query) | MailQuery::ThreadOf(query) => self.check_names(query),
             MailQuery::Existing(query) => match &**query {
                 MailQuery::Label(TextMatch::Words(name)) => self.check_label(name),
-                MailQuery::Folder(FolderTest::Named(path)) => self.check_folder(path),
                 _ => Ok(()),
             },
             MailQuery::Folder(FolderTest::Source(name)) => self.check_source(name),
@@ -75,64 +73,9 @@ impl MailSearch<'_> {
         Err(SyntaxError { message, at: 1, hint: Some(hint) }.into())
     }
 
-    fn check_folder(&self, path: &str) -> Result<(), Error> {
-        let paths = self.folder_paths()?;
-        let folded = fold(path);
-        if paths.iter().any(|known| fold(known) == folded) {
-            return Ok(());
-        }
-        // Behind `path:` a folder has no slash in front.
-        let names = paths.iter().map(|known| known.trim_start_matches('/'));
-        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-        let name = path.trim_start_matches('/');
-        let hint = match nearest_name(name, &names) {
-            _ if self.is_relative_file(name)? => {
-                format!("a file is named by its absolute path: path:/DIRECTORY/{name}")
-            }
-            Some(near) => format!("did you mean path:{near}?"),
-            None if names.is_empty() => {
-                "there are no folders; all files below a directory: path:/DIRECTORY/**".to_string()
-            }
-            None => format!(
-                "folders: {}; all files below a directory: path:/DIRECTORY/**",
-                join_names(&names)
-            ),
-        };
-        Err(unknown_name("folder", name, hint))
-    }
-
-    /// Returns whether a path ends with that of a file below the root of its maildir.
-    fn is_relative_file(&self, path: &str) -> Result<bool, Error> {
-        let mut collections: Vec<String> =
-            self.mail.folders()?.into_iter().map(|(collection, ..)| collection).collect();
-        collections.dedup();
-        let starts = path.match_indices('/').map(|(at, _)| at + 1);
-        for below in std::iter::once(0).chain(starts).filter_map(|start| path.get(start..)) {
-            let (directory, name) = below.rsplit_once('/').unwrap_or(("", below));
-            for collection in &collections {
-                let found =
-                    self.mail.find_file(collection, directory.as_bytes(), name.as_bytes())?;
-                if found.is_some() {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
     /// Returns the labels that any message has.
     pub(super) fn used_labels(&self) -> Result<Vec<String>, Error> {
         Ok(self.mail.count_labels()?.into_iter().map(|(label, _)| label).collect())
-    }
-
-    /// Returns the paths of all folders, from the roots of their maildirs on.
-    pub(super) fn folder_paths(&self) -> Result<Vec<String>, Error> {
-        let folders = self.mail.present_folders()?.into_iter();
-        let paths = folders.map(|path| format!("/{}", String::from_utf8_lossy(&path)));
-        let mut paths: Vec<String> = paths.collect();
-        paths.sort_unstable();
-        paths.dedup();
-        Ok(paths)
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn edit_labels(
         Some(_) => require_mail_reader(context)?,
         None => require_mail_index(context)?,
     };
-    let mut rows = Vec::new();
+    let (mut rows, mut hints) = (Vec::new(), Vec::new());
     for id in ids {
         rows.extend(find_rows(context, &reader, id)?);
     }
@@ -48,14 +48,20 @@ pub(super) fn edit_labels(
         let search = MailSearch::open(&mail, &words)?.with_roots(&roots);
         search.check_names(&query)?;
         search.for_each_match(&query, &mut |row| rows.push(row))?;
+        if rows.is_empty() {
+            hints = search.missing_name_hints(&query)?;
+        }
     }
     rows.sort_unstable();
     rows.dedup();
     let listed = rows.len();
     let messages = unique_texts(reader.mail()?.labelled_texts(&rows)?);
     if messages.is_empty() {
-        return Err(CommandFailure::new(FailureKind::NotFound, "no message matches the query")
-            .with_hint("`larder find --kind message QUERY` shows what a query matches"));
+        let failure = CommandFailure::new(FailureKind::NotFound, "no message matches the query");
+        if hints.is_empty() {
+            hints.push("`larder find --kind message QUERY` shows what a query matches".to_string());
+        }
+        return Err(hints.into_iter().fold(failure, CommandFailure::with_hint));
     }
     change_and_print(context, "edit labels", &messages, &change, Some(listed))
 }

@@ -131,20 +131,17 @@ impl MailQueryParser<'_> {
                 && (folder.is_empty() || folder.ends_with('/'))
             {
                 let folder = MailQuery::Folder(FolderTest::Named(folder_path(folder)));
-                return Ok(MailQuery::And(vec![self.require_name(folder), is_new(flag)]));
+                return Ok(MailQuery::And(vec![folder, is_new(flag)]));
             }
         }
         // The star stands for files, as in `/x/*`.
         if let Some(folder) = value.strip_suffix("/*") {
             return Ok(MailQuery::Folder(FolderTest::Within(folder_path(folder))));
         }
-        Ok(match self.parse_folder(at, value, FolderTest::Named)? {
-            folder @ MailQuery::Folder(FolderTest::Named(_)) => self.require_name(folder),
-            folder => folder,
-        })
+        self.parse_folder(at, value, FolderTest::Named)
     }
 
-    /// Returns a query whose name must exist, unless it is that of a saved search, which may name
+    /// Returns a query whose label must exist, unless it is that of a saved search, which may name
     /// what messages get later.
     fn require_name(&self, query: MailQuery) -> MailQuery {
         match self.expanded.is_empty() {

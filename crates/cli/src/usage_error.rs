@@ -1,6 +1,7 @@
 //! Errors in the use of the command line, which clap finds, in the form of all other messages:
 //! `error:`, then `hint:` lines, and exit code 2.
 
+use crate::commands::unusual_format_names;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::foreign_usage::{
     COMMAND_SYNONYMS, OPTION_SYNONYMS, explain_command, explain_option, explain_value,
@@ -114,6 +115,16 @@ impl<'a> TypedCommand<'a> {
         find_nearest(typed.trim_start_matches('-'), bare).map(|name| format!("--{name}"))
     }
 
+    /// Returns the values that the option of an error takes.
+    fn valid_values(self, error: &'a clap::Error) -> Vec<&'a str> {
+        let is_format = context_string(error, ContextKind::InvalidArg)
+            .is_some_and(|argument| argument.starts_with("--format "));
+        is_format
+            .then(|| unusual_format_names(self.command.get_name(), self.args))
+            .flatten()
+            .unwrap_or_else(|| context_strings(error, ContextKind::ValidValue))
+    }
+
     /// Returns the usage line, without its heading.
     fn usage(self) -> String {
         let usage = self.command.clone().render_usage().to_string();
@@ -142,11 +153,11 @@ fn to_failure(error: &clap::Error, typed: TypedCommand<'_>) -> CommandFailure {
     let short_option = context_string(error, ContextKind::InvalidArg)
         .filter(|_| error.kind() == ErrorKind::UnknownArgument)
         .and_then(|option| explain_option(typed.command.get_name(), option));
-    let failure = match short_option.map(str::to_string).or_else(|| suggest(error)) {
+    let values = typed.valid_values(error);
+    let failure = match short_option.map(str::to_string).or_else(|| suggest(error, &values)) {
         Some(hint) => failure.with_hint(hint),
         None => failure,
     };
-    let values = context_strings(error, ContextKind::ValidValue);
     let failure = match values.is_empty() {
         true => failure,
         false => failure.with_hint(format!("possible values: {}", values.join(", "))),
@@ -239,18 +250,20 @@ fn describe_reason(reason: &str) -> String {
     }
 }
 
-/// Returns a suggestion if one of clap's is near enough.
-fn suggest(error: &clap::Error) -> Option<String> {
-    let (typed, suggested) = match error.kind() {
+/// Returns a suggestion if one of clap's, or one of these values, is near enough.
+fn suggest(error: &clap::Error, values: &[&str]) -> Option<String> {
+    let suggested = |kind| context_strings(error, kind);
+    let (typed, known) = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand)
+            (ContextKind::InvalidSubcommand, suggested(ContextKind::SuggestedSubcommand))
         }
-        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
-        ErrorKind::InvalidValue => (ContextKind::InvalidValue, ContextKind::ValidValue),
+        ErrorKind::UnknownArgument => {
+            (ContextKind::InvalidArg, suggested(ContextKind::SuggestedArg))
+        }
+        ErrorKind::InvalidValue => (ContextKind::InvalidValue, values.to_vec()),
         _ => return None,
     };
     let typed = context_string(error, typed)?;
-    let known = context_strings(error, suggested);
     let synonym = COMMAND_SYNONYMS.iter().find(|(other, _)| {
         error.kind() == ErrorKind::InvalidSubcommand && other.eq_ignore_ascii_case(typed)
     });

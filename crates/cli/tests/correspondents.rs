@@ -283,3 +283,24 @@ fn people_are_ranked_as_in_mu() {
         assert_ne!(find(&in_mu), find(&in_larder), "{address}; the rule was: {rule}");
     }
 }
+
+#[test]
+fn a_wrong_format_has_a_hint_with_those_of_the_command() {
+    let home = Home::new();
+    let check = |args: &[&str]| home.code(args, 2).stderr();
+    assert_snapshot!(check(&["find", "--correspondents", "--format", "vcrad"]), @r#"
+    error: invalid value "vcrad" for --format <FORMAT>
+    hint: did you mean vcard?
+    hint: possible values: text, json, mutt, mutt-alias, csv, org, bbdb, vcard
+    "#);
+    assert_snapshot!(check(&["--format", "xml", "find", "--correspondents"]), @r#"
+    error: invalid value "xml" for --format <FORMAT>
+    hint: larder prints no XML; --format json has all values
+    hint: possible values: text, json, mutt, mutt-alias, csv, org, bbdb, vcard
+    "#);
+    assert_snapshot!(check(&["show", "x", "--format", "htm"]), @r#"
+    error: invalid value "htm" for --format <FORMAT>
+    hint: did you mean html?
+    hint: possible values: text, json, raw, html
+    "#);
+}

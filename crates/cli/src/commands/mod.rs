@@ -214,6 +214,17 @@ impl Command {
     }
 }
 
+/// Returns the names of the formats of a command with these arguments, if they are others than the
+/// usual ones, which clap lists.
+pub(crate) fn unusual_format_names(command: &str, args: &[String]) -> Option<Vec<&'static str>> {
+    let formats = match command {
+        "find" if args.iter().any(|arg| arg == "--correspondents") => ADDRESS_FORMATS,
+        "show" => PAGE_FORMATS,
+        _ => return None,
+    };
+    Some(formats.iter().map(|format| format.name()).collect())
+}
+
 fn unsupported_format_failure(format: OutputFormat, supported: &[OutputFormat]) -> CommandFailure {
     let names: Vec<&str> = supported.iter().map(|format| format.name()).collect();
     let message = format!("--format {} is not supported by this command", format.name());

@@ -37,13 +37,38 @@ fn commit(home: &Home, folder: &str, path: &str, message: &str, day: u32) -> Str
 /// A home with a repository of two commits, which is registered and indexed.
 pub(crate) fn home_with_repository() -> Home {
     let home = Home::new();
+    make_repository(&home);
+    home
+}
+
+/// Makes a repository of two commits, registers and indexes it.
+pub(crate) fn make_repository(home: &Home) {
     fs::create_dir(home.work("project")).unwrap();
-    git(&home, "project", &["init", "-q", "-b", "main"]);
-    commit(&home, "project", "src/main.rs", "Begin\n\nThe walrus sank.", 1);
-    commit(&home, "project", "docs/guide.md", "Describe the walrus", 2);
+    git(home, "project", &["init", "-q", "-b", "main"]);
+    commit(home, "project", "src/main.rs", "Begin\n\nThe walrus sank.", 1);
+    commit(home, "project", "docs/guide.md", "Describe the walrus", 2);
     home.ok(&["sources", "add", "project"]);
     home.ok(&["sync"]);
-    home
+}
+
+/// Lines of a narrow list have dates without times, as those of messages.
+#[test]
+fn lists_of_commits_fit_narrow_terminals() {
+    let home = home_with_repository();
+    let list = |columns: &str, args: &[&str]| {
+        let args = [&["find", "walrus"], args].concat();
+        let output = home.command(&args).env("COLUMNS", columns).output().unwrap();
+        home.finish(output).stdout()
+    };
+    assert_snapshot!(list("40", &["--kind", "commit"]), @"
+    c014781  2020-01-02  Anna Berg  Describ…
+    21bfb1c  2020-01-01  Anna Berg  Begin
+    ");
+    assert_eq!(list("40", &[]), list("40", &["--kind", "commit"]));
+    assert_snapshot!(list("80", &[]), @"
+    c014781  2020-01-02 10:00  Anna Berg  Describe the walrus
+    21bfb1c  2020-01-01 10:00  Anna Berg  Begin
+    ");
 }
 
 #[test]

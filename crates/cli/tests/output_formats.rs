@@ -126,6 +126,43 @@ fn rows_fit() {
     ");
 }
 
+/// A narrow log has no times, and shortens details and then commands, but no counts.
+#[test]
+fn the_log_fits_narrow_terminals() {
+    let home = Home::with_book();
+    home.ok(&["collections", "create", "friends from the years in the lower valley"]);
+    home.ok(&["edit", "xdnskgpk", "--note", "moved"]);
+    home.ok(&["undo"]);
+    let log = |columns: &str| {
+        let output = home.command(&["log"]).env("COLUMNS", columns).output().unwrap();
+        let text = home.finish(output).stdout();
+        let width = columns.parse::<usize>().unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        let is_date = |word: &str| word.len() == 10 && word.starts_with("20");
+        let mask = |word: &str| if is_date(word) { "YYYY-MM-DD".into() } else { word.to_string() };
+        let line = |line: &str| line.split(' ').map(mask).collect::<Vec<_>>().join(" ");
+        text.lines().map(line).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(log("69"), @"
+    4  YYYY-MM-DD  undo    ~1  operation 3, edit
+    3  YYYY-MM-DD  edit    ~1  xdnskgpk Anna Hölderlin in…  (undone by 4)
+    2  YYYY-MM-DD  create      friends from the years in the lower valley
+    1  YYYY-MM-DD  import  +3  book.vcf
+    ");
+    assert_snapshot!(log("40"), @"
+    4  YYYY-MM-DD  undo    ~1  operation 3,…
+    3  YYYY-MM-DD  edit    ~1  (undone by 4)
+    2  YYYY-MM-DD  create      friends from…
+    1  YYYY-MM-DD  import  +3  book.vcf
+    ");
+    assert_snapshot!(log("30"), @"
+    4  YYYY-MM-DD  undo    ~1  op…
+    3  YYYY-MM-DD  edit    ~1  (u…
+    2  YYYY-MM-DD  create      fr…
+    1  YYYY-MM-DD  import  +3  bo…
+    ");
+}
+
 #[test]
 fn one_tab_before_each_field() {
     let home = Home::with_book();

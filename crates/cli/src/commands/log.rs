@@ -1,7 +1,7 @@
 //! `larder log`.
 
 use crate::args::OutputFormat;
-use crate::commands::find::message_rows::{list_date, subject_text};
+use crate::commands::find::message_rows::{DATE_LETTERS, is_narrow, list_date, subject_text};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, name_from_bytes, resolve_item};
@@ -10,13 +10,15 @@ use crate::output::{
     ADDED_STYLE, FAINT_STYLE, OutputStream, REMOVED_STYLE, STRONG_STYLE, format_count,
     format_local_time, sanitize_line,
 };
-use crate::table::shorten_to_width;
+use crate::table::{pad_columns, shorten_to_width, style_cells};
+use anstyle::Style;
 use larder_format::binary_description::display_lines;
 use larder_format::label::MessageLabels;
 use larder_store::{Handle, HandlePrefix, OperationId, OperationRecord, Reader, Version};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io;
+use unicode_width::UnicodeWidthStr as _;
 
 /// List operations, newest first, or the versions of one item
 ///
@@ -63,13 +65,20 @@ impl LogArgs {
         let index = open_mail_reader(context)?;
         let verbs = operations.iter().map(|row| row.verb.len());
         let verb_width = verbs.max().unwrap_or_default().max(8);
+        let (is_narrow, mut details) = (is_narrow(width), Vec::new());
         for row in &operations {
             if context.format == OutputFormat::Json {
                 context.out.print_json(&operation_json(row))?;
                 continue;
             }
             let detail = describe_detail(context, &reader, index.as_ref(), &row.detail)?;
-            context.out.print_line(operation_line(row, detail, verb_width, width))?;
+            match is_narrow {
+                true => details.push(detail),
+                false => context.out.print_line(operation_line(row, detail, verb_width, width))?,
+            }
+        }
+        for line in format_narrow_lines(operations.iter().zip(details), width) {
+            context.out.print_line(line)?;
         }
         Ok(if operations.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
     }
@@ -158,13 +167,7 @@ fn operation_line(
     verb_width: usize,
     width: Option<usize>,
 ) -> String {
-    let [added, updated, removed] = row.counts;
-    let counts: Vec<String> = [(added, "+"), (updated, "~"), (removed, "-")]
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, sign)| format!("{sign}{number}"))
-        .collect();
-    let undone = row.undone_by.map_or(String::new(), |by| format!("  (undone by {by})"));
+    let (counts, undone) = (format_counts(row), format_undone(row));
     let (id, verb) = (row.id, &row.verb);
     let mut counts_wide = 16;
     if let Some(width) = width {
@@ -175,9 +178,68 @@ fn operation_line(
     let line = format!(
         "{id:>5}  {FAINT_STYLE}{}{FAINT_STYLE:#}  {STRONG_STYLE}{verb:<verb_width$}{STRONG_STYLE:#}  {:<counts_wide$}  {detail}{undone}",
         format_local_time(row.started_at_ms),
-        counts.join(" ")
+        counts
     );
     line.trim_end().to_string()
+}
+
+/// Returns a line for each operation, with its detail, for a narrow terminal: without the time of
+/// the day, and cut as other lists are.
+fn format_narrow_lines<'o>(
+    operations: impl Iterator<Item = (&'o OperationRecord, String)>,
+    width: Option<usize>,
+) -> Vec<String> {
+    let rows: Vec<(&OperationRecord, String)> = operations.collect();
+    let id_width = rows.iter().map(|(row, _)| row.id.to_string().len()).max().unwrap_or_default();
+    let cells = |(row, detail): &(&OperationRecord, String)| {
+        [
+            format!("{:>id_width$}", row.id),
+            format!("{:.DATE_LETTERS$}", format_local_time(row.started_at_ms)),
+            row.verb.clone(),
+            format_counts(row),
+            format!("{detail}{}", format_undone(row)),
+        ]
+    };
+    let cells: Vec<[String; 5]> = rows.iter().map(cells).collect();
+    let verb_width = cells.iter().map(|[_, _, verb, ..]| verb.len()).max().unwrap_or_default();
+    let limits = [0, 0, verb_width, 0, 0];
+    // A number that is cut would be another one.
+    let fixed = [false, false, false, true, false];
+    let padded = pad_columns(&cells, limits, width, VERB_COLUMN, fixed);
+    let mut lines = Vec::with_capacity(rows.len());
+    for ([id, date, verb, counts, room], (row, detail)) in padded.iter().zip(&rows) {
+        let last = fit_detail(detail, &format_undone(row), room.width());
+        lines.push(style_cells(&[
+            (Style::new(), id),
+            (FAINT_STYLE, date),
+            (STRONG_STYLE, verb),
+            (Style::new(), counts),
+            (Style::new(), &last),
+        ]));
+    }
+    lines
+}
+
+/// Returns a detail and the operation that undid it, of which the detail is cut first.
+fn fit_detail(detail: &str, undone: &str, width: usize) -> String {
+    let room = width.saturating_sub(undone.width());
+    match room {
+        0 => shorten_to_width(undone.trim_start(), width),
+        room => format!("{}{undone}", shorten_to_width(detail, room)),
+    }
+}
+
+/// Returns the numbers of items that an operation added, changed and removed.
+fn format_counts(row: &OperationRecord) -> String {
+    let [added, updated, removed] = row.counts;
+    let counts = [(added, "+"), (updated, "~"), (removed, "-")];
+    let some = counts.iter().filter(|(number, _)| *number > 0);
+    some.map(|(number, sign)| format!("{sign}{number}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the end of the line of an operation that was undone.
+fn format_undone(row: &OperationRecord) -> String {
+    row.undone_by.map_or(String::new(), |by| format!("  (undone by {by})"))
 }
 
 /// Returns the detail of an operation with a name after each item's ID. The log itself contains no
@@ -205,6 +267,9 @@ fn describe_detail(
 
 /// Columns before the detail, without the name of the command and the counts.
 const DETAIL_OFFSET_COLUMNS: usize = 32;
+
+/// The column of the command in a narrow log.
+const VERB_COLUMN: usize = 2;
 
 /// The length of a complete ID.
 const HANDLE_LETTERS: usize = 13;

@@ -5,7 +5,9 @@
 
 use super::message_fields::{ListColumn, column_text, select_fields};
 use super::message_list::MessageListOptions;
-use super::message_rows::{SENDER_COLUMN, SENDER_WIDTH, list_date, subject_text};
+use super::message_rows::{
+    DATE_LETTERS, SENDER_COLUMN, SENDER_WIDTH, is_narrow, list_date, subject_text,
+};
 use super::print_heading;
 use crate::args::OutputFormat;
 use crate::commit_store::{
@@ -306,6 +308,9 @@ impl CommitGroup {
             ]
         };
         let mut rows: Vec<[String; 4]> = self.commits.iter().map(row).collect();
+        if is_narrow(width) {
+            rows.iter_mut().for_each(|[_, date, ..]| date.truncate(DATE_LETTERS));
+        }
         let limits = [self.digits, 16, SENDER_WIDTH, 0];
         let padded = pad_cells_with_bound(&mut rows, limits, width, SENDER_COLUMN);
         let line = |[hash, date, author, subject]: &[String; 4]| {

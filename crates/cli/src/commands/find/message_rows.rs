@@ -25,7 +25,7 @@ const MIN_SUBJECT_WIDTH: usize = 10;
 /// The least room in which labels are worth showing.
 const MIN_LABELS_WIDTH: usize = 6;
 /// The characters of a date without its time.
-pub(super) const DATE_LETTERS: usize = 10;
+pub(in crate::commands) const DATE_LETTERS: usize = 10;
 
 /// A line of a list.
 pub(in crate::commands) struct MessageLine {
@@ -128,7 +128,7 @@ pub(in crate::commands) fn format_lines(
 }
 
 /// Returns whether a terminal is too narrow for all columns of a list.
-pub(super) fn is_narrow(width: Option<usize>) -> bool {
+pub(in crate::commands) fn is_narrow(width: Option<usize>) -> bool {
     width.is_some_and(|width| width < NARROW_WIDTH)
 }
 

@@ -144,6 +144,48 @@ fn notmuch_itself_is_read() {
     assert_eq!(home.ok(&["find", "--kind", "message", "--count", "@work"]).trim(), "1");
 }
 
+/// notmuch keeps a part of the white space in some Message-IDs.
+#[test]
+fn messages_with_white_space_in_their_ids_are_labelled() {
+    let home = Home::new();
+    let test = "messages_with_white_space_in_their_ids_are_labelled";
+    if home.program("notmuch").arg("--version").output().is_err() {
+        return left_out(test, "notmuch is not installed");
+    }
+    let ids = [
+        "\n <fold@x>",
+        "<fold@\n x>",
+        "<fo ld@x>",
+        "< fold@x >",
+        "<fold\t@x>",
+        "fo ld@x",
+        "<fold@x\n >",
+        "<fold\n  \t x@x>",
+        "<fold  x@x>",
+        "<fold \n x@x>",
+        "<fold   x@x>",
+        "fold\n @x",
+        "fold\n  @x",
+        "<fold@x> (x y)",
+        "<\"fo  ld\"@x>",
+        "<fold@x> <other@x>",
+    ];
+    std::fs::create_dir_all(home.work("mail/new")).unwrap();
+    for (number, id) in ids.iter().enumerate() {
+        let id = id.replace("fo", &format!("{number}fo"));
+        let text = format!("Message-ID: {id}\nFrom: a@x.example\nSubject: {number}\n\nx\n");
+        home.write(&format!("mail/cur/{number}.host:2,S"), text);
+    }
+    let config = format!("[database]\npath={}\n[new]\ntags=tax\n", home.work("mail").display());
+    std::fs::write(home.path().join("home/.notmuch-config"), config).unwrap();
+    home.program("notmuch").arg("new").output().unwrap();
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    let run = home.code(&["adopt", "notmuch"], 0);
+    let unlabelled = home.run(&["find", "--kind", "message", "not label:tax"]).stdout();
+    assert!(unlabelled.is_empty(), "{unlabelled}: {}", run.masked_output());
+}
+
 /// Writes messages of the corpora into a maildir with all kinds of flags. Of some it writes copies
 /// that notmuch reads as other messages, or as none: with other line ends or an empty first line.
 fn write_corpora(home: &Home, corpora: &Path) -> usize {

@@ -55,6 +55,8 @@ fn white_space_in_message_ids_is_left_out() {
         ("< lead@c >", "lead@c"),
         ("\"q s\"@c", "\"q s\"@c"),
         ("bare id@c", "bare id@c"),
+        ("bare\n id@c", "bare id@c"),
+        ("bare\r\n id@c", "bare id@c"),
     ] {
         let message = parse(&format!("Message-ID: {field}\nSubject: x\n\nx\n"));
         assert_eq!(message.headers.message_id.as_deref(), Some(expected), "{field}");
@@ -65,6 +67,13 @@ fn white_space_in_message_ids_is_left_out() {
         let typed = format!("<{expected}>").replace("ab@", "a b@");
         assert_eq!(trim_message_id(&typed), expected.replace(' ', ""));
     }
+}
+
+/// The first one is that of the message, in mu and notmuch, too.
+#[test]
+fn a_field_with_two_message_ids_has_the_first() {
+    let message = parse("Message-ID: <a@x> <b@x>\nSubject: x\n\nx\n");
+    assert_eq!(message.headers.message_id.as_deref(), Some("a@x"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use larder_format::label_dump::{
     LabelDump, LabelDumpFormat, can_be_in_mu, dump_header, read_tags_without_labels,
     write_mu_entry, write_notmuch_line,
 };
+use larder_format::message::trim_message_id;
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 use larder_store::{
     LabelItems, LabelledText, MailColumn, MailReader, Operation, Reader, Store, block_of,
@@ -100,9 +101,14 @@ pub fn import_labels(
     Ok(report)
 }
 
-/// Returns the texts with a Message-ID.
+/// Returns the texts with a Message-ID, as a dump writes it.
 fn find_texts(mail: &MailReader<'_>, message_id: &str) -> Result<Vec<LabelledText>, Error> {
-    Ok(mail.labelled_texts(&mail.rows_with_uid(message_id)?)?)
+    let mut rows = mail.rows_with_uid(message_id)?;
+    if rows.is_empty() && message_id.contains(' ') {
+        // notmuch leaves out every other character of white space between angle brackets only.
+        rows = mail.rows_with_uid(&trim_message_id(&format!("<{message_id}>")))?;
+    }
+    Ok(mail.labelled_texts(&rows)?)
 }
 
 /// The result of an export of labels.

@@ -128,10 +128,10 @@ impl MessageHeaders {
             cc: addresses(parsed, HeaderName::Cc),
             bcc: addresses(parsed, HeaderName::Bcc),
             date: date(parsed),
+            // The first one, as in mu and notmuch.
             message_id: parsed
-                .message_id()
-                .map(|id| unfold_message_id(parsed, HeaderName::MessageId, id))
-                .filter(|id| !id.is_empty()),
+                .header(HeaderName::MessageId)
+                .and_then(|value| ids(HeaderName::MessageId, value).into_iter().next()),
             in_reply_to: ids(HeaderName::InReplyTo, parsed.in_reply_to()),
             references: ids(HeaderName::References, parsed.references()),
             list_id: list_id(parsed),
@@ -160,19 +160,16 @@ fn without_white_space(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns a Message-ID of a field as notmuch has it: white space between angle brackets, such as
-/// the fold of a long line, is not a part of it. A text without brackets is kept.
+/// the fold of a long line, is not a part of it. Of a text without brackets, line ends are not.
 fn unfold_message_id(
     parsed: &mail_parser::Message<'_>,
     name: HeaderName<'static>,
     id: &str,
 ) -> String {
     let id = id.trim();
-    let unfolded = without_white_space(id);
-    match unfolded {
-        Cow::Owned(unfolded) if parsed.header_raw(name).is_some_and(|raw| raw.contains('<')) => {
-            unfolded
-        }
-        _ => id.to_string(),
+    match parsed.header_raw(name).is_some_and(|raw| raw.contains('<')) {
+        true => without_white_space(id).into_owned(),
+        false => id.replace(['\r', '\n'], ""),
     }
 }
 

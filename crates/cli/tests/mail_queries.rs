@@ -323,6 +323,36 @@ fn names_that_no_message_has_are_named() {
     assert_eq!(quiet.stderr(), "");
 }
 
+/// Hints about messages are given among items of all kinds, too, unless commits have the field.
+#[test]
+fn a_search_of_all_kinds_names_what_no_message_has() {
+    let home = home_with_mail();
+    home.write("anna.vcf", crate::test_home::ANNA);
+    home.ok(&["import", "anna.vcf"]);
+    home.ok(&["edit", "a1", "--label", "+travel"]);
+    let text = |query: &str| home.code(&["find", query], 1).stderr();
+    let hints = [
+        ("label:travle", "no label is \"travle\"; did you mean label:travel?"),
+        ("anna label:nosuch", "no label is \"nosuch\"; labels: travel"),
+        ("list:sea.x", "list: compares whole names; list:sea.x* finds 1 message"),
+        ("folder:INBX", "no folder is \"/INBX\"; did you mean maildir:/INBOX?"),
+        ("path:INBX", "no folder is \"/INBX\"; did you mean maildir:/INBOX?"),
+    ];
+    for (query, hint) in hints {
+        assert_eq!(text(query), format!("note: no results\nhint: {hint}\n"));
+    }
+    assert!(!text("penguin").contains("hint: ") && !text("label:travel org:no").contains("hint: "));
+    assert_eq!(home.code(&["find", "label:travle", "--quiet"], 1).stderr(), "");
+    assert_eq!(home.code(&["find", "label:travle", "--format", "json"], 1).stderr(), "");
+    home.ok(&["find", "label:travle or org:orchard"]);
+    crate::commits::make_repository(&home);
+    for (query, hint) in hints {
+        let hint =
+            if query.starts_with("path:") { String::new() } else { format!("hint: {hint}\n") };
+        assert_eq!(text(query), format!("note: no results\n{hint}"));
+    }
+}
+
 /// As in notmuch, but for `maildir:`, which is of mu.
 #[test]
 fn a_folder_of_the_name_comes_before_those_that_differ_in_case() {

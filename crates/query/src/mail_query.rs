@@ -330,15 +330,30 @@ impl MailQuery {
     /// Returns whether the query names a file or a directory by its absolute path.
     #[must_use]
     pub fn has_file_path(&self) -> bool {
+        self.has_test(&|query| {
+            matches!(
+                query,
+                MailQuery::Path(_)
+                    | MailQuery::Folder(FolderTest::Directory(_) | FolderTest::FilePrefix(_))
+            )
+        })
+    }
+
+    /// Returns whether the query has a test of the paths that commits changed.
+    #[must_use]
+    pub fn has_changed_path(&self) -> bool {
+        self.has_test(&|query| matches!(query, MailQuery::ChangedPath(_)))
+    }
+
+    /// Returns whether any part of the query is such a test.
+    fn has_test(&self, is_test: &dyn Fn(&MailQuery) -> bool) -> bool {
         match self {
-            MailQuery::Path(_)
-            | MailQuery::Folder(FolderTest::Directory(_) | FolderTest::FilePrefix(_)) => true,
-            MailQuery::And(all) | MailQuery::Or(all) => all.iter().any(MailQuery::has_file_path),
-            MailQuery::Xor(left, right) => left.has_file_path() || right.has_file_path(),
+            MailQuery::And(all) | MailQuery::Or(all) => all.iter().any(|one| one.has_test(is_test)),
+            MailQuery::Xor(left, right) => left.has_test(is_test) || right.has_test(is_test),
             MailQuery::Not(query) | MailQuery::ThreadOf(query) | MailQuery::Existing(query) => {
-                query.has_file_path()
+                query.has_test(is_test)
             }
-            _ => false,
+            test => is_test(test),
         }
     }
 }

@@ -261,12 +261,12 @@ impl FindArgs {
                 let has_others = has_messages || has_commits;
                 print_answer(context, &reader, &answer, columns.items.as_deref(), has_others)?;
             }
-            if let Some(messages) = messages.filter(|_| has_messages) {
+            if let Some(messages) = messages.as_ref().filter(|_| has_messages) {
                 let place = GroupPlace::new(has_items, has_commits);
                 let fields = columns.kinds.columns_of(KindGroup::Messages);
                 status = unread.keep(messages.print(context, place, fields))?.unwrap_or(status);
             }
-            if let Some(commits) = commits.filter(|_| has_commits) {
+            if let Some(commits) = commits.as_ref().filter(|_| has_commits) {
                 let fields = columns.kinds.columns_of(KindGroup::Commits);
                 unread.keep(commits.print(context, has_items || has_messages, fields))?;
             }
@@ -278,6 +278,11 @@ impl FindArgs {
         unread.into_result(context)?;
         if found == 0 && !self.count && !self.explain && context.format == OutputFormat::Text {
             self.print_advice(context);
+            // A path that no message has may be meant for commits.
+            let names_path = commits.is_some_and(|group| group.is_about_paths());
+            if let Some(messages) = messages.filter(|_| !names_path) {
+                messages.print_missing_names(context);
+            }
         }
         Ok(if listed.is_empty() { CommandStatus::NothingFound } else { status })
     }

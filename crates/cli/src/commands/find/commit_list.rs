@@ -54,6 +54,8 @@ pub(in crate::commands) struct CommitGroup {
     count: u64,
     /// Whether there may be more than those of the list.
     is_cut: bool,
+    /// Whether the query has a test of paths.
+    is_about_paths: bool,
     /// The digits of a hash that lists show.
     digits: usize,
 }
@@ -190,7 +192,15 @@ impl CommitGroup {
         };
         commits.shrink_to_fit();
         let is_cut = options.limit.is_none() && !options.is_count && commits.len() == limit;
-        Ok(CommitGroup { reader, commits, count, is_cut, digits: listed_digits(all) })
+        let is_about_paths = query.has_changed_path();
+        Ok(CommitGroup {
+            reader,
+            commits,
+            count,
+            is_cut,
+            is_about_paths,
+            digits: listed_digits(all),
+        })
     }
 
     /// Makes a group of commits that a view delivered.
@@ -212,7 +222,14 @@ impl CommitGroup {
             }
         }
         let count = commits.len() as u64;
-        Ok(CommitGroup { reader, commits, count, is_cut: false, digits: listed_digits(all) })
+        Ok(CommitGroup {
+            reader,
+            commits,
+            count,
+            is_cut: false,
+            is_about_paths: false,
+            digits: listed_digits(all),
+        })
     }
 
     /// Returns the beginning of a hash that lists show.
@@ -223,6 +240,11 @@ impl CommitGroup {
     /// Returns all values of each commit.
     pub(in crate::commands) fn json_objects(&self) -> Result<Vec<Value>, CommandFailure> {
         self.commits.iter().map(|one| self.commit_json(one)).collect()
+    }
+
+    /// Returns whether the query has a test of the paths that commits changed.
+    pub(super) fn is_about_paths(&self) -> bool {
+        self.is_about_paths
     }
 
     /// Returns the number of commits that match, or that are listed.

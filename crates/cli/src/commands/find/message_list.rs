@@ -175,7 +175,8 @@ pub(super) fn print_messages(
     if count == 0 {
         if context.format == OutputFormat::Text {
             context.print_note("no results");
-            print_missing_names(context, &reader, &roots, &query)?;
+            let find = |search: &MailSearch<'_>| search.missing_name_hints(&query);
+            print_missing_names(context, &with_search(&reader, &roots, &query, find)?);
         }
         return Ok(CommandStatus::NothingFound);
     }
@@ -187,17 +188,10 @@ pub(super) fn print_messages(
 }
 
 /// Names what a query that found nothing requires and no message has.
-fn print_missing_names(
-    context: &CommandContext,
-    reader: &Reader,
-    roots: &MailRoots,
-    query: &MailQuery,
-) -> Result<(), CommandFailure> {
-    let hints = with_search(reader, roots, query, |search| search.missing_name_hints(query))?;
+fn print_missing_names(context: &CommandContext, hints: &[String]) {
     for hint in hints.iter().filter(|_| !context.quiet) {
         print_message("hint", sanitize_line(hint));
     }
-    Ok(())
 }
 
 /// Searches in one read transaction, which ends before anything is printed.
@@ -221,6 +215,8 @@ pub(super) struct MessageGroup {
     count: u64,
     /// Whether there may be more than those of the list.
     is_cut: bool,
+    /// The names that the query requires and that no message has, if nothing else was found.
+    hints: Vec<String>,
 }
 
 impl MessageGroup {
@@ -265,17 +261,21 @@ impl MessageGroup {
         };
         let roots = query_roots(context, &query)?;
         let found = with_search(&reader, &roots, &query, |search| match options.is_count {
-            true => Ok((Vec::new(), search.count(&query)?)),
+            true => Ok((Vec::new(), search.count(&query)?, Vec::new())),
             false => {
                 let listed = search.list_messages(&request)?;
                 let count = listed.len() as u64;
-                Ok((listed, count))
+                let hints = match count {
+                    0 if is_alone => search.missing_name_hints(&query)?,
+                    _ => Vec::new(),
+                };
+                Ok((listed, count, hints))
             }
         });
         match found {
-            Ok((listed, count)) => {
+            Ok((listed, count, hints)) => {
                 let is_cut = options.limit.is_none() && listed.len() == limit;
-                Ok(Some(MessageGroup { reader, listed, count, is_cut }))
+                Ok(Some(MessageGroup { reader, listed, count, is_cut, hints }))
             }
             // Messages may match: this is not the answer that there are none.
             Err(error @ larder_query::Error::MailWorkLimit { .. }) => {
@@ -285,6 +285,11 @@ impl MessageGroup {
             Err(error) if error.is_of_query() && !is_only_of_mail => leave_out(&error),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Names what the query requires and no message has, if nothing at all was found.
+    pub(super) fn print_missing_names(&self, context: &CommandContext) {
+        print_missing_names(context, &self.hints);
     }
 
     /// Returns the number of messages that match, or that are listed.

@@ -8,7 +8,9 @@ use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
-use crate::source_names::{follow_source_names, print_unindexed_sources};
+use crate::source_names::{
+    departed_mail_sources, follow_source_names, print_left_out_sources, print_unindexed_sources,
+};
 use larder_edit::labels::are_labels_outdated;
 use larder_format::message::trim_message_id;
 pub(crate) use larder_query::MailRoots;
@@ -412,10 +414,16 @@ pub(crate) fn find_thread(
         None => find_thread_rows(&reader, id)?.first().copied(),
     };
     let Some(row) = row else { return Ok(None) };
+    let departed = departed_mail_sources(context, &list_sources(context)?, &reader)?;
     let members = {
         let mail = reader.mail()?;
         let words = mail.words();
-        MailSearch::open(&mail, &words)?.list_thread(row)?.into_members()
+        let search = MailSearch::open(&mail, &words)?.without_sources(&departed);
+        let thread = search.list_thread(row)?;
+        if mail.thread_members(thread.thread)?.len() > thread.total {
+            print_left_out_sources(context, &departed);
+        }
+        thread.into_members()
     };
     Ok(Some(FoundThread { reader, roots: mail_roots(context)?, members }))
 }

@@ -9,7 +9,6 @@ use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::machine_time::now_milliseconds;
 use crate::output::sanitize_line;
-use larder_query::MailQuery;
 use larder_store::{DataDirectory, Reader, Store};
 use larder_sync::{
     RegisteredSource, SourceStores, SourceType, find_departed_sources, find_renamed_sources,
@@ -84,26 +83,28 @@ pub(crate) fn print_unindexed_sources(
     Ok(())
 }
 
-/// Leaves the messages of sources out of a search that are not registered any more, and says so:
-/// the paths of their files are not known.
-pub(crate) fn without_departed_sources(
+/// Returns the sources of indexed mail that are not registered any more: the paths of their files
+/// are not known, so their messages are left out of a search.
+pub(crate) fn departed_mail_sources(
     context: &CommandContext,
     sources: &[RegisteredSource],
     index: &Reader,
-    query: MailQuery,
-) -> Result<MailQuery, CommandFailure> {
+) -> Result<Vec<String>, CommandFailure> {
     // Without the store, no source is known.
     if !DataDirectory::new(&context.dir).has_store() {
-        return Ok(query);
+        return Ok(Vec::new());
     }
-    let departed = find_departed_sources(index, SourceType::Mail, sources)?;
+    Ok(find_departed_sources(index, SourceType::Mail, sources)?)
+}
+
+/// Says that the messages of sources are left out, if there are any.
+pub(crate) fn print_left_out_sources(context: &CommandContext, departed: &[String]) {
     if !departed.is_empty() {
-        let names = join_names(&departed);
+        let names = join_names(departed);
         context.print_note(format!(
             "left out, because they are no sources any more: the messages of {names}; run: larder sync"
         ));
     }
-    Ok(query.without_sources(&departed))
 }
 
 /// Says that the index still has the items of former sources which are not registered any more.

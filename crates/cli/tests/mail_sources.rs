@@ -583,14 +583,26 @@ fn messages_of_a_source_that_an_undo_took_are_left_out() {
         &["--snippets"],
         &["--threads", "--format", "json"],
         &["--related", "--format", "json"],
+        &["--related"],
+        &["--threads", "--related"],
         &["--summary"],
+        &["--summary", "--format", "json"],
         &["--links", links],
     ] {
         let run = home.code(&[&["find", "--kind", "message", "walrus"], options].concat(), 0);
         let note = "the messages of other; run: larder sync";
         assert!(run.stderr().contains(note), "{options:?}: {}", run.masked_output());
-        assert!(!run.stdout().contains("A walrus."), "{options:?}: {}", run.masked_output());
+        for text in ["A walrus.", "Dora", "/3]"] {
+            assert!(!run.stdout().contains(text), "{options:?}: {}", run.masked_output());
+        }
     }
+    let thread = home.code(&["show", "--thread", "a1"], 0);
+    assert!(!thread.stdout().contains("Dora"), "{}", thread.masked_output());
+    assert!(thread.stderr().contains("the messages of other"), "{}", thread.masked_output());
+    assert_eq!(home.json(&["show", "--thread", "a1"]).len(), 2);
+    assert_eq!(home.code(&["show", "--thread", "b1"], 0).stderr(), "");
+    let own = home.code(&["show", "--thread", "other"], 3).stderr();
+    assert!(own.contains("other is no registered source"), "{own}");
     let count = |args: &[&str]| home.ok(&[&["find", "--count", "walrus"], args].concat());
     assert_eq!(count(&["--kind", "message"]), "3\n");
     assert_eq!(count(&[]), "3\n");

@@ -89,6 +89,8 @@ pub struct MailSearch<'m> {
     mail: &'m MailReader<'m>,
     words: OpenMailWords<'m>,
     roots: &'m MailRoots,
+    /// The sources whose messages are left out of threads.
+    left_out: &'m [String],
     /// The work that is left for the current query.
     budget: WorkBudget,
 }
@@ -103,7 +105,7 @@ impl<'m> MailSearch<'m> {
         words: &'m larder_store::MailWords<'m>,
     ) -> Result<MailSearch<'m>, Error> {
         let budget = WorkBudget::default();
-        Ok(MailSearch { mail, words: words.open()?, roots: &NO_ROOTS, budget })
+        Ok(MailSearch { mail, words: words.open()?, roots: &NO_ROOTS, left_out: &[], budget })
     }
 
     /// Sets the work that a query may take, in units of about a nanosecond.
@@ -116,6 +118,13 @@ impl<'m> MailSearch<'m> {
     #[must_use]
     pub fn with_roots(self, roots: &'m MailRoots) -> MailSearch<'m> {
         MailSearch { roots, ..self }
+    }
+
+    /// Leaves the messages of these sources out of the threads of other messages, as
+    /// [`MailQuery::without_sources`] does of a query.
+    #[must_use]
+    pub fn without_sources(self, names: &'m [String]) -> MailSearch<'m> {
+        MailSearch { left_out: names, ..self }
     }
 
     /// Returns the newest messages that match, at most `limit`, the newest first. Of messages with

@@ -58,7 +58,7 @@ impl MailSearch<'_> {
         let mut listed = hits.to_vec();
         if request.is_related {
             let mut dates = RowValues::new(self.mail, MailColumn::Date);
-            for row in self.with_threads(&matches)? {
+            for row in self.keep_searched(self.with_threads(&matches)?)? {
                 if matches.binary_search(&row).is_err() {
                     listed.push(MailHit { date: dates.get(row)?.saturating_sub(1), row });
                 }

@@ -84,7 +84,7 @@ impl MailSearch<'_> {
         let chosen = chosen.get(request.offset..).unwrap_or_default();
         let mut members = Vec::with_capacity(chosen.len());
         for thread in chosen {
-            members.push(self.mail.thread_members(*thread)?);
+            members.push(self.keep_searched(self.mail.thread_members(*thread)?)?);
         }
         let matches = self.matches_among(request.query, &members.concat())?;
         let is_match = |row: u32| matches.binary_search(&row).is_ok();
@@ -107,13 +107,17 @@ impl MailSearch<'_> {
         Ok(threads)
     }
 
-    /// Returns the thread of a message, all of whose messages count as matching.
+    /// Returns the thread of a message, all of whose messages count as matching. The message itself
+    /// may be of a source that is left out.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn list_thread(&self, row: u32) -> Result<ListedThread, Error> {
         let thread = RowValues::new(self.mail, MailColumn::Thread).get(row)?;
-        let rows = self.mail.thread_members(thread)?;
+        let mut rows = self.keep_searched(self.mail.thread_members(thread)?)?;
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
         let total = rows.len();
         let mut messages = self.read_listed(rows.into_iter(), |_| true)?;
         messages.sort_by_key(newest_first_key);
@@ -216,6 +220,14 @@ impl MailSearch<'_> {
             }
         }
         Ok(header_ids)
+    }
+
+    /// Returns the members of threads without those of the sources that are left out.
+    pub(super) fn keep_searched(&self, rows: Vec<u32>) -> Result<Vec<u32>, Error> {
+        match self.left_out {
+            [] => Ok(rows),
+            names => self.matches_among(&MailQuery::All.without_sources(names), &rows),
+        }
     }
 
     /// Returns those of the rows that match, ascending.

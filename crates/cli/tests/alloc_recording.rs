@@ -413,8 +413,9 @@ fn a_message_begins_a_phase_after_the_calls_before_it() {
     let Some(program) = compile(&home, "late_calls.c", "gcc", &[]) else {
         return left_out("a_message_begins_a_phase_after_the_calls_before_it", "no gcc");
     };
-    let options = "--phases '^([^:]+): +\\d+%'";
-    let analysis = record_with(&home, options, &program.display().to_string());
+    let command = format!("{} passed-on 2<>passed-on", program.display());
+    assert_eq!(home.shell("mkfifo passed-on").code, 0);
+    let analysis = record_with(&home, "--phases '^([^:]+): +\\d+%'", &command);
     let phases = analysis["phases"].as_array().unwrap();
     let second = phases.iter().find(|phase| phase["name"] == "Second").expect("no second phase");
     assert_eq!(second["calls"], 200, "{phases:?}");

@@ -206,8 +206,8 @@ pub fn watch_command(
         let interval = sampler.interval();
         let end = match &messages {
             Some(messages) => {
-                if let Some(name) = messages.wait_for_name(interval) {
-                    sampler.begin_phase(&name);
+                if let Some(phase) = messages.wait_for_phase(interval) {
+                    sampler.begin_phase(&phase.name);
                 }
                 ends.try_recv().map_err(|error| error == TryRecvError::Disconnected)
             }
@@ -223,8 +223,8 @@ pub fn watch_command(
     };
     let most = peak_of(UsageWho::RUSAGE_CHILDREN);
     if let Some(messages) = &messages {
-        messages.finish_within(LAST_MESSAGES_LIMIT);
-        messages.next_names().for_each(|name| sampler.begin_phase(&name));
+        let names = messages.finish_within(LAST_MESSAGES_LIMIT);
+        names.iter().for_each(|name| sampler.begin_phase(name));
     }
     let mut timeline = sampler.timeline;
     timeline.duration_us = micros(end.saturating_duration_since(start));

@@ -3,9 +3,10 @@
 //! Mercurial name theirs in their progress.
 
 use regex::bytes::Regex;
+use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::process::ChildStderr;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,19 @@ use std::time::{Duration, Instant};
 const MAX_LINE_BYTES: usize = 4096;
 /// The time that the last messages of a command may take.
 pub(crate) const LAST_MESSAGES_LIMIT: Duration = Duration::from_secs(1);
+/// How long a message waits for its phase to be noted.
+const NOTED_PHASE_LIMIT: Duration = Duration::from_millis(200);
 
-/// Phases as they begin, by name.
+/// A phase that a message has begun. The message is passed on when this is dropped.
+pub(crate) struct BegunPhase {
+    pub(crate) name: Vec<u8>,
+    /// Disconnected by the drop.
+    _noted: Sender<Infallible>,
+}
+
+/// Phases as they begin.
 pub(crate) struct MessagePhases {
-    phases: Receiver<Vec<u8>>,
+    phases: Receiver<BegunPhase>,
     reader: JoinHandle<()>,
 }
 
@@ -29,23 +39,26 @@ impl MessagePhases {
         wake: impl Fn() + Send + 'static,
     ) -> MessagePhases {
         let (sender, phases) = channel();
-        let begin = move |phase| {
-            drop(sender.send(phase));
+        let begin = move |name| {
+            let (noted, wait) = channel();
+            drop(sender.send(BegunPhase { name, _noted: noted }));
             wake();
+            // A collector that is late does not hold back messages for longer.
+            let _ = wait.recv_timeout(NOTED_PHASE_LIMIT);
         };
         let reader = std::thread::spawn(move || read_messages(messages, &pattern, output, begin));
         MessagePhases { phases, reader }
     }
 
-    /// Returns the names of phases that have begun since the last call.
-    pub(crate) fn next_names(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+    /// Returns the phases that have begun since the last call.
+    pub(crate) fn next_phases(&self) -> impl Iterator<Item = BegunPhase> + '_ {
         self.phases.try_iter()
     }
 
-    /// Waits for a phase to begin; returns its name, or `None` after this time.
-    pub(crate) fn wait_for_name(&self, limit: Duration) -> Option<Vec<u8>> {
+    /// Waits for a phase to begin; returns it, or `None` after this time.
+    pub(crate) fn wait_for_phase(&self, limit: Duration) -> Option<BegunPhase> {
         match self.phases.recv_timeout(limit) {
-            Ok(name) => Some(name),
+            Ok(phase) => Some(phase),
             Err(RecvTimeoutError::Timeout) => None,
             // No message follows, so that nothing else waits.
             Err(RecvTimeoutError::Disconnected) => {
@@ -56,12 +69,17 @@ impl MessagePhases {
     }
 
     /// Waits until all messages are passed on, but not longer than this: a process that goes on in
-    /// the background may keep the messages of a command open.
-    pub(crate) fn finish_within(&self, limit: Duration) {
+    /// the background may keep the messages of a command open. Returns the names of the phases that
+    /// the last messages have begun.
+    pub(crate) fn finish_within(&self, limit: Duration) -> Vec<Vec<u8>> {
         let end = Instant::now() + limit;
+        let mut names = Vec::new();
         while !self.reader.is_finished() && Instant::now() < end {
+            names.extend(self.next_phases().map(|phase| phase.name));
             std::thread::sleep(Duration::from_millis(1));
         }
+        names.extend(self.next_phases().map(|phase| phase.name));
+        names
     }
 }
 
@@ -76,8 +94,8 @@ fn read_messages(
     let mut buffer = [0; 4096];
     while let Ok(count) = messages.read(&mut buffer) {
         let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
-        // Phases first: who has read a message can rely on its phase. A collector that no longer
-        // listens changes nothing for the program.
+        // Phases first: whoever has read a message can rely on its phase. A collector that no
+        // longer listens changes nothing for the program.
         for byte in bytes {
             if let Some(phase) = finder.take(*byte, pattern) {
                 begin(phase);

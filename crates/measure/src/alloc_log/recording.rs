@@ -497,7 +497,7 @@ impl RecordingState {
         let Some((messages, pipe)) = &self.messages else { return };
         // Before the names are taken: a later one wakes again.
         self.wake_pipe.clear();
-        for name in messages.next_names() {
+        for phase in messages.next_phases() {
             // One that has ended makes no calls in the phase, as the echo of a script.
             let may_be_writer = |process: &mut RingProcess| {
                 !process.has_ended() && process.written.may_have_written(process.pid, *pipe)
@@ -507,11 +507,11 @@ impl RecordingState {
             let is_known = writers.contains(&true);
             for (process, is_writer) in self.processes.iter_mut().zip(writers) {
                 if is_writer || !is_known {
-                    process.await_phase(time_us, &name);
+                    process.await_phase(time_us, &phase.name);
                 }
             }
             if !is_known {
-                self.phase = Some(name);
+                self.phase = Some(phase.name);
             }
         }
         for process in self.processes.iter_mut().filter(|process| !process.is_over) {
@@ -628,7 +628,8 @@ impl RecordingState {
     fn finish(mut self, status: ExitStatus) -> RecordingSummary {
         self.write_samples();
         if let Some((messages, _)) = &self.messages {
-            messages.finish_within(LAST_MESSAGES_LIMIT);
+            // Nothing calls the allocator any more: these phases have no calls.
+            drop(messages.finish_within(LAST_MESSAGES_LIMIT));
         }
         let unrecorded = self.unrecorded.finish();
         let named = |it: &UnrecordedProcess| (it.pid, it.program.clone());

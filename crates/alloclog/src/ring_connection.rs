@@ -7,7 +7,7 @@
 use crate::ring_layout::{
     ENVIRONMENT_VARIABLE, HEADER_BYTES, RING_MAGIC, RING_VERSION, offset, ring_state,
 };
-use crate::syscall::{clock_nanoseconds, close, process_exists, process_id, syscall3, syscall6};
+use crate::syscall::{clock_nanoseconds, close, process_id, syscall3, syscall6};
 use core::mem::{size_of, zeroed};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -19,7 +19,7 @@ const MAX_PATH_BYTES: usize = 108;
 const CONNECT_NANOSECONDS: i64 = 10_000_000_000;
 const CONNECT_PAUSE_NANOSECONDS: usize = 5_000_000;
 /// The numbers before the path.
-const SETTINGS: usize = 3;
+const SETTINGS: usize = 2;
 
 /// The settings of a recording, from the environment variable.
 #[derive(Clone, Copy)]
@@ -27,7 +27,6 @@ pub(crate) struct RecordingSettings {
     pub(crate) capacity_log2: u32,
     /// Bytes between two samples of the stack; 0: none are taken.
     pub(crate) stack_interval: u64,
-    pub(crate) collector: u32,
     path: [u8; MAX_PATH_BYTES],
     path_bytes: usize,
 }
@@ -48,8 +47,6 @@ pub(crate) struct NewRing {
     pub(crate) words: *mut u64,
     /// The inode of its file, by which children of forks name it.
     pub(crate) inode: u64,
-    /// The collector in the namespace of this process; 0: it is not visible there.
-    pub(crate) collector: u32,
 }
 
 /// Reads the settings from the environment with which this program was started; `None` without the
@@ -150,14 +147,13 @@ impl VariableParser {
     }
 
     fn settings(self) -> Option<RecordingSettings> {
-        let [capacity_log2, stack_interval, collector] = self.numbers;
+        let [capacity_log2, stack_interval] = self.numbers;
         let is_valid = self.is_complete
             && (1..MAX_PATH_BYTES).contains(&self.path_bytes)
             && (10..=24).contains(&capacity_log2);
         is_valid.then_some(RecordingSettings {
             capacity_log2: capacity_log2 as u32,
             stack_interval,
-            collector: collector as u32,
             path: self.path,
             path_bytes: self.path_bytes,
         })
@@ -182,13 +178,13 @@ pub(crate) fn open_ring(settings: &RecordingSettings, origin: RingOrigin) -> Opt
     // SAFETY: the file and its mapping are those of the ring.
     unsafe {
         let inode = inode(file);
-        let collector = send_message(settings, Some(file), origin);
+        let is_sent = send_message(settings, Some(file), origin);
         close(file);
-        let Some(collector) = collector else {
+        if !is_sent {
             syscall3(libc::SYS_munmap, header as usize, bytes, 0);
             return None;
-        };
-        Some(NewRing { words: header.add(HEADER_BYTES).cast(), inode, collector })
+        }
+        Some(NewRing { words: header.add(HEADER_BYTES).cast(), inode })
     }
 }
 
@@ -282,51 +278,33 @@ unsafe fn write_header(header: *mut u8, settings: &RecordingSettings, origin: Ri
 }
 
 /// Sends the descriptor of a ring through the collector's socket, or that there is none; returns
-/// the collector, as [`peer_process`] does, if it was sent.
+/// whether it was sent.
 unsafe fn send_message(
     settings: &RecordingSettings,
     file: Option<usize>,
     origin: RingOrigin,
-) -> Option<u32> {
+) -> bool {
     // SAFETY: the descriptor is that of a memory file, the socket a new one.
     unsafe {
         let limit = clock_nanoseconds() + CONNECT_NANOSECONDS;
         let socket = loop {
             match connect(settings) {
                 Ok(socket) => break socket,
-                // Too many others wait for the collector, which may be stopped, or be gone.
-                Err(error) if error == -(libc::EAGAIN as isize) => {
-                    let has_collector = process_exists(settings.collector);
-                    if clock_nanoseconds() > limit || !has_collector {
-                        return None;
-                    }
+                // Too many others wait for the collector, which may be stopped. The socket of one
+                // that is gone refuses connections.
+                Err(error) if error == -(libc::EAGAIN as isize) && clock_nanoseconds() <= limit => {
                     let time = [0_usize, CONNECT_PAUSE_NANOSECONDS];
                     syscall3(libc::SYS_nanosleep, time.as_ptr() as usize, 0, 0);
                 }
-                Err(_) => return None,
+                Err(_) => return false,
             }
         };
-        let collector = peer_process(socket);
         let is_sent = match file {
             Some(file) => send_descriptor(socket, file),
             None => send_failure(socket, origin),
         };
         close(socket);
-        is_sent.then_some(collector)
-    }
-}
-
-/// Returns the process that listens at a socket, by its id in the namespace of this process; 0: it
-/// has none there, and nobody can ask whether it is still there.
-unsafe fn peer_process(socket: usize) -> u32 {
-    // SAFETY: the kernel fills in the structure, of which all zeros are a value.
-    unsafe {
-        let mut peer: libc::ucred = zeroed();
-        let mut bytes = size_of::<libc::ucred>();
-        let (place, length) = (&raw mut peer as usize, &raw mut bytes as usize);
-        let [level, option] = [libc::SOL_SOCKET as usize, libc::SO_PEERCRED as usize];
-        syscall6(libc::SYS_getsockopt, [socket, level, option, place, length, 0]);
-        peer.pid as u32
+        is_sent
     }
 }
 

@@ -268,6 +268,5 @@ pub const fn operand_words(operation: RingOperation, size: u64) -> u64 {
 }
 
 /// The environment variable that tells the recorder where the collector listens:
-/// `CAPACITY_LOG2:STACK_INTERVAL:COLLECTOR_PROCESS:SOCKET_PATH`. A stack interval of 0 takes no
-/// stacks.
+/// `CAPACITY_LOG2:STACK_INTERVAL:SOCKET_PATH`. A stack interval of 0 takes no stacks.
 pub const ENVIRONMENT_VARIABLE: &str = "LARDER_ALLOCLOG";

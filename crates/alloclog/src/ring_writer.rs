@@ -4,7 +4,7 @@
 //! stores the first last. While the process has one thread that takes no locked instruction; with
 //! more it takes one. A handler of a signal may write events between any two instructions of a
 //! writer, whose words are then reserved, or not yet. A full ring makes the writer wait for the
-//! collector, but never for one that is gone: then recording ends and the program goes on.
+//! collector, but not for one that stands still: then recording ends and the program goes on.
 //!
 //! The private state is in a page that the kernel empties in a forked child (`MADV_WIPEONFORK`),
 //! whichever way the child came about: it finds no ring and opens one of its own. The page after it
@@ -27,7 +27,7 @@ use crate::ring_layout::{
 use crate::ring_position::RingPosition;
 use crate::sample_distance::next_distance;
 use crate::syscall::{
-    clock_nanoseconds, parent_id, process_exists, process_id, syscall3, syscall6, thread_pointer,
+    clock_nanoseconds, parent_id, process_id, syscall3, syscall6, thread_pointer,
 };
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
@@ -42,8 +42,6 @@ pub(crate) struct WriterState {
     capacity_log2: u32,
     /// Words up to this position may be written without asking for the read position.
     limit: AtomicU64,
-    /// 0: it cannot be asked whether the collector is there.
-    collector: u32,
     /// The read position after a wait in vain for the collector.
     idle_read: AtomicU64,
     /// Bytes until the next sample of the stack.
@@ -62,7 +60,6 @@ static mut IDLE: WriterState = WriterState {
     words: AtomicPtr::new(null_mut()),
     capacity_log2: 0,
     limit: AtomicU64::new(0),
-    collector: 0,
     idle_read: AtomicU64::new(u64::MAX),
     bytes_to_sample: AtomicI64::new(i64::MAX),
     stack_interval: 0,
@@ -99,10 +96,8 @@ static FORK_POSITION: AtomicU64 = AtomicU64::new(0);
 
 /// Nanoseconds of a wait for space.
 const WAIT_NANOSECONDS: usize = 100_000_000;
-/// Nanoseconds without any progress of the collector after which a thread asks whether it is there,
-/// by a system call that a program may have forbidden itself.
-const ASK_NANOSECONDS: i64 = 1_000_000_000;
-/// Nanoseconds without any progress of the collector after which recording ends.
+/// Nanoseconds without any progress of the collector after which recording ends. Nobody asks sooner
+/// whether it is there: a program may have forbidden itself each system call for that.
 const MAX_IDLE_NANOSECONDS: i64 = 10_000_000_000;
 
 /// A process that records.
@@ -151,7 +146,7 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
         let origin = RingOrigin { parent, parent_ring, fork_number, fork_position };
         let ring = open_ring(&settings, origin)?;
         // SAFETY: the ring is new memory of this process.
-        let state = unsafe { new_state(&settings, ring.collector) }?;
+        let state = unsafe { new_state(&settings) }?;
         RING_INODE.store(ring.inode, Ordering::Relaxed);
         RING_PROCESS.store(process_id(), Ordering::Relaxed);
         RING_PLACE.store(ring.words as usize - HEADER_BYTES, Ordering::Relaxed);
@@ -194,7 +189,7 @@ fn position_of(state: *mut WriterState) -> *const RingPosition {
 }
 
 /// Maps a page for the state, which is empty in a forked child, and one for the write position.
-unsafe fn new_state(settings: &RecordingSettings, collector: u32) -> Option<*mut WriterState> {
+unsafe fn new_state(settings: &RecordingSettings) -> Option<*mut WriterState> {
     // SAFETY: the mapping is new; `WriterState` fits into a page and all zeros are a value of it.
     unsafe {
         let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
@@ -210,7 +205,6 @@ unsafe fn new_state(settings: &RecordingSettings, collector: u32) -> Option<*mut
         let state = page as *mut WriterState;
         (*state).capacity_log2 = settings.capacity_log2;
         (*state).limit = AtomicU64::new(1 << settings.capacity_log2);
-        (*state).collector = collector;
         (*state).idle_read = AtomicU64::new(u64::MAX);
         (*state).stack_interval = settings.stack_interval;
         // Processes differ by their ids, and where these are alike by the address.
@@ -468,10 +462,7 @@ impl RingWriter {
                 idle.end();
             } else if is_wait_in_vain {
                 // By the clock: a handler of a signal ends a wait early.
-                let time = idle.note_wait(clock_nanoseconds());
-                let is_over =
-                    time > MAX_IDLE_NANOSECONDS || time >= ASK_NANOSECONDS && !self.has_collector();
-                if is_over {
+                if idle.note_wait(clock_nanoseconds()) > MAX_IDLE_NANOSECONDS {
                     self.end_recording();
                     return false;
                 }
@@ -554,12 +545,7 @@ impl RingWriter {
         }
     }
 
-    fn has_collector(&self) -> bool {
-        let collector = self.state().collector;
-        collector == 0 || process_exists(collector)
-    }
-
-    /// Ends the recording of this process: the collector is gone.
+    /// Ends the recording of this process: the collector is gone, or stands still.
     #[cold]
     fn end_recording(&self) {
         PHASE.store(ENDED, Ordering::Release);

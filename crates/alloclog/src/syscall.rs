@@ -54,13 +54,6 @@ pub(crate) fn parent_id() -> u32 {
     unsafe { syscall3(libc::SYS_getppid, 0, 0, 0) as u32 }
 }
 
-/// Returns whether there is a process of this id, as far as can be seen.
-pub(crate) fn process_exists(process: u32) -> bool {
-    // SAFETY: the signal 0 only asks.
-    let result = unsafe { syscall3(libc::SYS_kill, process as usize, 0, 0) };
-    result != -(libc::ESRCH as isize)
-}
-
 /// Returns the time of the monotonic clock in nanoseconds. libc reads it without a system call
 /// where the kernel has a function for that (vDSO): a program may have forbidden itself the call.
 pub(crate) fn clock_nanoseconds() -> i64 {

@@ -107,6 +107,39 @@ fn a_program_in_a_namespace_waits_for_a_stopped_larder() {
     assert!(!run.stderr().contains("recorded in part"), "{}", run.stderr());
 }
 
+/// Where too many programs wait for larder, one of another namespace waits, too.
+#[test]
+fn a_program_in_a_namespace_waits_until_its_connection_is_accepted() {
+    let home = Home::new();
+    let test = "a_program_in_a_namespace_waits_until_its_connection_is_accepted";
+    if home.shell(&format!("{UNSHARE} true")).code != 0 {
+        return left_out(test, "no namespaces");
+    }
+    home.write(
+        "collector.py",
+        "import os, socket, subprocess, sys, time\n\
+         server = socket.socket(socket.AF_UNIX)\n\
+         server.bind('socket')\n\
+         server.listen(0)\n\
+         first = socket.socket(socket.AF_UNIX)\n\
+         first.connect('socket')\n\
+         setting = 'LARDER_ALLOCLOG=12:0:' + os.path.abspath('socket')\n\
+         recorded = ['env', 'LD_PRELOAD=' + sys.argv[1], setting, 'true']\n\
+         program = subprocess.Popen(sys.argv[2].split() + recorded)\n\
+         time.sleep(0.5)\n\
+         server.settimeout(8)\n\
+         server.accept()\n\
+         message = server.accept()[0].recv(4096)\n\
+         assert b'\\0true\\0' in message, message\n\
+         sys.exit(program.wait())\n",
+    );
+    let mut python = home.program("python3");
+    let Ok(output) = python.arg("collector.py").arg(recorder()).arg(UNSHARE).output() else {
+        return left_out(test, "no python3");
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// A limit of the length of files, within which there is no room for a ring, kills no program.
 #[test]
 fn a_limit_of_file_lengths_kills_no_program() {
@@ -127,27 +160,54 @@ fn a_limit_of_file_lengths_kills_no_program() {
     assert!(named[0].contains("/ls (process ") && named[0].contains("ulimit -f"), "{messages}");
 }
 
-/// A program that has forbidden itself system calls (seccomp) may call exit, and waits for larder.
+/// Records a program that has forbidden itself system calls (seccomp): larder is stopped until the
+/// program waits for it, then the shell does `then` to it, its parent. Returns the exit code of the
+/// program, as text; `None` if it cannot be done here.
+fn run_sandboxed_program(home: &Home, test: &str, then: &str) -> Option<String> {
+    let Some(program) = compile(home, "sandboxed.c", "gcc", &[]) else {
+        left_out(test, "no gcc");
+        return None;
+    };
+    recorder();
+    let until = |condition: &str| format!("until {condition}; do sleep 0.01; done");
+    let (starts, waits) = (until("[ -s id ]"), until("grep -q State:.S /proc/$(cat id)/status"));
+    let run = home.shell(&format!(
+        "larder measure record --out log -- \
+         sh -c '({starts}; {waits}; {then}) & kill -STOP $PPID; {} id; echo $? >code'; {}; cat code",
+        program.display(),
+        until("[ -s code ]")
+    ));
+    let code = run.stdout().trim().to_string();
+    if code == "77" {
+        left_out(test, "no seccomp");
+        return None;
+    }
+    Some(code)
+}
+
+/// A program that has forbidden itself system calls may call exit, and waits for larder, however
+/// long that takes.
 #[test]
 fn a_sandboxed_program_is_not_killed() {
     let home = Home::new();
-    let Some(program) = compile(&home, "sandboxed.c", "gcc", &[]) else {
-        return left_out("a_sandboxed_program_is_not_killed", "no gcc");
+    let test = "a_sandboxed_program_is_not_killed";
+    let Some(code) = run_sandboxed_program(&home, test, "sleep 2.5; kill -CONT $PPID") else {
+        return;
     };
-    recorder();
-    let command = "larder measure record --out log -- sh -c";
-    let run = home.shell(&format!(
-        "{command} '(sleep 0.5; kill -CONT $PPID) & kill -STOP $PPID; {}'",
-        program.display()
-    ));
-    if run.code == 77 {
-        return left_out("a_sandboxed_program_is_not_killed", "no seccomp");
-    }
-    assert_eq!(run.code, 0, "{}", run.masked_output());
+    assert_eq!(code, "0");
     let analysis = analyse(&home, &[]);
     let processes = analysis["processes"].as_array().unwrap();
     let sandboxed = processes.iter().find(|it| it["calls"].as_u64() >= Some(600_000));
     assert_eq!(sandboxed.unwrap()["ending"], "exit", "{processes:?}");
+}
+
+/// It does not wait for a larder that is gone.
+#[test]
+fn a_sandboxed_program_outlives_larder() {
+    let home = Home::new();
+    let test = "a_sandboxed_program_outlives_larder";
+    let code = run_sandboxed_program(&home, test, "kill -KILL $PPID");
+    assert_eq!(code.unwrap_or_else(|| "0".into()), "0");
 }
 
 /// An end by `quick_exit` is none by a signal, and `_exit` of another library is called.

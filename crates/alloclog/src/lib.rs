@@ -21,7 +21,7 @@
 //! | `idle_time` | the time for which a thread has waited in vain |
 //! | `ring_writer` | events into the ring |
 //! | `process_fork` | the forks of the process, and the rings of their children |
-//! | `process_exit` | the end of the process without the usual handlers |
+//! | `process_exit` | the end of the process by its own will |
 //! | `stack_sample` | the call stacks of some allocations |
 //! | `sample_distance` | the random distances between them |
 //! | `hooks` | the allocator of C |

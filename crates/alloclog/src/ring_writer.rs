@@ -605,12 +605,8 @@ unsafe extern "C" fn at_load() {
     let _ = writer();
 }
 
-unsafe extern "C" fn at_exit() {
-    note_own_exit();
-}
-
-/// Notes that the process ends by `exit` or `quick_exit`, which the child of a `vfork` may not
-/// call: so no system call is needed, which a program may have forbidden itself.
+/// Notes that the process ends by its own will. The caller knows that this is no child that shares
+/// the memory of the process after `vfork`.
 pub(crate) fn note_own_exit() {
     change_ring_state(ring_state::RECORDING, ring_state::EXITED);
 }
@@ -646,8 +642,5 @@ fn change_ring_state(from: u32, to: u32) {
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: unsafe extern "C" fn() = at_load;
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static AT_EXIT: unsafe extern "C" fn() = at_exit;
 
 const _: () = assert!(size_of::<WriterState>() <= STATE_BYTES);

@@ -66,7 +66,7 @@ fn no_hook_allocates_or_panics() {
         panic!("objdump and nm of binutils, with which Rust links, are missing");
     };
     for expected in
-        ["wait_for_space", "before_fork", "after_fork_in_child", "at_load", "note_own_exit"]
+        ["wait_for_space", "before_fork", "after_fork_in_child", "at_load", "at_quick_exit"]
     {
         assert!(reached.iter().any(|name| name.contains(expected)), "{expected}: {reached:?}");
     }

@@ -231,6 +231,28 @@ fn ends_without_handlers_are_as_unrecorded() {
     }
 }
 
+/// A child after `vfork` is in the memory of its parent. Its end says nothing of the parent.
+#[test]
+fn a_child_after_vfork_does_not_end_its_parent() {
+    let home = Home::new();
+    let test = "a_child_after_vfork_does_not_end_its_parent";
+    let Some(program) = compile(&home, "vfork_exit.c", "gcc", &[]) else {
+        return left_out(test, "no gcc");
+    };
+    recorder();
+    let ending = |command: &str| {
+        home.shell(&format!("larder measure record --out log -- {command}"));
+        let analysis = analyse(&home, &[]);
+        let processes = analysis["processes"].as_array().unwrap();
+        let process = processes.iter().find(|it| it["calls"].as_u64() >= Some(200_000));
+        process.unwrap()["ending"].as_str().unwrap().to_string()
+    };
+    let program = program.display();
+    assert_eq!(ending(&program.to_string()), "signal");
+    assert_eq!(ending(&format!("sh -c '{program}; true'")), "killed");
+    assert_eq!(ending(&format!("{program} exit")), "exit");
+}
+
 /// The child of a program that has given up its rights is recorded.
 #[test]
 fn a_child_of_another_user_is_recorded() {
@@ -245,7 +267,9 @@ fn a_child_of_another_user_is_recorded() {
          if child == 0: os._exit(0)\n\
          os.waitpid(child, 0)\n",
     );
-    let run = home.shell("TMPDIR=/tmp larder measure record --out log -- python3 user.py");
+    let run = home.shell(
+        "TMPDIR=/tmp PYTHONMALLOC=malloc larder measure record --out log -- python3 user.py",
+    );
     if run.code == 77 {
         return left_out("a_child_of_another_user_is_recorded", "only root can give up rights");
     }

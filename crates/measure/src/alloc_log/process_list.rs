@@ -72,6 +72,8 @@ impl AllocLog {
             _ if end.is_exit => ProcessEnding::Exit,
             _ if next.is_some_and(|next| !next.start.is_forked) => ProcessEnding::Exec,
             Some(signal) if is_command && next.is_none() => ProcessEnding::Signal(signal),
+            // The end of the command is known, also where it was not seen in the process.
+            None if is_command && next.is_none() && self.end.is_some() => ProcessEnding::Exit,
             _ => ProcessEnding::Killed,
         }
     }

@@ -8,9 +8,7 @@ use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
-use crate::source_names::{
-    departed_mail_sources, follow_source_names, print_left_out_sources, print_unindexed_sources,
-};
+use crate::source_names::{follow_source_names, print_left_out_sources, print_unindexed_sources};
 use larder_edit::labels::are_labels_outdated;
 use larder_format::message::trim_message_id;
 pub(crate) use larder_query::MailRoots;
@@ -18,7 +16,9 @@ use larder_query::{MailQuery, MailQueryContext, MailSearch, NamedMessage, Thread
 use larder_store::{
     DataDirectory, Error, HandlePrefix, MessageRow, PendingWork, Reader, Store, StoreFile,
 };
-use larder_sync::{MessageFileFinder, RegisteredSource, SourceStores, SourceType};
+use larder_sync::{
+    MessageFileFinder, RegisteredSource, SourceStores, SourceType, leave_out_departed_mail,
+};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -49,13 +49,14 @@ pub(crate) fn open_mail_reader(context: &CommandContext) -> Result<Option<Reader
     Ok(Some(reader))
 }
 
-/// Opens the index of mail for searches, with the labels that the messages have now, and the names
+/// Opens the index of mail for searches, without the messages of sources that are registered no
+/// more, with the labels that the messages have now, and the names
 /// that the sources have now; `None`: there is none. If the index cannot be written, a warning
 /// says that its labels are out of date.
 pub(crate) fn open_labelled_mail(
     context: &CommandContext,
 ) -> Result<Option<Reader>, CommandFailure> {
-    let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
+    let Some(mut reader) = open_mail_reader(context)? else { return Ok(None) };
     let follow = || -> Result<(), CommandFailure> {
         if !DataDirectory::new(&context.dir).has_store() {
             context.warn_of_missing_store();
@@ -72,6 +73,10 @@ pub(crate) fn open_labelled_mail(
     if let Err(failure) = follow() {
         let reason = failure.message();
         context.print_warning(format!("the labels of messages are out of date: {reason}"));
+    }
+    // Without the store, no source is known.
+    if DataDirectory::new(&context.dir).has_store() {
+        leave_out_departed_mail(&mut reader, &context.open_reader()?)?;
     }
     Ok(Some(reader))
 }
@@ -414,14 +419,13 @@ pub(crate) fn find_thread(
         None => find_thread_rows(&reader, id)?.first().copied(),
     };
     let Some(row) = row else { return Ok(None) };
-    let departed = departed_mail_sources(context, &list_sources(context)?, &reader)?;
     let members = {
         let mail = reader.mail()?;
         let words = mail.words();
-        let search = MailSearch::open(&mail, &words)?.without_sources(&departed);
+        let search = MailSearch::open(&mail, &words)?;
         let thread = search.list_thread(row)?;
         if mail.thread_members(thread.thread)?.len() > thread.total {
-            print_left_out_sources(context, &departed);
+            print_left_out_sources(context, &reader, None)?;
         }
         thread.into_members()
     };

@@ -9,7 +9,7 @@ use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::machine_time::now_milliseconds;
 use crate::output::sanitize_line;
-use larder_store::{DataDirectory, Reader, Store};
+use larder_store::{Reader, Store};
 use larder_sync::{
     RegisteredSource, SourceStores, SourceType, find_departed_sources, find_renamed_sources,
     find_unindexed_sources,
@@ -71,6 +71,7 @@ pub(crate) fn print_unindexed_sources(
     {
         context.print_note("the index of mail is out of date; run: larder sync");
     }
+    print_left_out_sources(context, index, name)?;
     let unindexed = find_unindexed_sources(index, source_type, sources)?;
     let named = unindexed.iter().filter(|source| name.is_none_or(|name| name == source.name));
     let names: Vec<String> = named.map(|source| sanitize_line(&source.name)).collect();
@@ -83,28 +84,22 @@ pub(crate) fn print_unindexed_sources(
     Ok(())
 }
 
-/// Returns the sources of indexed mail that are not registered any more: the paths of their files
-/// are not known, so their messages are left out of a search.
-pub(crate) fn departed_mail_sources(
+/// Says that the messages of sources are left out of searches with a reader, if there are any. With
+/// a name, only that source is meant.
+pub(crate) fn print_left_out_sources(
     context: &CommandContext,
-    sources: &[RegisteredSource],
     index: &Reader,
-) -> Result<Vec<String>, CommandFailure> {
-    // Without the store, no source is known.
-    if !DataDirectory::new(&context.dir).has_store() {
-        return Ok(Vec::new());
-    }
-    Ok(find_departed_sources(index, SourceType::Mail, sources)?)
-}
-
-/// Says that the messages of sources are left out, if there are any.
-pub(crate) fn print_left_out_sources(context: &CommandContext, departed: &[String]) {
+    name: Option<&str>,
+) -> Result<(), CommandFailure> {
+    let mut departed = index.mail()?.left_out_collections().to_vec();
+    departed.retain(|source| name.is_none_or(|name| name == source));
     if !departed.is_empty() {
-        let names = join_names(departed);
+        let names = join_names(&departed);
         context.print_note(format!(
             "left out, because they are no sources any more: the messages of {names}; run: larder sync"
         ));
     }
+    Ok(())
 }
 
 /// Says that the index still has the items of former sources which are not registered any more.

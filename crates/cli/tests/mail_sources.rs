@@ -568,8 +568,10 @@ fn messages_of_a_source_that_an_undo_took_are_left_out() {
     let path = home.work("other/cur/1.host:2,S");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
+    home.ok(&["searches", "add", "audits", "--kind", "message", "walrus"]);
     home.ok(&["sources", "add", "other", "--into", "other"]);
     home.ok(&["sync"]);
+    home.ok(&["find", "--correspondents", "d@x.example"]);
     let undo = home.code(&["undo"], 0);
     let note = "note: still indexed: the messages of other; run: larder sync\n";
     assert_eq!(undo.stderr(), note);
@@ -606,6 +608,15 @@ fn messages_of_a_source_that_an_undo_took_are_left_out() {
     let count = |args: &[&str]| home.ok(&[&["find", "--count", "walrus"], args].concat());
     assert_eq!(count(&["--kind", "message"]), "3\n");
     assert_eq!(count(&[]), "3\n");
+    assert!(home.ok(&["searches"]).contains("3 messages"));
+    let correspondents = home.run(&["find", "--correspondents", "d@x.example"]);
+    assert_eq!(correspondents.stdout(), "", "{}", correspondents.masked_output());
+    let watched = home.ok(&["watch", "--kind", "message", "--changes", "0", "walrus"]);
+    assert_eq!(watched.lines().count(), 3, "{watched}");
+    let thread = home.run(&["find", "--kind", "message", "--count", "thread:{from:d@x.example}"]);
+    assert_eq!(thread.stdout(), "0\n");
+    let edit = home.ok(&["edit", "--query", "walrus", "--label", "+tax"]);
+    assert!(edit.contains("3 messages"), "{edit}");
     home.ok(&["sync"]);
     assert_eq!(home.run(&["find", "--kind", "message", "--count", "walrus"]).stderr(), "");
 }

@@ -636,6 +636,20 @@ fn saved_searches_are_followed() {
     assert_eq!(watch.child.wait().unwrap().code(), Some(2));
 }
 
+/// The next synchronisation removes them from the index.
+#[test]
+fn messages_of_a_source_that_an_undo_takes_leave_an_open_view() {
+    let home = crate::mail_lists::home_with_mail();
+    home.write("other/cur/1.host:2,S", "Message-ID: <b9>\nSubject: walrus\n\nText.\n");
+    home.ok(&["sources", "add", "other"]);
+    home.ok(&["sync"]);
+    let mut watch =
+        Watch::json(&home, &["--kind", "message", "subject:walrus", "from:nobody or mid:b9"]);
+    assert_eq!(message_changes(&mut watch, 1), ["added b9"]);
+    home.code(&["undo"], 0);
+    assert_eq!(message_changes(&mut watch, 1), ["removed b9"]);
+}
+
 #[test]
 fn messages_of_a_saved_search_and_of_a_source_are_watched() {
     let home = crate::mail_lists::home_with_mail();

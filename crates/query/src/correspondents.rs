@@ -156,10 +156,12 @@ pub fn find_correspondents(
 ) -> Result<Vec<Correspondent>, Error> {
     let words = mail.words();
     let mut dates = MessageDates::read(mail)?;
+    let search = MailSearch::open(mail, &words)?;
+    search.for_each_left_out(&mut |row| dates.remove(row))?;
     if !query.excluded_labels.is_empty() {
         let labels = query.excluded_labels.iter().cloned().map(TextMatch::Words);
         let hidden = MailQuery::Or(labels.map(MailQuery::Label).collect());
-        MailSearch::open(mail, &words)?.for_each_match(&hidden, &mut |row| dates.remove(row))?;
+        search.for_each_match(&hidden, &mut |row| dates.remove(row))?;
     }
     let words = words.open()?;
     let addresses = match query.text {

@@ -285,7 +285,7 @@ impl MailQuery {
 
     /// Returns the messages that match and are not in these sources.
     #[must_use]
-    pub fn without_sources(self, names: &[String]) -> MailQuery {
+    pub(crate) fn without_sources(self, names: &[String]) -> MailQuery {
         if names.is_empty() {
             return self;
         }

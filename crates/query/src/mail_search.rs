@@ -89,14 +89,12 @@ pub struct MailSearch<'m> {
     mail: &'m MailReader<'m>,
     words: OpenMailWords<'m>,
     roots: &'m MailRoots,
-    /// The sources whose messages are left out of threads.
-    left_out: &'m [String],
     /// The work that is left for the current query.
     budget: WorkBudget,
 }
 
 impl<'m> MailSearch<'m> {
-    /// Opens the index.
+    /// Opens the index. Messages of the collections that the reader leaves out are in no answer.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -105,7 +103,7 @@ impl<'m> MailSearch<'m> {
         words: &'m larder_store::MailWords<'m>,
     ) -> Result<MailSearch<'m>, Error> {
         let budget = WorkBudget::default();
-        Ok(MailSearch { mail, words: words.open()?, roots: &NO_ROOTS, left_out: &[], budget })
+        Ok(MailSearch { mail, words: words.open()?, roots: &NO_ROOTS, budget })
     }
 
     /// Sets the work that a query may take, in units of about a nanosecond.
@@ -120,13 +118,6 @@ impl<'m> MailSearch<'m> {
         MailSearch { roots, ..self }
     }
 
-    /// Leaves the messages of these sources out of the threads of other messages, as
-    /// [`MailQuery::without_sources`] does of a query.
-    #[must_use]
-    pub fn without_sources(self, names: &'m [String]) -> MailSearch<'m> {
-        MailSearch { left_out: names, ..self }
-    }
-
     /// Returns the newest messages that match, at most `limit`, the newest first. Of messages with
     /// the same date, the one that was indexed last is first.
     ///
@@ -135,7 +126,7 @@ impl<'m> MailSearch<'m> {
     /// supported.
     pub fn find_newest(&self, query: &MailQuery, limit: usize) -> Result<Vec<MailHit>, Error> {
         self.budget.restart();
-        let mut test = self.compile(query)?;
+        let mut test = self.compile_searched(query)?;
         let mut hits: Vec<MailHit> = Vec::new();
         let Some(dates) = test.date_range().filter(|_| limit > 0) else { return Ok(hits) };
         let mut state = BlockState::new(self.mail, &self.words, &self.budget);
@@ -179,7 +170,7 @@ impl<'m> MailSearch<'m> {
     pub fn count(&self, query: &MailQuery) -> Result<u64, Error> {
         self.budget.restart();
         let mut count = 0;
-        self.for_each_block(0, &mut self.compile(query)?, &mut |_, rows| {
+        self.for_each_block(0, &mut self.compile_searched(query)?, &mut |_, rows| {
             count += rows.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         })?;
         Ok(count)
@@ -195,7 +186,7 @@ impl<'m> MailSearch<'m> {
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
         self.budget.restart();
-        let mut test = self.compile(query)?;
+        let mut test = self.compile_searched(query)?;
         self.for_each_row(&mut test, visit)
     }
 
@@ -211,7 +202,7 @@ impl<'m> MailSearch<'m> {
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
         self.budget.restart();
-        let mut test = self.compile(query)?;
+        let mut test = self.compile_searched(query)?;
         self.for_each_row_from(first, &mut test, visit)
     }
 

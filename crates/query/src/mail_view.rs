@@ -93,6 +93,8 @@ pub struct MailView {
     text: String,
     /// The source or repository that the messages or commits are of.
     collection: Option<String>,
+    /// The sources whose messages are left out.
+    left_out: Vec<String>,
     options: MailViewOptions,
     /// `None`: the store was deleted.
     reader: Option<Reader>,
@@ -125,6 +127,7 @@ impl MailView {
             directory,
             text: text.to_string(),
             collection: None,
+            left_out: Vec::new(),
             options,
             reader: Some(reader),
             position: None,
@@ -139,6 +142,12 @@ impl MailView {
     #[must_use]
     pub fn in_collection(self, name: &str) -> MailView {
         MailView { collection: Some(name.to_string()), ..self }
+    }
+
+    /// Leaves the messages of these sources out, which were registered no more when they were last
+    /// compared: the next events are the difference that this makes.
+    pub fn leave_out_sources(&mut self, names: Vec<String>) {
+        self.left_out = names;
     }
 
     /// Replaces the saved searches: the next events are the difference that their definitions make.
@@ -191,7 +200,8 @@ impl MailView {
             }
             (Some(name), _) => query.in_source(name),
         };
-        Ok(query.without_labels(&self.options.excluded_labels))
+        let query = query.without_labels(&self.options.excluded_labels);
+        Ok(query.without_sources(&self.left_out))
     }
 
     /// Opens the store again if it was deleted or replaced: a rebuilt store has other rows.

@@ -86,6 +86,13 @@ impl Reader {
 }
 
 impl<'r> MailReader<'r> {
+    /// Returns the collections whose messages searches leave out, see
+    /// [`Reader::leave_out_collections`].
+    #[must_use]
+    pub fn left_out_collections(&self) -> &'r [String] {
+        &self.reader.left_out_collections
+    }
+
     pub(crate) fn run<T>(
         &self,
         read: impl FnOnce(&ReadTransaction<'r>) -> DatabaseResult<T>,

@@ -41,6 +41,8 @@ pub struct Reader {
     /// The device and inode of the file.
     file_id: Option<(u64, u64)>,
     lost_commits: Option<Error>,
+    /// The collections whose messages searches leave out.
+    pub(crate) left_out_collections: Vec<String>,
 }
 
 /// From this many items on, a read maps the file into memory, and so do small reads that come to
@@ -127,7 +129,14 @@ impl Reader {
             file_id: file_id(&directory.database_path()),
             directory,
             lost_commits,
+            left_out_collections: Vec::new(),
         })
+    }
+
+    /// Leaves the messages of these collections out of all searches with this reader. Those that
+    /// were left out before are searched again.
+    pub fn leave_out_collections(&mut self, names: Vec<String>) {
+        self.left_out_collections = names;
     }
 
     /// Returns the error that a writer of this store gets: when the store was opened, it had fewer

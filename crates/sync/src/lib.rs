@@ -17,6 +17,7 @@
 //! | `commit_sync` | bringing the index of a repository's commits up to date |
 //! | `compression` | recognition of compressed files |
 //! | `converter_process` | running a converter within limits |
+//! | `departed_sources` | sources that are registered no more |
 //! | `error` | errors that end an import or an export |
 //! | `export` | export of a collection |
 //! | `file_time` | the times of files |
@@ -41,6 +42,7 @@ mod attachment_conversion;
 mod commit_sync;
 mod compression;
 mod converter_process;
+mod departed_sources;
 mod error;
 mod export;
 mod file_time;
@@ -69,6 +71,7 @@ pub use crate::attachment_conversion::{
 pub use crate::commit_sync::{CommitSyncOptions, CommitSyncReport, sync_locked_commits};
 pub use crate::compression::{Compression, detect_compression};
 pub use crate::converter_process::ConverterLimits;
+pub use crate::departed_sources::{DepartedSourceFollower, leave_out_departed_mail};
 pub use crate::error::Error;
 pub use crate::export::{ExportReport, export};
 pub use crate::import::{

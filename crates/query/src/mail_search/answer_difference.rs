@@ -41,8 +41,8 @@ struct TestPair {
 impl TestPair {
     fn new(search: &MailSearch<'_>, queries: &QueryPair<'_>) -> Result<TestPair, Error> {
         let is_same = queries.former == queries.present;
-        let former = (!is_same).then(|| search.compile(queries.former)).transpose()?;
-        Ok(TestPair { former, present: search.compile(queries.present)? })
+        let former = (!is_same).then(|| search.compile_searched(queries.former)).transpose()?;
+        Ok(TestPair { former, present: search.compile_searched(queries.present)? })
     }
 
     fn former(&mut self) -> &mut BlockTest {

@@ -18,6 +18,7 @@ use larder_store::message_flags::MessageFlag;
 use larder_store::tokenizer::Tokenizer;
 use larder_store::{BLOCK_ROWS, HandlePrefix, MailColumn, PhraseCursor, common_pair, date_value};
 use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
+use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
 /// The work of comparing a Message-ID with a pattern, and of reading and comparing a subject.
@@ -34,6 +35,29 @@ const ALL_POSITIONS: Range<u32> = 0..u32::MAX;
 type TermScope = (MessageTermField, Option<Range<u32>>);
 
 impl MailSearch<'_> {
+    /// Returns the tests of a whole query, which the messages that are left out do not pass.
+    pub(super) fn compile_searched(&self, query: &MailQuery) -> Result<BlockTest, Error> {
+        self.compile(&self.searched_query(query))
+    }
+
+    /// Returns a query without the messages of the collections that are left out.
+    pub(super) fn searched_query<'q>(&self, query: &'q MailQuery) -> Cow<'q, MailQuery> {
+        match self.mail.left_out_collections() {
+            [] => Cow::Borrowed(query),
+            names => Cow::Owned(query.clone().without_sources(names)),
+        }
+    }
+
+    /// Passes the row of each message of the collections that are left out to `visit`, ascending.
+    pub(crate) fn for_each_left_out(&self, visit: &mut dyn FnMut(u32)) -> Result<(), Error> {
+        let names = self.mail.left_out_collections();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let sources = names.iter().map(|name| MailQuery::All.in_source(name));
+        self.for_each_row(&mut self.compile(&MailQuery::Or(sources.collect()))?, visit)
+    }
+
     /// Returns the tests of a query.
     pub(super) fn compile(&self, query: &MailQuery) -> Result<BlockTest, Error> {
         Ok(match query {
@@ -67,7 +91,7 @@ impl MailSearch<'_> {
             MailQuery::Thread(id) => self.rows_test(&self.find_thread(id)?, RowOrigin::Threads),
             MailQuery::ThreadOf(query) => {
                 let mut rows = Vec::new();
-                self.for_each_row(&mut self.compile(query)?, &mut |row| rows.push(row))?;
+                self.for_each_row(&mut self.compile_searched(query)?, &mut |row| rows.push(row))?;
                 self.rows_test(&self.with_threads(&rows)?, RowOrigin::Threads)
             }
             MailQuery::Path(path) => self.rows_test(&self.find_path(path)?, RowOrigin::Files),

@@ -25,7 +25,8 @@ impl MailSearch<'_> {
     /// As [`MailSearch::find_newest`].
     pub fn count_each(&self, queries: &[MailQuery]) -> Result<Vec<MailCount>, Error> {
         self.budget.restart();
-        let compiled: Result<Vec<_>, Error> = queries.iter().map(|one| self.compile(one)).collect();
+        let compiled: Result<Vec<_>, Error> =
+            queries.iter().map(|one| self.compile_searched(one)).collect();
         let mut tests = compiled?;
         let mut counts = vec![MailCount::default(); tests.len()];
         let mut unread_test = BlockTest::unread();

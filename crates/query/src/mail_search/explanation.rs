@@ -39,6 +39,7 @@ impl MailSearch<'_> {
     /// As [`MailSearch::find_newest`].
     pub fn explain(&self, query: &MailQuery) -> Result<MailExplanation, Error> {
         self.budget.restart();
+        let query = &self.searched_query(query);
         let mut test = self.compile(query)?;
         let dates = test.date_range();
         let matched = self.count_matches(&mut test)?;

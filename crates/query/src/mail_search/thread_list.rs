@@ -224,9 +224,9 @@ impl MailSearch<'_> {
 
     /// Returns the members of threads without those of the sources that are left out.
     pub(super) fn keep_searched(&self, rows: Vec<u32>) -> Result<Vec<u32>, Error> {
-        match self.left_out {
+        match self.mail.left_out_collections() {
             [] => Ok(rows),
-            names => self.matches_among(&MailQuery::All.without_sources(names), &rows),
+            _ => self.matches_among(&MailQuery::All, &rows),
         }
     }
 
@@ -236,7 +236,7 @@ impl MailSearch<'_> {
         let mut matches = Vec::new();
         let mut test = BlockTest::And(Conjunction::new([
             self.rows_test(rows, RowOrigin::EarlierSearch),
-            self.compile(query)?,
+            self.compile_searched(query)?,
         ]));
         self.for_each_row(&mut test, &mut |row| matches.push(row))?;
         Ok(matches)

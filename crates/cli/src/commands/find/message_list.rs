@@ -20,11 +20,11 @@ use crate::mail_store::{
 };
 use crate::output::{OutputStream, format_count, print_message, sanitize_line};
 use crate::output_path::OutputFolder;
-use crate::source_names::{departed_mail_sources, print_left_out_sources, print_unindexed_sources};
+use crate::source_names::print_unindexed_sources;
 use crate::table::aligned_groups;
 use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort, MailSortKey};
 use larder_store::Reader;
-use larder_sync::{MessageFileFinder, RegisteredSource, SourceType};
+use larder_sync::{MessageFileFinder, SourceType};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -131,14 +131,14 @@ pub(super) fn print_messages(
     let reader = require_mail_reader(context)?;
     let (sources, name) = (list_sources(context)?, options.source.as_deref());
     print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), name)?;
-    let (query, searched) = SearchedSources::find(context, &sources, &reader, query)?;
     let request = options.to_request(&query, DEFAULT_LIMIT)?;
+    let roots = query_roots(context, &query)?;
     if options.is_explanation {
-        let explained = with_search(&reader, &searched, &query, |search| search.explain(&query))?;
+        let explained = with_search(&reader, &roots, &query, |search| search.explain(&query))?;
         return print_mail_explanation(context, &explained, request.sort.key == MailSortKey::Date);
     }
     if options.is_count {
-        let count = with_search(&reader, &searched, &query, |search| match options.is_threaded {
+        let count = with_search(&reader, &roots, &query, |search| match options.is_threaded {
             true => search.count_threads(&query),
             false if options.is_files => search.count_files(&query),
             false => search.count(&query),
@@ -148,8 +148,7 @@ pub(super) fn print_messages(
     }
     let mut status = CommandStatus::Done;
     let count = if options.is_threaded && context.format != OutputFormat::Raw {
-        let threads =
-            with_search(&reader, &searched, &query, |search| search.list_threads(&request))?;
+        let threads = with_search(&reader, &roots, &query, |search| search.list_threads(&request))?;
         match options.is_summary {
             true => thread_list::print_summaries(context, &threads)?,
             false => {
@@ -159,8 +158,7 @@ pub(super) fn print_messages(
         }
         threads.len()
     } else {
-        let listed =
-            with_search(&reader, &searched, &query, |search| search.list_messages(&request))?;
+        let listed = with_search(&reader, &roots, &query, |search| search.list_messages(&request))?;
         if let Some(folder) = &options.links {
             make_links(context, &reader, &listed, folder, options.is_clearing_links)?;
         } else if context.format == OutputFormat::Raw {
@@ -177,7 +175,7 @@ pub(super) fn print_messages(
         if context.format == OutputFormat::Text {
             context.print_note("no results");
             let find = |search: &MailSearch<'_>| search.missing_name_hints(&query);
-            print_missing_names(context, &with_search(&reader, &searched, &query, find)?);
+            print_missing_names(context, &with_search(&reader, &roots, &query, find)?);
         }
         return Ok(CommandStatus::NothingFound);
     }
@@ -195,41 +193,16 @@ fn print_missing_names(context: &CommandContext, hints: &[String]) {
     }
 }
 
-/// The sources that are searched.
-struct SearchedSources {
-    roots: MailRoots,
-    /// Those whose messages are left out.
-    departed: Vec<String>,
-}
-
-impl SearchedSources {
-    /// Finds the sources, and leaves the others out of the query.
-    fn find(
-        context: &CommandContext,
-        sources: &[RegisteredSource],
-        index: &Reader,
-        query: MailQuery,
-    ) -> Result<(MailQuery, SearchedSources), CommandFailure> {
-        let departed = departed_mail_sources(context, sources, index)?;
-        print_left_out_sources(context, &departed);
-        let query = query.without_sources(&departed);
-        let roots = query_roots(context, &query)?;
-        Ok((query, SearchedSources { roots, departed }))
-    }
-}
-
 /// Searches in one read transaction, which ends before anything is printed.
 fn with_search<T>(
     reader: &Reader,
-    searched: &SearchedSources,
+    roots: &MailRoots,
     query: &MailQuery,
     run: impl FnOnce(&MailSearch<'_>) -> Result<T, larder_query::Error>,
 ) -> Result<T, larder_query::Error> {
     let mail = reader.mail()?;
     let words = mail.words();
-    let search = MailSearch::open(&mail, &words)?
-        .with_roots(&searched.roots)
-        .without_sources(&searched.departed);
+    let search = MailSearch::open(&mail, &words)?.with_roots(roots);
     search.check_names(query)?;
     run(&search)
 }
@@ -275,7 +248,6 @@ impl MessageGroup {
         let sources = larder_sync::list_mail_sources(data)?;
         print_unindexed_sources(context, SourceType::Mail, &sources, index.as_ref(), None)?;
         let Some(reader) = index else { return Ok(None) };
-        let (query, searched) = SearchedSources::find(context, &sources, &reader, query)?;
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);
         let request = MailListRequest {
@@ -285,7 +257,8 @@ impl MessageGroup {
             offset: 0,
             is_related: false,
         };
-        let found = with_search(&reader, &searched, &query, |search| match options.is_count {
+        let roots = query_roots(context, &query)?;
+        let found = with_search(&reader, &roots, &query, |search| match options.is_count {
             true => Ok((Vec::new(), search.count(&query)?, Vec::new())),
             false => {
                 let listed = search.list_messages(&request)?;

@@ -22,8 +22,8 @@ use anstyle::Style;
 use larder_query::{
     Kind, ListedMessage, MailQueryContext, MailSearch, MailView, MailViewEvent, MailViewOptions,
 };
-use larder_store::{CommitWatcher, Reader, RemovedMessage};
-use larder_sync::SourceType;
+use larder_store::{CommitWatcher, DataDirectory, Reader, RemovedMessage};
+use larder_sync::{DepartedSourceFollower, SourceType};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -78,6 +78,10 @@ pub(super) fn watch_messages(
     if let Some(name) = &args.query_args.collection {
         view = view.in_collection(name);
     }
+    let mut departed = (!is_about_commits).then(|| {
+        let zones = Arc::clone(&context.settings.user_locale.zones);
+        DepartedSourceFollower::new(DataDirectory::new(&context.dir), directory.clone(), zones)
+    });
     let (signals, wake) = WakeSignals::new(None);
     let watch_commits = || {
         let wake = wake.clone();
@@ -93,6 +97,11 @@ pub(super) fn watch_messages(
             && let Some(changed) = searches.poll()?
         {
             view.set_saved_searches(Arc::new(changed))?;
+        }
+        if let Some(departed) = &mut departed
+            && let Some(names) = departed.poll()?
+        {
+            view.leave_out_sources(names);
         }
         while let Some(event) = view.try_next()? {
             changes += if is_whole { count_changes(&event) } else { 0 };

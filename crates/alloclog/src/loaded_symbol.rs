@@ -2,20 +2,22 @@
 //! of C++ are found when there is no memory. `RTLD_NEXT` does not see the libraries that `dlopen`
 //! loads without `RTLD_GLOBAL`, and `dlsym` needs a handle, which a library loaded for another one
 //! has not.
+//!
+//! libc shows its list of libraries under a lock, so that no thread changes the list or unloads a
+//! library meanwhile. Nothing that takes another lock of the loader is called then.
 
 use crate::real_functions::next_symbol;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::mem::zeroed;
+use core::mem::transmute;
+use core::ops::ControlFlow;
 use core::ptr::{addr_of, null, null_mut};
+use core::slice::from_raw_parts;
 
-/// The beginning of a `link_map` of libc: a loaded library.
-#[repr(C)]
-struct LoadedLibrary {
+/// A loaded library, as long as libc shows it.
+struct LoadedLibrary<'a> {
     base: usize,
     path: *const c_char,
-    dynamic: *const DynamicEntry,
-    next: *mut LoadedLibrary,
-    previous: *mut LoadedLibrary,
+    segments: &'a [libc::Elf64_Phdr],
 }
 
 /// An entry of the dynamic section of a library.
@@ -50,112 +52,120 @@ const DT_SYMTAB: i64 = 6;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 /// The type of a symbol that is a function.
 const STT_FUNC: u8 = 2;
-/// The flag of `dladdr1` that asks for the library.
-const RTLD_DL_LINKMAP: c_int = 2;
 
-unsafe extern "C" {
-    fn dladdr1(
-        address: *const c_void,
-        info: *mut libc::Dl_info,
-        extra: *mut *mut LoadedLibrary,
-        flags: c_int,
-    ) -> c_int;
-}
+type LibraryFn = unsafe extern "C" fn(*const libc::dl_phdr_info, usize, *mut c_void) -> c_int;
+type EachLibraryFn = unsafe extern "C" fn(LibraryFn, *mut c_void) -> c_int;
+
+/// An address of this library.
+static OWN: u8 = 0;
 
 /// Returns the function of a name in the library of a caller, else in one that was loaded after it,
 /// as those that it needs were, else in one that was loaded before. Null if there is none.
-///
-/// # Safety
-/// The code of the caller is loaded, and so it stays. Another thread that unloads a library in this
-/// very moment is not expected.
 #[cold]
-pub(crate) unsafe fn function_near(caller: *const c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: the list is that of libc.
-    unsafe {
-        let (start, own) = (library_of(caller), own_library());
-        for is_forward in [true, false] {
-            let mut library = start;
-            while !library.is_null() {
-                let function = if library == own { null_mut() } else { (*library).find(name) };
-                if !function.is_null() {
-                    return function;
+pub(crate) fn function_near(caller: *const c_void, name: &CStr) -> *mut c_void {
+    let (mut before, mut after) = (null_mut(), null_mut());
+    let mut has_caller = false;
+    each_library(|library| {
+        has_caller |= library.contains(caller);
+        if !library.contains(addr_of!(OWN).cast()) {
+            let function = library.find(name);
+            match has_caller {
+                true if !function.is_null() => {
+                    after = function;
+                    return ControlFlow::Break(());
                 }
-                library = if is_forward { (*library).next } else { (*library).previous };
+                false if !function.is_null() => before = function,
+                _ => {}
             }
         }
-        null_mut()
+        ControlFlow::Continue(())
+    });
+    match has_caller {
+        true if after.is_null() => before,
+        true => after,
+        false => null_mut(),
     }
 }
 
 /// Returns whether the program has a function of one of these names that is neither of a standard
 /// library, by the beginnings of their files' names, nor in the file of an address: before this
 /// library, or as the next one.
-///
-/// # Safety
-/// No library is unloaded meanwhile.
 #[cold]
-pub(crate) unsafe fn has_own_function<'a>(
-    names: impl Iterator<Item = &'a CStr>,
+pub(crate) fn has_own_function<'a>(
+    mut names: impl Iterator<Item = &'a CStr>,
     standard: &[&[u8]],
     address: *const c_void,
 ) -> bool {
-    // SAFETY: the list is that of libc, the names end with a zero byte.
-    unsafe {
-        let own = own_library();
-        let mut beside: *mut LoadedLibrary = null_mut();
-        for name in names {
-            let mut library = if own.is_null() { null_mut() } else { (*own).previous };
-            while !library.is_null() {
-                if !(*library).find(name).is_null() {
-                    return true;
-                }
-                library = (*library).previous;
+    names.any(|name| {
+        // SAFETY: the name ends with a zero byte.
+        let next = unsafe { next_symbol(name.as_ptr()) };
+        // A function that is in no library of the list is one of the program.
+        let mut is_own = !next.is_null();
+        let mut is_before = true;
+        each_library(|library| {
+            is_before &= !library.contains(addr_of!(OWN).cast());
+            let function = library.find(name);
+            if is_before && !function.is_null() {
+                is_own = true;
+                return ControlFlow::Break(());
             }
-            let next = next_symbol(name.as_ptr());
-            if next.is_null() {
-                continue;
+            if !is_before && !function.is_null() && function == next {
+                let is_standard = standard.iter().any(|start| library.is_named(start));
+                is_own = !is_standard && !library.contains(address);
+                return ControlFlow::Break(());
             }
-            let mut library = own;
-            while !library.is_null() && (*library).find(name) != next {
-                library = (*library).next;
-            }
-            if !library.is_null() && standard.iter().any(|start| (*library).is_named(start)) {
-                continue;
-            }
-            if beside.is_null() {
-                beside = library_of(address);
-            }
-            if library.is_null() || library != beside {
-                return true;
-            }
+            ControlFlow::Continue(())
+        });
+        is_own
+    })
+}
+
+/// Shows each loaded library in the order of loading.
+fn each_library<F: FnMut(&LoadedLibrary<'_>) -> ControlFlow<()>>(mut see: F) {
+    unsafe extern "C" fn see_one<F: FnMut(&LoadedLibrary<'_>) -> ControlFlow<()>>(
+        info: *const libc::dl_phdr_info,
+        _: usize,
+        see: *mut c_void,
+    ) -> c_int {
+        // SAFETY: libc passes a library with its segments, and the function on.
+        unsafe {
+            let (info, see) = (&*info, &mut *see.cast::<F>());
+            let segments = match info.dlpi_phdr.is_null() {
+                true => &[],
+                false => from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)),
+            };
+            let base = info.dlpi_addr as usize;
+            c_int::from(see(&LoadedLibrary { base, path: info.dlpi_name, segments }).is_break())
         }
-        false
     }
-}
-
-/// Returns this library.
-unsafe fn own_library() -> *mut LoadedLibrary {
-    static OWN: u8 = 0;
-    // SAFETY: an address of this library.
-    unsafe { library_of(addr_of!(OWN).cast()) }
-}
-
-/// Returns the library of an address; null if there is none.
-unsafe fn library_of(address: *const c_void) -> *mut LoadedLibrary {
-    let mut library = null_mut();
-    // SAFETY: libc writes both; all zeros are a value of the information.
+    // That of libc: a program may have one of its own, which allocates.
+    // SAFETY: the name ends with a zero byte, the type is that of the function.
     unsafe {
-        let mut info: libc::Dl_info = zeroed();
-        dladdr1(address, &raw mut info, &raw mut library, RTLD_DL_LINKMAP);
+        let function = next_symbol(c"dl_iterate_phdr".as_ptr());
+        if !function.is_null() {
+            let each: EachLibraryFn = transmute(function);
+            each(see_one::<F>, (&raw mut see).cast());
+        }
     }
-    library
 }
 
-impl LoadedLibrary {
+impl LoadedLibrary<'_> {
+    /// Returns whether an address is in the memory of its file.
+    fn contains(&self, address: *const c_void) -> bool {
+        let address = address as usize;
+        self.segments.iter().any(|segment| {
+            let start = self.base.wrapping_add(segment.p_vaddr as usize);
+            segment.p_type == libc::PT_LOAD
+                && address.wrapping_sub(start) < segment.p_memsz as usize
+        })
+    }
+
     /// Returns a table of the library. libc has made its address absolute, but that of the kernel's
     /// library is relative.
     unsafe fn table<T>(&self, tag: i64) -> *const T {
-        let mut entry = self.dynamic;
+        let section = self.segments.iter().find(|segment| segment.p_type == libc::PT_DYNAMIC);
+        let mut entry: *const DynamicEntry = section
+            .map_or(null(), |segment| self.base.wrapping_add(segment.p_vaddr as usize) as *const _);
         // SAFETY: the section ends with an entry of the tag 0.
         unsafe {
             while !entry.is_null() && (*entry).tag != 0 {
@@ -171,7 +181,7 @@ impl LoadedLibrary {
     }
 
     /// Returns whether the name of its file begins so.
-    unsafe fn is_named(&self, start: &[u8]) -> bool {
+    fn is_named(&self, start: &[u8]) -> bool {
         if self.path.is_null() {
             return false;
         }
@@ -181,7 +191,7 @@ impl LoadedLibrary {
     }
 
     /// Returns the function of a name that the library defines; null if there is none.
-    unsafe fn find(&self, name: &CStr) -> *mut c_void {
+    fn find(&self, name: &CStr) -> *mut c_void {
         // SAFETY: the tables are as the linker has made them.
         unsafe {
             let head: *const HashHead = self.table(DT_GNU_HASH);

@@ -60,8 +60,7 @@ pub(crate) fn are_replaced<'a>(names: impl Iterator<Item = &'a CStr>) -> bool {
         let address =
             |function: Option<SizeFn>| function.map_or(null_mut(), |it| it as *mut c_void);
         let malloc = address(functions().malloc);
-        // SAFETY: the libraries are loaded, and so they stay.
-        let is_own = unsafe { has_own_function(names, &STANDARD_LIBRARIES, malloc) };
+        let is_own = has_own_function(names, &STANDARD_LIBRARIES, malloc);
         if !is_own {
             let memalign = functions().memalign.map_or(null_mut(), |it| it as *mut c_void);
             let free = functions().free.map_or(null_mut(), |it| it as *mut c_void);

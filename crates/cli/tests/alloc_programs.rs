@@ -45,6 +45,34 @@ fn operators_call_the_new_handler() {
     record(&home, &program.display().to_string());
 }
 
+/// Operators are looked for in the libraries while other threads close some.
+#[test]
+fn operators_are_found_beside_libraries_that_are_closed() {
+    let home = Home::new();
+    let test = "operators_are_found_beside_libraries_that_are_closed";
+    let shared = ["-shared", "-fPIC"];
+    let plugin = |name: &str| {
+        let options = [&shared[..], &["-DNAME=count_exceptions"]].concat();
+        let library = compile(&home, "cplusplus_plugin.cpp", "g++", &options)?;
+        std::fs::rename(library, home.work(name)).unwrap();
+        Some(home.work(name).display().to_string())
+    };
+    let (Some(first), Some(second)) = (plugin("first.so"), plugin("second.so")) else {
+        return left_out(test, "no g++");
+    };
+    let options = [&shared[..], &["-DFUNCTION=allocate"]].concat();
+    let closed = compile(&home, "plugin.c", "gcc", &options).unwrap();
+    let host = compile(&home, "closing_thread.c", "gcc", &["-pthread", "-ldl"]).unwrap();
+    let mut command = format!("{} {first} {second}", host.display());
+    for number in 0..3 {
+        let copy = home.work(&format!("closed{number}.so"));
+        std::fs::copy(&closed, &copy).unwrap();
+        command += &format!(" {}", copy.display());
+    }
+    let analysis = record(&home, &command);
+    assert_eq!(analysis["failures_by_function"]["operator new[]"], 20_000);
+}
+
 /// Runs a command in a namespace of process ids of its own.
 const UNSHARE: &str = "unshare --user --map-root-user --pid --fork";
 

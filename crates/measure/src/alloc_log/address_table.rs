@@ -301,19 +301,43 @@ impl PlaceList {
     }
 }
 
-/// Lists or tables, of which those given back are used again.
-struct BlockPool<T, const LEN: usize> {
-    blocks: SharedPages<T, LEN>,
-    free: Vec<u32>,
+/// A block that leads to another one while it is free.
+trait FreeBlock: Copy {
+    fn next_free(&mut self) -> &mut u32;
 }
 
-impl<T: Copy, const LEN: usize> BlockPool<T, LEN> {
+impl FreeBlock for PlaceList {
+    #[inline(always)]
+    fn next_free(&mut self) -> &mut u32 {
+        let [first, ..] = &mut self.slots;
+        first
+    }
+}
+
+impl FreeBlock for PlaceTable {
+    #[inline(always)]
+    fn next_free(&mut self) -> &mut u32 {
+        let [first, ..] = self;
+        first
+    }
+}
+
+/// Lists or tables, of which those given back are used again. These are a chain, so copies share it
+/// with the blocks.
+struct BlockPool<T, const LEN: usize> {
+    blocks: SharedPages<T, LEN>,
+    /// The block that was given back last, if there are any, and their number.
+    last_free: u32,
+    free: usize,
+}
+
+impl<T: FreeBlock, const LEN: usize> BlockPool<T, LEN> {
     fn new() -> BlockPool<T, LEN> {
-        BlockPool { blocks: SharedPages::new(), free: Vec::new() }
+        BlockPool { blocks: SharedPages::new(), last_free: 0, free: 0 }
     }
 
     fn share(&mut self) -> BlockPool<T, LEN> {
-        BlockPool { blocks: self.blocks.share(), free: self.free.clone() }
+        BlockPool { blocks: self.blocks.share(), last_free: self.last_free, free: self.free }
     }
 
     #[inline(always)]
@@ -327,17 +351,25 @@ impl<T: Copy, const LEN: usize> BlockPool<T, LEN> {
     }
 
     fn add(&mut self, block: T) -> u32 {
-        let Some(index) = self.free.pop() else { return self.blocks.push(block) };
-        *self.blocks.get_mut(index) = block;
+        if self.free == 0 {
+            return self.blocks.push(block);
+        }
+        let index = self.last_free;
+        let place = self.blocks.get_mut(index);
+        self.last_free = *place.next_free();
+        self.free -= 1;
+        *place = block;
         index
     }
 
     fn remove(&mut self, index: u32) {
-        self.free.push(index);
+        *self.blocks.get_mut(index).next_free() = self.last_free;
+        self.last_free = index;
+        self.free += 1;
     }
 
     fn used(&self) -> usize {
-        self.blocks.len() - self.free.len()
+        self.blocks.len() - self.free
     }
 }
 
@@ -376,6 +408,7 @@ mod tests {
             puts in 2_u8..7,
         ) {
             let (mut table, mut model) = (AddressTable::new(), HashMap::new());
+            let mut copies = Vec::new();
             for (number, (place, choice)) in steps.into_iter().enumerate() {
                 // Addresses in a few regions that share entries of the cache; those of one block
                 // are met often enough to have a table.
@@ -390,14 +423,18 @@ mod tests {
                 prop_assert_eq!(found, expected.unwrap_or(0));
                 if number % 100 == 99 {
                     table.dissolve_tables();
+                    copies.push((table.share(), model.clone()));
                 }
             }
-            for (address, slot) in model {
-                prop_assert_eq!(table.take(address), slot);
+            copies.push((table, model));
+            for (mut table, model) in copies {
+                for (address, slot) in model {
+                    prop_assert_eq!(table.take(address), slot);
+                }
+                prop_assert_eq!(table.lists.used(), 0);
+                table.dissolve_tables();
+                prop_assert_eq!(table.tables.used(), 0);
             }
-            prop_assert_eq!(table.lists.used(), 0);
-            table.dissolve_tables();
-            prop_assert_eq!(table.tables.used(), 0);
         }
     }
 
@@ -415,6 +452,23 @@ mod tests {
             let each = bytes(&table) as f64 / count as f64;
             assert!(each < 36.0, "{size} bytes: {each} of the table");
         }
+    }
+
+    /// Blocks that are given back cost a copy nothing: they are in pages of both.
+    #[test]
+    fn free_blocks_are_shared() {
+        let mut table = AddressTable::new();
+        let count = 100_000;
+        // Two objects in each block have a list.
+        (0..count).for_each(|number| assert_eq!(table.put(number * 512, 1), 0));
+        (0..count).for_each(|number| assert_eq!(table.take(number * 512), 1));
+        assert_eq!(table.lists.free as u64, count / 2);
+        let mut copy = table.share();
+        assert_eq!((table.own_pages(), copy.own_pages()), (0, 0));
+        (0..2).for_each(|number| assert_eq!(copy.put(number * 512, 1), 0));
+        assert_eq!((copy.lists.used(), table.lists.used()), (1, 0));
+        // Those of the region and of the list.
+        assert_eq!(copy.own_pages(), 2);
     }
 
     #[test]

@@ -18,10 +18,10 @@ help:
 	@echo "make bench                  benchmarks in bench/, against evolution-data-server and plain SQLite"
 	@echo "make man                    write manual pages and shell completions to target/man, target/completions"
 
-# `cargo install` installs programs only.
+# `cargo install` installs programs only, and without `--locked` takes other versions of libraries than were tested.
 install:
-	@$(CARGO) install --path crates/cli
-	@$(CARGO) build --release --package larder-alloclog
+	@$(CARGO) install --locked --path crates/cli
+	@$(CARGO) build --locked --release --package larder-alloclog
 	@install -m 755 $(RELEASE)/liblarder_alloclog.so "$(INSTALLED)"
 
 demo:

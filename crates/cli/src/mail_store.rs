@@ -8,7 +8,7 @@ use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
-use crate::source_names::{follow_source_names, print_left_out_sources, print_unindexed_sources};
+use crate::source_names::{follow_source_names, print_index_notes, print_left_out_sources};
 use larder_edit::labels::are_labels_outdated;
 use larder_format::message::trim_message_id;
 pub(crate) use larder_query::MailRoots;
@@ -155,7 +155,7 @@ pub(crate) fn print_unindexed_mail_after(context: &CommandContext, failure: &Com
     }
     let print = || -> Result<(), CommandFailure> {
         let (sources, index) = (list_sources(context)?, open_mail_reader(context)?);
-        print_unindexed_sources(context, SourceType::Mail, &sources, index.as_ref(), None)
+        print_index_notes(context, SourceType::Mail, &sources, index.as_ref(), None)
     };
     if let Err(problem) = print() {
         problem.print_as_warning(context.quiet);

@@ -48,7 +48,7 @@ pub(crate) fn follow_source_names(
 /// Says which of the sources of a type are not completely indexed, so that a search does not pass
 /// for an answer about them; without an index, that none is. With a name, only that source is
 /// meant. Says also that messages of the index were read with other rules than those of now.
-pub(crate) fn print_unindexed_sources(
+pub(crate) fn print_index_notes(
     context: &CommandContext,
     source_type: SourceType,
     sources: &[RegisteredSource],

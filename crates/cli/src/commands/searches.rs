@@ -9,7 +9,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::open_labelled_mail;
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::print_index_notes;
 use crate::table::format_columns;
 use larder_edit::{SearchDefinition, put_saved_searches, remove_saved_search};
 use larder_format::saved_search::{SavedSearch, is_search_name};
@@ -103,7 +103,7 @@ fn count_queries(
     {
         if is_searched {
             let sources = list_sources(&reader, source_type)?;
-            print_unindexed_sources(context, source_type, &sources, index.as_ref(), None)?;
+            print_index_notes(context, source_type, &sources, index.as_ref(), None)?;
         }
     }
     let stores = CountedStores { items: &reader, mail: mail.as_ref(), commits: commits.as_ref() };

@@ -11,7 +11,7 @@ use crate::mail_store::{follow_committed_labels, open_mail_reader};
 use crate::output::{
     ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, print_message, sanitize_line,
 };
-use crate::source_names::{print_departed_sources, print_unindexed_sources};
+use crate::source_names::{print_departed_sources, print_index_notes};
 use larder_format::label::MessageLabels;
 use larder_store::{
     DamagedObject, Error, OperationId, OperationRecord, Reader, Store, UndoReport,
@@ -83,7 +83,7 @@ fn print_changed_sources(
     }
     let mut returned = sources;
     returned.retain(|source| former.iter().all(|one| one.handle_key != source.handle_key));
-    print_unindexed_sources(context, source_type, &returned, index.as_ref(), None)
+    print_index_notes(context, source_type, &returned, index.as_ref(), None)
 }
 
 /// The verbs of operations that change labels only, of which each message has one item.

@@ -8,7 +8,7 @@ use crate::mail_store::{
     require_mail_reader, resolve_message,
 };
 use crate::output::sanitize_line;
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::print_index_notes;
 use larder_edit::labels::unique_texts;
 use larder_format::label::LabelChange;
 use larder_query::MailSearch;
@@ -40,7 +40,7 @@ pub(super) fn edit_labels(
     }
     if let Some(line) = query {
         let sources = list_sources(context)?;
-        print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), None)?;
+        print_index_notes(context, SourceType::Mail, &sources, Some(&reader), None)?;
         let query = parse_mail_query(context, line)?;
         let roots = query_roots(context, &query)?;
         let mail = reader.mail()?;

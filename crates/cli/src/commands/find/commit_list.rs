@@ -17,7 +17,7 @@ use crate::commit_store::{
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, sanitize_line};
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::print_index_notes;
 use crate::table::{pad_cells_with_bound, style_cells};
 use anstyle::Style;
 use larder_format::message::{MailAddress, MessageDate};
@@ -83,7 +83,7 @@ pub(super) fn print_commits(
     let reader = require_commit_reader(context)?;
     let repositories = list_repositories(context)?;
     let source_type = SourceType::Repository;
-    print_unindexed_sources(context, source_type, &repositories, Some(&reader), collection)?;
+    print_index_notes(context, source_type, &repositories, Some(&reader), collection)?;
     let group = CommitGroup::read(reader, &query, options, sort, DEFAULT_LIMIT)?;
     if options.is_count {
         super::print_count(context, group.count)?;
@@ -141,7 +141,7 @@ impl CommitGroup {
         let index = open_commit_reader(context)?;
         let repositories = larder_sync::list_sources(data, SourceType::Repository)?;
         let source_type = SourceType::Repository;
-        print_unindexed_sources(context, source_type, &repositories, index.as_ref(), None)?;
+        print_index_notes(context, source_type, &repositories, index.as_ref(), None)?;
         let Some(reader) = index else { return Ok(None) };
         let sort =
             options.sort.as_deref().and_then(|sort| KindGroup::Commits.find_mail_order(sort));

@@ -6,7 +6,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{list_sources, require_mail_reader};
 use crate::output::{FAINT_STYLE, format_count, sanitize_line};
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::print_index_notes;
 use crate::table::{MIN_NAME_WIDTH, pad_columns, style_cells};
 use anstyle::Style;
 use larder_format::message::MessageDate;
@@ -46,7 +46,7 @@ pub(super) fn print_correspondents(
     };
     let reader = require_mail_reader(context)?;
     let sources = list_sources(context)?;
-    print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), None)?;
+    print_index_notes(context, SourceType::Mail, &sources, Some(&reader), None)?;
     let found = find_correspondents(&reader.mail()?, &query, user_locale.now.seconds())?;
     if options.is_count {
         print_count(context, found.len() as u64)?;

@@ -20,7 +20,7 @@ use crate::mail_store::{
 };
 use crate::output::{OutputStream, format_count, print_message, sanitize_line};
 use crate::output_path::OutputFolder;
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::print_index_notes;
 use crate::table::aligned_groups;
 use larder_query::{ListedMessage, MailListRequest, MailQuery, MailSearch, MailSort, MailSortKey};
 use larder_store::Reader;
@@ -130,7 +130,7 @@ pub(super) fn print_messages(
     }
     let reader = require_mail_reader(context)?;
     let (sources, name) = (list_sources(context)?, options.source.as_deref());
-    print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), name)?;
+    print_index_notes(context, SourceType::Mail, &sources, Some(&reader), name)?;
     let request = options.to_request(&query, DEFAULT_LIMIT)?;
     let roots = query_roots(context, &query)?;
     if options.is_explanation {
@@ -246,7 +246,7 @@ impl MessageGroup {
         };
         let index = open_labelled_mail(context)?;
         let sources = larder_sync::list_mail_sources(data)?;
-        print_unindexed_sources(context, SourceType::Mail, &sources, index.as_ref(), None)?;
+        print_index_notes(context, SourceType::Mail, &sources, index.as_ref(), None)?;
         let Some(reader) = index else { return Ok(None) };
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);

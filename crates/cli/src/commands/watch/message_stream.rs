@@ -17,7 +17,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{MailRoots, list_sources, mail_directory, mail_roots, require_mail_reader};
 use crate::output::{ADDED_STYLE, CHANGED_STYLE, FAINT_STYLE, OutputStream, REMOVED_STYLE};
-use crate::source_names::print_unindexed_sources;
+use crate::source_names::print_index_notes;
 use anstyle::Style;
 use larder_query::{
     Kind, ListedMessage, MailQueryContext, MailSearch, MailView, MailViewEvent, MailViewOptions,
@@ -51,12 +51,12 @@ pub(super) fn watch_messages(
     let (directory, query_context, excluded_labels) = if is_about_commits {
         let reader = require_commit_reader(context)?;
         let (source_type, repositories) = (SourceType::Repository, list_repositories(context)?);
-        print_unindexed_sources(context, source_type, &repositories, Some(&reader), source)?;
+        print_index_notes(context, source_type, &repositories, Some(&reader), source)?;
         (commit_directory(context), query_context.with_kind(Kind::Commit), Vec::new())
     } else {
         let reader = require_mail_reader(context)?;
         let sources = list_sources(context)?;
-        print_unindexed_sources(context, SourceType::Mail, &sources, Some(&reader), source)?;
+        print_index_notes(context, SourceType::Mail, &sources, Some(&reader), source)?;
         if let Some(name) = source.filter(|name| sources.iter().all(|one| one.name != **name)) {
             let mail = reader.mail()?;
             let words = mail.words();

@@ -23,7 +23,7 @@ static NEXT_EXIT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static NEXT_C_EXIT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static NEXT_VFORK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Whether the program has called `vfork`: 1, or 0.
+/// 1 if the program has called `vfork`, else 0.
 static HAS_VFORKED: AtomicU32 = AtomicU32::new(0);
 
 /// `_exit` of POSIX.

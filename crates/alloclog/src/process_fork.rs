@@ -32,7 +32,7 @@ struct ForkingThread {
     thread: AtomicU64,
     /// The number of its fork; 0: the event is not written.
     number: AtomicU32,
-    /// Whether the hook releases it: 1, or 0.
+    /// 1 if the hook releases it, else 0.
     is_hooked: AtomicU32,
 }
 

@@ -7,7 +7,7 @@
 //!
 //! # How
 //! While the command runs, `/proc/PID/status` of it and of all below it is read at intervals of a
-//! thousandth of the elapsed time, at least 0.2 ms and at most 5 ms. The memory is that of the
+//! thousandth of the elapsed time, at least 0.2 ms and at most 5 ms. The memory is the one of the
 //! largest process, not a sum: a process that was just forked, and has not yet begun its program,
 //! has the pages of its parent, which a sum would count twice. Many processes below a command are
 //! read less often, so that they take a twentieth of the time. After it has ended, the bytes that
@@ -148,8 +148,8 @@ pub(crate) fn read_memory_file<T>(
     }
 }
 
-/// Reads something about the memory of a process from the file of one of its other threads: that of
-/// the process has none when its first thread has ended (`pthread_exit` in `main`).
+/// Reads something about the memory of a process from the file of one of its other threads. The
+/// file of the process says nothing when its first thread has ended (`pthread_exit` in `main`).
 pub(crate) fn read_thread_file<T>(
     pid: u32,
     name: &str,

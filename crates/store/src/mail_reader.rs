@@ -3,8 +3,8 @@
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
 //! rows, and their bytes are in files. Separate from `mail`, which has the tables and their
 //! writers. The modules `message_rows` and `mail_words` read the rows that lists show and the
-//! words, `file_records` the files, `text_labels` the texts with a Message-ID and what their labels
-//! are from, `waiting_labels` the labels of messages that are not there.
+//! words, `file_records` the files, `text_labels` the texts with a Message-ID and the origins of
+//! their labels, `waiting_labels` the labels of messages that are not there.
 
 mod file_records;
 mod mail_words;

@@ -1,5 +1,5 @@
-//! Which samples of a process's memory are written to the log: those that change something, and of
-//! long runs the highest of each interval, so that neither idle nor long recordings fill a disk.
+//! The samples of a process's memory that are written to the log: those that change something, and
+//! of long runs the highest of each interval, so that neither idle nor long recordings fill a disk.
 
 use super::log_block::RssSample;
 
@@ -40,10 +40,6 @@ impl MemorySamples {
 
     /// Takes a sample; returns those to be written.
     pub(super) fn take(&mut self, sample: RssSample) -> Vec<RssSample> {
-        // The process is about to end, and its memory is gone.
-        if sample.resident_bytes == 0 {
-            return Vec::new();
-        }
         let memory = (sample.resident_bytes, sample.anonymous_bytes);
         if self.written.is_none() {
             self.start_us = sample.time_us;
@@ -139,12 +135,6 @@ mod tests {
             _ => (134, 2),
         });
         assert!(samples.contains(&(6_700, 14_000)), "{samples:?}");
-    }
-
-    #[test]
-    fn a_process_without_memory_has_no_sample() {
-        let (_, samples) = written(3, |number| if number < 2 { 7 } else { 0 });
-        assert_eq!(samples, [(0, 7), (50, 7)]);
     }
 
     #[test]

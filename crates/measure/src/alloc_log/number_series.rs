@@ -87,7 +87,7 @@ pub(super) struct NumberCollector {
     numbers: Vec<NumberSeries>,
     /// The points of all numbers.
     points: usize,
-    /// How many values had further names.
+    /// The number of values with further names.
     omitted: u64,
 }
 
@@ -121,8 +121,8 @@ impl NumberCollector {
         }
     }
 
-    /// Returns the numbers, in the order in which they were named, and how many values had further
-    /// names.
+    /// Returns the numbers, in the order in which they were named, and the number of values with
+    /// further names.
     pub(super) fn finish(self) -> (Vec<NumberSeries>, u64) {
         (self.numbers, self.omitted)
     }

@@ -136,7 +136,8 @@ fn proc_file(pid: u32, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns resident and anonymous bytes, with the pages of the ring, which are not anonymous.
+/// Returns resident and anonymous bytes, with the pages of the ring, which are not anonymous. A
+/// process that is about to end has none.
 pub(super) fn memory(pid: u32) -> Option<(u64, u64)> {
     let parse = |text: &str| {
         let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);

@@ -422,7 +422,7 @@ impl RecordingState {
             self.mark_phases();
         }
         let ArrivedRing { reader, sent: SentRing { pid, executable, arguments, .. }, .. } = arrived;
-        // The same process with a new ring: it has begun another program.
+        // A process with a new ring has begun another program.
         for process in self.processes.iter_mut().filter(|process| process.pid == pid) {
             process.is_over = true;
         }
@@ -556,7 +556,7 @@ impl RecordingState {
         self.add_arrived(true);
         while let Some(process) = self.processes.first_mut() {
             process.forks = AwaitedForks::default();
-            // What one ring holds, and no more: the process may go on writing.
+            // At most the words of one ring: the process may go on writing.
             let mut words_left = process.reader.capacity();
             while words_left > 0 {
                 let words = self.read_ring(0);

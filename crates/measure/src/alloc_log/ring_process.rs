@@ -226,7 +226,7 @@ impl RingProcess {
 
     /// Writes what is left, and that the process has ended.
     pub(super) fn end(mut self, log: &mut RecordingLog, time_us: u64, symbols: &mut SymbolCache) {
-        // What was written before the message may have been lost.
+        // Events before the message may have been lost.
         self.begin_due_phases(time_us, u64::MAX);
         self.write_calls(log, time_us);
         let (marks, number_values) = self.encoder.marks_and_values();

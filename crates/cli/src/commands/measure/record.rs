@@ -130,8 +130,8 @@ fn parse_stack_interval(text: &str) -> Result<u64, String> {
 }
 
 /// Opens the log, readable by this user only: it names programs and their arguments. It has its
-/// name from the start, so that what was recorded is there whatever happens. What it has is
-/// replaced when the command has started.
+/// name from the start, so that each recorded call is there whatever happens. Its former contents
+/// are replaced when the command has started.
 fn create_log(context: &mut CommandContext, out: &OutputPath) -> Result<File, CommandFailure> {
     if out.is_standard_output() {
         context.out.divert_to_standard_error()?;

@@ -19,7 +19,7 @@ const MAX_PATH_BYTES: usize = 108;
 const CONNECT_NANOSECONDS: i64 = 10_000_000_000;
 const CONNECT_PAUSE_NANOSECONDS: usize = 5_000_000;
 /// The numbers before the path.
-const SETTINGS: usize = 2;
+const SETTINGS: usize = 3;
 
 /// The settings of a recording, from the environment variable.
 #[derive(Clone, Copy)]
@@ -147,7 +147,7 @@ impl VariableParser {
     }
 
     fn settings(self) -> Option<RecordingSettings> {
-        let [capacity_log2, stack_interval] = self.numbers;
+        let [capacity_log2, stack_interval, _] = self.numbers;
         let is_valid = self.is_complete
             && (1..MAX_PATH_BYTES).contains(&self.path_bytes)
             && (10..=24).contains(&capacity_log2);

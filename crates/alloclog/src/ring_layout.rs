@@ -268,5 +268,7 @@ pub const fn operand_words(operation: RingOperation, size: u64) -> u64 {
 }
 
 /// The environment variable that tells the recorder where the collector listens:
-/// `CAPACITY_LOG2:STACK_INTERVAL:SOCKET_PATH`. A stack interval of 0 takes no stacks.
+/// `CAPACITY_LOG2:STACK_INTERVAL:COLLECTOR_PROCESS:SOCKET_PATH`. A stack interval of 0 takes no
+/// stacks. The form is the same in all versions, so that the collector hears of a recorder of
+/// another version, and can name it; the process is for those of former versions.
 pub const ENVIRONMENT_VARIABLE: &str = "LARDER_ALLOCLOG";

@@ -105,7 +105,7 @@ fn a_program_starts_beside_a_collector_that_accepts_nothing() {
          server = socket.socket(socket.AF_UNIX)\n\
          server.bind('socket')\n\
          server.listen(0)\n\
-         setting = '12:0:' + os.path.abspath('socket')\n\
+         setting = '12:0:1:' + os.path.abspath('socket')\n\
          os.environ.update(LD_PRELOAD=sys.argv[1], LARDER_ALLOCLOG=setting)\n\
          for _ in range(2): subprocess.run(['true'], check=True, timeout=30)\n",
     );

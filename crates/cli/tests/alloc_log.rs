@@ -449,7 +449,7 @@ fn a_ring_is_sealed() {
          server = socket.socket(socket.AF_UNIX)\n\
          server.bind('socket')\n\
          server.listen(1)\n\
-         setting = '12:0:' + os.path.abspath('socket')\n\
+         setting = f'12:0:{os.getpid()}:' + os.path.abspath('socket')\n\
          os.environ.update(LD_PRELOAD=sys.argv[1], LARDER_ALLOCLOG=setting)\n\
          program = subprocess.Popen(['true'])\n\
          server.settimeout(60)\n\

@@ -151,7 +151,7 @@ fn a_program_in_a_namespace_waits_until_its_connection_is_accepted() {
          server.listen(0)\n\
          first = socket.socket(socket.AF_UNIX)\n\
          first.connect('socket')\n\
-         setting = 'LARDER_ALLOCLOG=12:0:' + os.path.abspath('socket')\n\
+         setting = f'LARDER_ALLOCLOG=12:0:{os.getpid()}:' + os.path.abspath('socket')\n\
          recorded = ['env', 'LD_PRELOAD=' + sys.argv[1], setting, 'true']\n\
          program = subprocess.Popen(sys.argv[2].split() + recorded)\n\
          time.sleep(0.5)\n\

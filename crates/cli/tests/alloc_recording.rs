@@ -93,7 +93,7 @@ pub fn run_ring_sender(home: &Home, steps: &str) -> String {
 fn ring_sender(steps: &str) -> String {
     format!(
         "import array, fcntl, mmap, os, socket, struct, sys, time\n\
-         path = os.environ['LARDER_ALLOCLOG'].split(':', 2)[2]\n\
+         path = os.environ['LARDER_ALLOCLOG'].split(':', 3)[3]\n\
          file = os.memfd_create('ring', os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)\n\
          os.ftruncate(file, 4096 + 8 * 1024)\n\
          ring = mmap.mmap(file, 4096 + 8 * 1024)\n\

@@ -233,7 +233,12 @@ fn start_command(
 ) -> Result<Child, AllocLogError> {
     let (program, arguments) = command.split_first().ok_or(AllocLogError::NoCommand)?;
     let capacity_log2 = options.capacity_log2.unwrap_or(CAPACITY_LOG2);
-    let settings = format!("{capacity_log2}:{}:{}", options.stack_interval, socket.display());
+    let settings = format!(
+        "{capacity_log2}:{}:{}:{}",
+        options.stack_interval,
+        std::process::id(),
+        socket.display()
+    );
     let folder = socket.parent().unwrap_or(Path::new("/"));
     let mut preload = preload_list(&[&options.recorder], folder)?;
     if let Some(others) = options.other_libraries.as_ref().filter(|others| !others.is_empty()) {

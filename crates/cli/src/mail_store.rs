@@ -7,7 +7,7 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
 use crate::message_file::MessageFile;
-use crate::output::sanitize_line;
+use crate::output::{print_message, sanitize_line};
 use crate::source_names::{follow_source_names, print_index_notes, print_left_out_sources};
 use larder_edit::labels::are_labels_outdated;
 use larder_format::message::trim_message_id;
@@ -360,19 +360,19 @@ impl<'r> MessageOpener<'r> {
         Err(match files.unregistered {
             Some(name) => {
                 let message = format!("{} is no registered source", sanitize_line(&name));
-                CommandFailure::new(FailureKind::NotFound, message)
+                CommandFailure::new(FailureKind::Source, message)
                     .with_hint("larder sync takes its messages out of the index")
             }
-            None => CommandFailure::new(FailureKind::NotFound, "the message has no file")
+            None => CommandFailure::new(FailureKind::Source, "the message has no file")
                 .with_hint("larder sync"),
         })
     }
 
-    /// Opens a file of one of several messages. Of a message whose file cannot be read, a warning
-    /// says so, and there is none.
+    /// Opens a file of one of several messages. Of a message whose file cannot be read, an error
+    /// says so, and there is none: the others are printed, and the status is
+    /// `SourceMissing`.
     pub(crate) fn open_listed(
         &self,
-        context: &CommandContext,
         reader: &Reader,
         message: &MessageRow,
     ) -> Result<Option<MessageFile>, CommandFailure> {
@@ -380,7 +380,7 @@ impl<'r> MessageOpener<'r> {
             Err(failure) if failure.is_of_store() => Err(failure),
             Err(failure) => {
                 let handle = message.handle;
-                context.print_warning(format!("{handle:.8} left out: {}", failure.message()));
+                print_message("error", format!("{handle:.8} left out: {}", failure.message()));
                 Ok(None)
             }
             opened => opened.map(Some),

@@ -603,8 +603,10 @@ fn messages_of_a_source_that_an_undo_took_are_left_out() {
     assert!(thread.stderr().contains("the messages of other"), "{}", thread.masked_output());
     assert_eq!(home.json(&["show", "--thread", "a1"]).len(), 2);
     assert_eq!(home.code(&["show", "--thread", "b1"], 0).stderr(), "");
-    let own = home.code(&["show", "--thread", "other"], 3).stderr();
-    assert!(own.contains("other is no registered source"), "{own}");
+    for args in [&["show", "--thread", "other"] as &[&str], &["show", "mid:other"]] {
+        let own = home.code(args, 5).stderr();
+        assert!(own.contains("other is no registered source"), "{own}");
+    }
     let count = |args: &[&str]| home.ok(&[&["find", "--count", "walrus"], args].concat());
     assert_eq!(count(&["--kind", "message"]), "3\n");
     assert_eq!(count(&[]), "3\n");

@@ -65,11 +65,11 @@ impl ShowArgs {
                     let opener = MessageOpener::new(&thread.roots);
                     for member in &thread.members {
                         let message = &member.listed.message;
-                        match opener.open_listed(context, &thread.reader, message)? {
+                        match opener.open_listed(&thread.reader, message)? {
                             Some(file) => {
                                 shown.print(context, &file, Some(member_json(member)))?;
                             }
-                            None => status = CommandStatus::Rejected,
+                            None => status = CommandStatus::SourceMissing,
                         }
                     }
                 }

@@ -452,9 +452,9 @@ fn print_raw(
     let opener = MessageOpener::new(&roots);
     let mut status = CommandStatus::Done;
     for one in listed {
-        match opener.open_listed(context, reader, &one.message)? {
+        match opener.open_listed(reader, &one.message)? {
             Some(file) => context.out.print_bytes(&file.bytes)?,
-            None => status = CommandStatus::Rejected,
+            None => status = CommandStatus::SourceMissing,
         }
     }
     Ok(status)

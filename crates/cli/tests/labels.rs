@@ -407,6 +407,24 @@ fn a_further_text_is_exported_under_its_message_id() {
     ");
 }
 
+/// A line of notmuch cannot say which of the texts has a label.
+#[test]
+fn an_export_names_message_ids_whose_texts_have_other_labels() {
+    let home = home_with_mail();
+    for (name, body) in [("8", "direct"), ("9", "of a list")] {
+        let text = format!("Message-ID: <p@example.org>\nSubject: copy\n\n{body}\n");
+        home.write(&format!("Mail/cur/{name}:2,S"), text);
+        home.ok(&["sync"]);
+    }
+    let warning = "1 message (id:p@example.org) with several texts whose labels differ";
+    let export = |target: &str| home.code(&["labels", "export", "--for", target], 0).stderr();
+    home.ok(&["edit", "--query", "copy", "--label", "+tax"]);
+    assert!(!export("notmuch").contains("labels differ"));
+    home.ok(&["edit", "--query", "copy list", "--label", "+list"]);
+    assert!(export("notmuch").contains(warning), "{}", export("notmuch"));
+    assert!(!export("mu").contains("labels differ"));
+}
+
 /// A label of mu has no spaces.
 #[test]
 fn the_reasons_why_messages_are_not_exported_are_counted() {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// The beginning of the name that notmuch gives a message without a Message-ID.
 const NOTMUCH_HASH_PREFIX: &str = "notmuch-sha1-";
-/// The number of messages without a file in the index that a report names.
+/// The number of messages without a file in the index, or with several texts, that a report names.
 pub const MAX_NAMED_UNINDEXED_MESSAGES: usize = 5;
 /// The number of messages that are looked up in one read transaction.
 const MESSAGES_PER_READ: usize = 1000;
@@ -121,6 +121,11 @@ pub struct LabelExportReport {
     pub not_indexed: u64,
     /// The Message-IDs of the first of these.
     pub not_indexed_ids: Vec<String>,
+    /// The number of Message-IDs whose texts have different labels: a line of notmuch has the
+    /// labels of all of them.
+    pub mixed: u64,
+    /// The first of these Message-IDs.
+    pub mixed_ids: Vec<String>,
     /// The number of messages that were left out, by the reason.
     pub left_out: BTreeMap<LabelExportRefusal, u64>,
     /// The labels that mu does not take, of the messages that have no other labels.
@@ -209,6 +214,19 @@ pub fn export_labels(
         for (message_id, items) in labelled.by_ref().take(MESSAGES_PER_READ) {
             let mut labels = LabelList::default();
             labels.extend(items.iter().flat_map(|(_, item)| item.labels.iter()));
+            let rows = match &mail {
+                Some(mail) => mail.rows_with_uid(message_id)?,
+                None => Vec::new(),
+            };
+            if format == LabelDumpFormat::Notmuch
+                && let Some(mail) = &mail
+                && are_labels_mixed(mail, &rows, items)?
+            {
+                report.mixed += 1;
+                if report.mixed_ids.len() < MAX_NAMED_UNINDEXED_MESSAGES {
+                    report.mixed_ids.push(message_id.clone());
+                }
+            }
             if format == LabelDumpFormat::Notmuch
                 && let Some(kept) = notmuch_tags.get(message_id)
             {
@@ -216,10 +234,6 @@ pub fn export_labels(
                 report.write(notmuch_text(message_id, &labels), out)?;
                 continue;
             }
-            let rows = match &mail {
-                Some(mail) => mail.rows_with_uid(message_id)?,
-                None => Vec::new(),
-            };
             let Some((mail, first)) = mail.as_ref().zip(rows.first()) else {
                 report.not_indexed += 1;
                 if report.not_indexed_ids.len() < MAX_NAMED_UNINDEXED_MESSAGES {
@@ -269,6 +283,22 @@ fn read_label_items(
         items.put(&name, item);
     }
     Ok(labelled)
+}
+
+/// Returns whether the texts with a Message-ID have different labels.
+fn are_labels_mixed(
+    mail: &MailReader<'_>,
+    rows: &[u32],
+    items: &LabelItems,
+) -> Result<bool, Error> {
+    if rows.len() < 2 {
+        return Ok(false);
+    }
+    let texts = mail.labelled_texts(rows)?;
+    let hashes: Vec<Option<u64>> = texts.iter().map(|text| text.text_hash).collect();
+    let mut labels = hashes.iter().map(|text| items.labels_of(*text, &hashes).labels);
+    let first = labels.next();
+    Ok(labels.any(|other| Some(&other) != first.as_ref()))
 }
 
 /// Returns the first row of each text with a Message-ID that has labels, with its labels: mu knows

@@ -226,6 +226,13 @@ fn export(
         context.print_warning(format!("{messages} left out: not in the index; run: larder sync"));
         status = CommandStatus::Rejected;
     }
+    if report.mixed > 0 {
+        let messages = name_messages(report.mixed, &report.mixed_ids);
+        context.print_warning(format!(
+            "{messages} with several texts whose labels differ: notmuch takes them for one message, \
+             so the line has the labels of all, and `larder labels import` gives them to each text"
+        ));
+    }
     if !report.left_out.is_empty() {
         status = CommandStatus::Rejected;
     }

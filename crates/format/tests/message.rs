@@ -298,6 +298,20 @@ fn a_header_of_raw_bytes_is_guessed() {
     );
 }
 
+/// C5 AB is a word of Korean, and C4 A3 one of Chinese, but valid UTF-8, too.
+#[test]
+fn east_asian_words_that_are_utf8_by_chance_are_in_the_character_set_of_the_others() {
+    for (subject, expected) in [
+        (b"\xc5\xab \xc1\xfd \xbe\xc8\xb3\xbb \xb8\xbb\xbe\xb8\xc0\xbb \xb5\xe5\xb8\xb3\xb4\xcf\xb4\xd9" as &[u8], "\u{d070} \u{c9d1} \u{c548}\u{b0b4} \u{b9d0}\u{c500}\u{c744} \u{b4dc}\u{b9bd}\u{b2c8}\u{b2e4}"),
+        (b"\xc4\xa3 \xca\xbd \xca\xb6\xb1\xf0\xb5\xc4\xbb\xe1\xd2\xe9\xcd\xa8\xd6\xaa" as &[u8], "\u{6a21} \u{5f0f} \u{8bc6}\u{522b}\u{7684}\u{4f1a}\u{8bae}\u{901a}\u{77e5}"),
+        (b"\xbb\xe1\xd2\xe9 \xc4\xa3\xca\xbd \xcd\xa8\xd6\xaa" as &[u8], "\u{4f1a}\u{8bae} \u{6a21}\u{5f0f} \u{901a}\u{77e5}"),
+        (b"\xc5\xab \xc1\xfd \xbe\xc8\xb3\xbb \xb8\xbb\xbe\xb8\xc0\xbb \xb5\xe5\xb8\xb3\xb4\xcf\xb4\xd9 \xd0\xae\xd0\xbd\xd0\xb8\xd0\xba\xd0\xbe\xd0\xb4 Jos\xc3\xa9 \xec\xa7\x91", "\u{d070} \u{c9d1} \u{c548}\u{b0b4} \u{b9d0}\u{c500}\u{c744} \u{b4dc}\u{b9bd}\u{b2c8}\u{b2e4} \u{42e}\u{43d}\u{438}\u{43a}\u{43e}\u{434} Jos\u{e9} \u{c9d1}"),
+    ] {
+        let message = Message::parse(&[b"Subject: ", subject, b"\n\nok\n"].concat());
+        assert_eq!(message.headers.subject.as_deref(), Some(expected));
+    }
+}
+
 #[test]
 fn raw_bytes_in_an_encoded_word_are_in_its_character_set() {
     let message = Message::parse(

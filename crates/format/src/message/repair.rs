@@ -11,6 +11,9 @@ use std::borrow::Cow;
 const MAX_LINE_BYTES: usize = 64 << 10;
 /// The longest encoded word whose bytes are repaired: as long as a line may be (RFC 5322, 2.1.1).
 const MAX_ENCODED_WORD_BYTES: usize = 998;
+/// The least number of characters of two bytes that are UTF-8 hardly by chance: of the characters
+/// of EUC-KR and GBK in mail, about a tenth are valid in UTF-8.
+const MIN_UTF8_CHARACTERS: usize = 3;
 
 /// Returns the message with line ends of a usual form and a header in UTF-8, from its first header
 /// field to the last part that is parsed.
@@ -67,7 +70,8 @@ fn encoded_word_length(text: &[u8]) -> Option<usize> {
 }
 
 /// Decodes a header of unknown character sets: words in UTF-8 as such, the others in one set that
-/// is guessed.
+/// is guessed. If it has characters of two bytes, short words that are UTF-8 by chance are in it,
+/// too, such as the Korean C5 AB.
 fn guess_words(header: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(header) {
         return Cow::Borrowed(text);
@@ -77,10 +81,24 @@ fn guess_words(header: &[u8]) -> Cow<'_, str> {
     let is_other = |word: &&[u8]| word.is_ascii() || std::str::from_utf8(word).is_err();
     let encoding = guess_encoding(&words().filter(is_other).collect::<Vec<_>>().concat());
     let decode = |word| match std::str::from_utf8(word) {
-        Ok(word) => Cow::Borrowed(word),
+        Ok(text) if text.is_ascii() || encoding.is_single_byte() || is_probable_utf8(text) => {
+            Cow::Borrowed(text)
+        }
+        Ok(text) => encoding
+            .decode_without_bom_handling_and_without_replacement(word)
+            .unwrap_or(Cow::Borrowed(text)),
         Err(_) => encoding.decode_without_bom_handling(word).0,
     };
     Cow::Owned(words().map(decode).collect())
+}
+
+/// Returns whether a word is UTF-8, and hardly by chance a word of an East Asian character set: it
+/// has several characters beyond ASCII, or a long one, or letters of ASCII beside them.
+fn is_probable_utf8(word: &str) -> bool {
+    let mut others = word.chars().filter(|c| !c.is_ascii());
+    others.clone().any(|c| c.len_utf8() > 2)
+        || others.nth(MIN_UTF8_CHARACTERS - 1).is_some()
+        || word.contains(|c: char| c.is_ascii_alphabetic())
 }
 
 /// Decodes text of an unknown character set.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 15;
+const MESSAGE_RULES_VERSION: u32 = 16;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body. No phrase is in two of these ranges.
@@ -137,9 +137,8 @@ impl MessageExtractor {
     /// Extracts a message. `fallback_date` is its date if it names none.
     #[must_use]
     pub fn extract(&self, bytes: &[u8], fallback_date: i64) -> MessageDocument {
-        let mut message = Message::parse(bytes);
+        let (mut message, text_hash) = parse_text(bytes);
         let flags = self.content_flags(&message);
-        let text_hash = hash_text(&message);
         let headers = &mut message.headers;
         let references = thread_references(headers);
         let summary = MessageSummary {
@@ -305,23 +304,16 @@ fn thread_references(headers: &mut MessageHeaders) -> Vec<String> {
     references
 }
 
-/// Returns a hash of everything that makes a message another message for the person who reads it.
-fn hash_text(message: &Message) -> u64 {
+/// Parses a message. Returns it with a hash of everything that makes it another message for the
+/// person who reads it. `data.db` keeps the hash with labels, so it must never change, whatever
+/// rules a message is read by: it is one of the bytes of the file, without transfer encodings.
+fn parse_text(bytes: &[u8]) -> (Message, u64) {
     let mut hash = Xxh3::new();
-    let mut add = |bytes: &[u8]| {
-        hash.update(&(bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    let headers = &message.headers;
-    add(headers.subject.as_deref().unwrap_or_default().as_bytes());
-    for one in headers.from.iter().chain(&headers.to).chain(&headers.cc) {
-        add(one.address.as_bytes());
-    }
-    for part in &message.parts {
-        add(part.media_type.as_bytes());
-        add(part.bytes().unwrap_or_default());
-    }
-    hash.digest()
+    let message = Message::parse_with(bytes, &mut |piece| {
+        hash.update(&(piece.len() as u64).to_le_bytes());
+        hash.update(piece);
+    });
+    (message, hash.digest())
 }
 
 /// Returns a hash of all bytes of a file.

@@ -48,3 +48,70 @@ fn an_attached_message_in_base64_is_an_attachment() {
         assert_eq!(document.flags.contains(MessageFlag::Attachment), is_attachment, "{source}");
     }
 }
+
+fn text_hash(source: &[u8]) -> u64 {
+    MessageExtractor::new(&[]).extract(source, 0).summary.text_hash
+}
+
+/// `data.db` keeps the hashes with labels: a number here that changes takes labels from messages.
+#[test]
+fn the_hashes_of_texts_never_change() {
+    let mixed = b"Subject: a\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\
+        Content-Type: text/html; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable\n\n\
+        <p>Gr=FC=DFe</p>\n--b\nContent-Type: application/pdf\nContent-Transfer-Encoding: base64\n\n\
+        JVBERi0=\n--b\nContent-Type: message/rfc822\n\nSubject: inner\n\ntext\n--b--\n";
+    for (source, hash) in [
+        (b"\n" as &[u8], 0x2d06_8005_38d3_94c2),
+        (b"From: Anna <a@x.example>\nTo: b@x.example\nSubject: x\n\ntext\n", 0x939e_1e2e_fc25_701a),
+        // EUC-KR in the header and the body, without a declaration; Q with raw bytes.
+        (
+            b"Subject: \xc5\xab \xc1\xfd \xbe\xc8\xb3\xbb\n\n\xc5\xab \xc1\xfd\n",
+            0x6c22_284a_8328_c634,
+        ),
+        (b"Subject: =?iso-8859-1?Q?Fr\xf6sche?=\n\ntext\n", 0x43ae_d038_dc6c_ea72),
+        (
+            b"Subject: x\nContent-Transfer-Encoding: uuencode\n\nbegin 644 a\n#0V%T\n`\nend\n",
+            0x3bea_6c9d_e647_6e6c,
+        ),
+        (mixed, 0xdc79_dab7_4aca_68ac),
+    ] {
+        let text = String::from_utf8_lossy(source);
+        assert_eq!(text_hash(source), hash, "{:#x}: {text}", text_hash(source));
+    }
+}
+
+#[test]
+fn servers_on_the_way_do_not_make_another_text() {
+    let message = |header: &str, encoding: &str, body: &[u8]| {
+        let fields = "Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding";
+        let head = format!("{header}\n{fields}: {encoding}\n\n");
+        text_hash(&[head.as_bytes(), body].concat())
+    };
+    let header = "From: Anna <a@x.example>\nTo: b@x.example, c@x.example\nSubject: two words";
+    let raw = b"Gr\xfc\xdfe\nund so weiter\n";
+    let known = message(header, "8bit", raw);
+    for (header, encoding, body) in [
+        (header, "quoted-printable", b"Gr=FC=DFe\nund so =\nweiter\n" as &[u8]),
+        (header, "base64", b"R3L832UKdW5kIHNvIHdlaXRlcgo=\n"),
+        (header, "base64", b"R3L832UNCnVuZCBzbyB3ZWl0ZXINCg==\n"),
+        (
+            "Received: x\nX-Y: z\nTo: b@x.example,\n\t\"C\" <c@x.example>\nFrom: a@x.example\n\
+          SUBJECT: two\n words",
+            "8bit",
+            raw,
+        ),
+    ] {
+        assert_eq!(message(header, encoding, body), known, "{header}: {encoding}");
+    }
+    let windows = [header.as_bytes(), b"\n\ntext\n"].concat();
+    let lines = String::from_utf8(windows.clone()).unwrap().replace('\n', "\r\n");
+    assert_eq!(text_hash(&windows), text_hash(lines.as_bytes()));
+    for header in [
+        header.replace("two words", "two word"),
+        header.replace("a@x", "d@x"),
+        header.replace(", c@", ", d@"),
+    ] {
+        assert_ne!(message(&header, "8bit", raw), known, "{header}");
+    }
+    assert_ne!(message(header, "8bit", b"Gr\xfc\xdfe\nund so fort\n"), known);
+}

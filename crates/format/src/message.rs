@@ -20,6 +20,7 @@ mod date;
 mod fields;
 mod header_fields;
 mod headers;
+mod identity;
 mod part;
 mod part_list;
 mod repair;
@@ -65,6 +66,15 @@ impl Message {
     /// Parses the bytes of a file: a message, with or without the `From ` line of an mbox.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Message {
+        Message::parse_with(bytes, &mut |_| {})
+    }
+
+    /// Parses as [`Message::parse`] does, and passes all bytes that make the message another text
+    /// to `identify`, piece by piece: subject, addresses, and the parts. No rule of reading changes
+    /// them: two messages have the same pieces with any version of Larder, or with none.
+    #[must_use]
+    pub fn parse_with(bytes: &[u8], identify: &mut dyn FnMut(&[u8])) -> Message {
+        identity::visit_header(bytes, identify);
         let mut problems = Vec::new();
         let source = unfold_parameters(repair::normalize(bytes, &mut problems));
         let mut parsed = PARSER.parse(source.as_ref()).unwrap_or_default();
@@ -77,7 +87,7 @@ impl Message {
             problems.push(MessageProblem::NoHeader);
         }
         let header_fields = HeaderFields::from_parsed(&parsed);
-        let parts = part_list::take_parts(&mut parsed, &mut problems);
+        let parts = part_list::take_parts(&mut parsed, &mut problems, identify);
         Message { headers, header_fields, parts, problems }
     }
 

@@ -4,6 +4,7 @@
 use crate::decoding::{decode_base64, decode_charset, decode_quoted_printable, decode_uuencode};
 use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 use crate::message::headers::MessageHeaders;
+use crate::message::identity::part_bytes;
 use crate::message::part::{MessagePart, PartContent, PartRole};
 use crate::message::repair::guess_text;
 use mail_parser::parsers::MessageStream;
@@ -15,13 +16,16 @@ use std::mem;
 const MIN_BASE64_BYTES: usize = 12;
 
 /// Returns all parts, each before the parts that it contains. Their contents are taken from the
-/// message, because copies of large attachments take time.
+/// message, because copies of large attachments take time. The bytes that tell texts apart are
+/// passed to `identify`.
 pub(super) fn take_parts(
     message: &mut mail_parser::Message<'_>,
     problems: &mut Vec<MessageProblem>,
+    identify: &mut dyn FnMut(&[u8]),
 ) -> Vec<MessagePart> {
     let mut list = PartList { parts: Vec::new(), problems };
     for_each_part(message, 0, &mut |message, part, body, place| {
+        part_bytes(message, part, body).iter().for_each(|bytes| identify(bytes));
         list.add_part(message, part, body, place);
     });
     let is_message = |part: &MessagePart| matches!(part.content, PartContent::Message(_));

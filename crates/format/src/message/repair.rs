@@ -118,7 +118,7 @@ fn guess_encoding(bytes: &[u8]) -> &'static encoding_rs::Encoding {
 
 /// Returns the message without the `From ` lines of an mbox in front of it, and without empty
 /// lines.
-fn skip_mbox_line(bytes: &[u8]) -> &[u8] {
+pub(super) fn skip_mbox_line(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     loop {
         rest = rest.trim_ascii_start();
@@ -151,7 +151,7 @@ fn limit_nesting<'a>(bytes: &'a [u8], problems: &mut Vec<MessageProblem>) -> &'a
 }
 
 /// Replaces CR by LF if no line ends otherwise.
-fn normalize_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn normalize_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
     let start = bytes.get(..MAX_LINE_BYTES).unwrap_or(bytes);
     if start.contains(&b'\n') || !start.contains(&b'\r') {
         return Cow::Borrowed(bytes);
@@ -160,7 +160,7 @@ fn normalize_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Returns the number of bytes in front of the empty line after the header.
-fn find_header_end(bytes: &[u8]) -> usize {
+pub(super) fn find_header_end(bytes: &[u8]) -> usize {
     let ends = memchr::memchr_iter(b'\n', bytes);
     let is_empty_line = |at: &usize| {
         let rest = bytes.get(at + 1..).unwrap_or_default();

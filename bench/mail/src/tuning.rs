@@ -37,7 +37,8 @@ impl TunedOptions {
 struct RunCost {
     cpu_us: f64,
     wall_us: f64,
-    anonymous_bytes: f64,
+    /// `None`: no run took long enough to sample it.
+    anonymous_bytes: Option<f64>,
     written_bytes: f64,
     runs: usize,
 }
@@ -92,7 +93,10 @@ impl TuningStudy {
             let run = RunCost {
                 cpu_us: cpu.parse()?,
                 wall_us: wall.parse()?,
-                anonymous_bytes: anonymous.parse()?,
+                anonymous_bytes: match *anonymous {
+                    "-" => None,
+                    bytes => Some(bytes.parse()?),
+                },
                 written_bytes: written.parse()?,
                 runs: 1,
             };
@@ -122,7 +126,7 @@ impl TuningStudy {
                 seconds(warm.wall_us),
                 cold.map_or("-".into(), |cold| seconds(cold.cpu_us)),
                 cold.map_or("-".into(), |cold| seconds(cold.wall_us)),
-                format!("{:.0}", warm.anonymous_bytes / 1e6),
+                warm.anonymous_bytes.map_or("-".into(), |bytes| format!("{:.0}", bytes / 1e6)),
                 format!("{:.0}", warm.written_bytes / 1e6),
             ];
             let is_default = options.is_default(self.processors);
@@ -197,7 +201,10 @@ impl RunCost {
         RunCost {
             cpu_us: self.cpu_us.min(other.cpu_us),
             wall_us: self.wall_us.min(other.wall_us),
-            anonymous_bytes: self.anonymous_bytes.min(other.anonymous_bytes),
+            anonymous_bytes: [self.anonymous_bytes, other.anonymous_bytes]
+                .into_iter()
+                .flatten()
+                .reduce(f64::min),
             written_bytes: self.written_bytes.min(other.written_bytes),
             runs: self.runs + other.runs,
         }
@@ -233,4 +240,25 @@ fn to_chart(x_name: &str, mut lines: Vec<Polyline>) -> PolylineChart<'static> {
 
 fn group_thousands(number: u32) -> String {
     MeasureUnit::Count.format(f64::from(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_was_not_sampled_does_not_count() {
+        let line = |batch: u32, bytes: &str| {
+            format!("warm\t{batch}\t2\ttrue\tnormal\t1000000\t2000000\t{bytes}\t7000000\n")
+        };
+        let runs = [line(500, "-"), line(500, "30000000"), line(1000, "-"), line(1000, "-")];
+        let study = TuningStudy::parse(&runs.concat()).expect("figures");
+        let table = study.to_table("tuning.svg");
+        let memory = |batch: &str| {
+            let row = table.lines().find(|row| row.starts_with(&format!("| {batch} |")));
+            row.and_then(|row| row.split(" | ").nth(8)).map(ToString::to_string)
+        };
+        assert_eq!(memory("500").as_deref(), Some("30"), "{table}");
+        assert_eq!(memory("1,000").as_deref(), Some("-"), "{table}");
+    }
 }

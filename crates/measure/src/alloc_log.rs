@@ -23,6 +23,7 @@
 //! | `alloc_subject` | an analysed process, which a report is about |
 //! | `number_series` | the values of a number that a program names |
 //! | `analysis` | the analysis of a process |
+//! | `end_point` | the point at which the calls of a process end in its log |
 //! | `findings` | sentences that say what stands out |
 //! | `live_charts` | charts of live and requested memory |
 //! | `phase_charts` | charts of phases |
@@ -64,6 +65,7 @@ mod call_stacks;
 mod call_statistics;
 mod call_times;
 mod call_token;
+mod end_point;
 mod findings;
 mod function_names;
 mod json_report;

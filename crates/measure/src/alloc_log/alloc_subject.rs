@@ -1,6 +1,7 @@
 //! An analysed process of a log, which reports are about, and the names of functions in them.
 
 use super::analysis::AllocAnalysis;
+use super::end_point::EndPoint;
 use super::log_file::{AllocLog, LoggedProcess};
 use super::ring_layout::{ALL_OPERATIONS, LAST_CALL, RingOperation};
 use super::stack_profile::StackProfile;
@@ -50,6 +51,13 @@ impl AllocSubject<'_> {
     pub(super) fn logged_process(&self) -> &LoggedProcess {
         &self.log.processes[self.process]
     }
+}
+
+/// Returns the point at which the calls of all subjects end; that of a process, if it is one for
+/// some.
+pub(super) fn common_end_point(subjects: &[AllocSubject<'_>]) -> EndPoint {
+    let is_cut = subjects.iter().all(|subject| subject.logged_process().is_cut());
+    if is_cut { EndPoint::Log } else { EndPoint::Process }
 }
 
 /// Returns the beginning of a command that is too long for a line.

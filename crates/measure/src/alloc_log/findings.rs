@@ -1,8 +1,9 @@
 //! The findings of an allocation log: sentences with the figures that stand out.
 
-use super::alloc_subject::{AllocSubject, shorten_command};
+use super::alloc_subject::{AllocSubject, common_end_point, shorten_command};
 use super::analysis::AllocAnalysis;
 use super::call_statistics::CallStatistics;
+use super::end_point::EndPoint;
 use super::log_file::AllocLog;
 use super::process_list::ProcessEnding;
 use crate::chart::MeasureUnit;
@@ -37,7 +38,7 @@ pub(super) fn describe_findings(subject: &AllocSubject<'_>) -> Vec<String> {
     sentences.extend(describe_failures(analysis));
     sentences.extend(describe_sizes(analysis));
     sentences.extend(describe_lifetimes(analysis));
-    sentences.push(describe_end(analysis));
+    sentences.push(describe_end(analysis, subject.logged_process().end_point()));
     sentences.extend(describe_phases(analysis));
     sentences.extend(describe_reduced_numbers(analysis));
     sentences.extend(describe_omissions(analysis));
@@ -135,10 +136,8 @@ fn describe_missing_calls(subject: &AllocSubject<'_>) -> Option<String> {
 
 /// Describes the changes from one log to another.
 #[must_use]
-pub(super) fn describe_changes(
-    (before_name, before): (&str, &AllocAnalysis),
-    (after_name, after): (&str, &AllocAnalysis),
-) -> String {
+pub(super) fn describe_changes(subjects: &[AllocSubject<'_>; 2]) -> String {
+    let [before, after] = subjects.each_ref().map(|subject| &subject.analysis);
     let change = |value: fn(&AllocAnalysis) -> u64, format: fn(u64) -> String| {
         let (from, to) = (value(before), value(after));
         let values = format!("{} to {}", format(from), format(to));
@@ -149,14 +148,33 @@ pub(super) fn describe_changes(
             times => format!("{} less ({values})", share_text(1.0 - times)),
         }
     };
-    format!(
-        "From {before_name} to {after_name}: peak of live memory {}, live memory at the end {}, \
-         requested memory, at least, {}, calls {}.",
+    let changes = format!(
+        "From {} to {}: peak of live memory {}, live memory {} {}, requested memory, at least, {}, \
+         calls {}.",
+        subjects[0].name,
+        subjects[1].name,
         change(|analysis| analysis.peak.bytes, bytes),
+        common_end_point(subjects).phrase("at the end"),
         change(|analysis| analysis.end_bytes, bytes),
         change(|analysis| analysis.total.lower_bytes, bytes),
         change(|analysis| analysis.calls, count)
-    )
+    );
+    [changes].into_iter().chain(describe_cuts(subjects)).collect::<Vec<_>>().join(" ")
+}
+
+/// Says of two subjects whose figures are only those up to the end of their logs.
+pub(super) fn describe_cuts(subjects: &[AllocSubject<'_>]) -> Option<String> {
+    let cut = subjects.iter().filter(|subject| subject.logged_process().is_cut());
+    let names: Vec<&str> = cut.map(|subject| subject.name.as_str()).collect();
+    let (of, logs) = match names[..] {
+        [] => return None,
+        [name] => (name.to_string(), "its log ends before its process did"),
+        _ => ("both".into(), "their logs end before their processes did"),
+    };
+    Some(format!(
+        "The figures of {of} are incomplete: {logs}, and what was live there may have been released \
+         later."
+    ))
 }
 
 /// Formats the share of a change, which is not 0.
@@ -204,12 +222,13 @@ fn describe_inheritance(subject: &AllocSubject<'_>) -> Option<String> {
     let (left, left_bytes) = analysis.inherited_at_end;
     (start.inherited_bytes > 0).then(|| {
         format!(
-            "{} in {} are from before the fork: {} of them were live at the peak, {} at the end, \
+            "{} in {} are from before the fork: {} of them were live at the peak, {} {}, \
              when {} had been released.",
             bytes(start.inherited_bytes),
             count_of(start.inherited_objects, "object"),
             bytes(analysis.peak.inherited_bytes),
             bytes(left_bytes),
+            subject.logged_process().end_point().phrase("at the end"),
             count_of(start.inherited_objects.saturating_sub(left), "object")
         )
     })
@@ -312,12 +331,16 @@ fn describe_lifetimes(analysis: &AllocAnalysis) -> Option<String> {
     ))
 }
 
-fn describe_end(analysis: &AllocAnalysis) -> String {
-    if analysis.end_objects == 0 {
-        return "Everything was released at the end.".into();
-    }
+fn describe_end(analysis: &AllocAnalysis, end: EndPoint) -> String {
+    let time = match end {
+        EndPoint::Process if analysis.end_objects == 0 => {
+            return "Everything was released at the end.".into();
+        }
+        EndPoint::Process => "At the end",
+        EndPoint::Log => "Where the log ends,",
+    };
     format!(
-        "At the end {} in {} were live, {} of the peak.",
+        "{time} {} in {} were live, {} of the peak.",
         bytes(analysis.end_bytes),
         count_of(analysis.end_objects, "object"),
         share(analysis.end_bytes, analysis.peak.bytes)

@@ -36,6 +36,7 @@ pub fn report_json(subject: &AllocSubject<'_>) -> serde_json::Value {
         "process": subject.process,
         "processes": processes_json(subject.log),
         "unrecorded": unrecorded_json(subject.log),
+        "is_cut": process.is_cut(),
         "damaged_bytes": subject.log.damage.as_ref().map_or(0, |damage| damage.bytes),
         "command": process.command_line(),
         "start": process.start,

@@ -87,14 +87,16 @@ pub(super) fn phases_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSect
 
 /// Builds a table with a row for each phase.
 fn phase_table(title: String, subject: &AllocSubject<'_>, columns: &[PhaseColumn]) -> ReportTable {
-    let head = ["phase"].into_iter().chain(columns.iter().map(|(name, _)| *name));
+    let end = subject.logged_process().end_point();
+    let names = columns.iter().map(|(name, _)| end.phrase(name));
+    let head = ["phase".to_string()].into_iter().chain(names);
     let row = |phase: &PhaseStatistics| {
         let cells = columns.iter().map(|(_, cell)| cell(phase, &subject.analysis));
         [phase.name.clone()].into_iter().chain(cells).collect()
     };
     ReportTable {
         title,
-        head: head.map(String::from).collect(),
+        head: head.collect(),
         rows: subject.analysis.phases.iter().map(row).collect(),
     }
 }

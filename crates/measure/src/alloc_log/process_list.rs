@@ -94,6 +94,7 @@ pub(super) fn processes_json(log: &AllocLog) -> Vec<Value> {
             "duration_us": process.duration_us().1,
             "ending": ending.code(),
             "signal": ending.signal(),
+            "is_cut": process.is_cut(),
             "calls": process.calls,
             "peak_bytes": process.peak_bytes,
             "end_bytes": process.live_bytes,

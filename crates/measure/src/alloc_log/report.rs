@@ -4,11 +4,14 @@
 //! A section has a sentence that says what its figures mean, a chart, and a table with the figures
 //! of the chart, so that nothing is only in a picture.
 
-use super::alloc_subject::{AllocSubject, SUBJECT_COLOURS, call_functions, function_name};
+use super::alloc_subject::{
+    AllocSubject, SUBJECT_COLOURS, call_functions, common_end_point, function_name,
+};
 use super::analysis::AllocAnalysis;
 use super::call_statistics::NARROW_BUCKET_BYTES;
+use super::end_point::EndPoint;
 use super::findings::{
-    count_of, describe_changes, describe_findings, describe_gaps, describe_process,
+    count_of, describe_changes, describe_cuts, describe_findings, describe_gaps, describe_process,
 };
 use super::lifetime_report::lifetimes_section;
 use super::live_charts::{memory_charts, number_tables};
@@ -63,14 +66,13 @@ fn describe_subjects(subjects: &[AllocSubject<'_>]) -> Vec<String> {
         let findings = about.chain(describe_findings(subject));
         findings.chain(describe_origins(subject)).collect::<Vec<_>>()
     };
-    let [before, after] = subjects else {
+    let Ok(pair) = <&[AllocSubject<'_>; 2]>::try_from(subjects) else {
         return subjects.iter().flat_map(sentences).collect();
     };
-    let named = [before, after].map(|it| (it.name.as_str(), &it.analysis));
-    let of_each = [before, after].into_iter().flat_map(|subject| {
+    let of_each = pair.iter().flat_map(|subject| {
         sentences(subject).into_iter().map(move |text| format!("{}: {text}", subject.name))
     });
-    [describe_changes(named[0], named[1])].into_iter().chain(of_each).collect()
+    [describe_changes(pair)].into_iter().chain(of_each).collect()
 }
 
 /// Says which functions asked for the memory of a subject, or how to learn it.
@@ -134,8 +136,9 @@ fn memory_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             ("of it live at the peak", |s| s.analysis.peak.inherited_bytes),
             ("of it live at the end", |s| s.analysis.inherited_at_end.1),
         ];
+        let end = common_end_point(subjects);
         rows.extend(inherited.map(|(name, value)| {
-            quantity(subjects, name, MeasureUnit::Bytes, |s| Some(value(s) as f64))
+            quantity(subjects, end.phrase(name), MeasureUnit::Bytes, |s| Some(value(s) as f64))
         }));
     }
     let resident =
@@ -366,24 +369,37 @@ fn end_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
             });
         }
     }
+    let end = common_end_point(subjects);
+    let text = match end {
+        EndPoint::Process => {
+            "Memory that was never released, the most first. A program that ends need not release it."
+        }
+        EndPoint::Log => {
+            "Memory that was live at the last call in the log, the most first. The process went on, \
+             and may have released it later."
+        }
+    };
+    // Of one subject, that was just said.
+    let cuts = if subjects.len() > 1 { describe_cuts(subjects) } else { None };
     ReportSection {
-        heading: "At the end".into(),
-        text: "Memory that was never released, the most first. A program that ends need not \
-               release it."
-            .into(),
+        heading: end.phrase("At the end"),
+        text: [text.to_string()].into_iter().chain(cuts).collect::<Vec<_>>().join(" "),
         charts: Vec::new(),
-        tables: vec![quantity_table("Live at the end", subjects, rows)],
+        tables: vec![quantity_table(&end.phrase("Live at the end"), subjects, rows)],
     }
 }
 
 fn stacks_section(subjects: &[AllocSubject<'_>]) -> Option<ReportSection> {
-    match subjects {
-        [AllocSubject { stacks, analysis, .. }] => stacks
-            .as_ref()
-            .map(|stacks| stacks.section(analysis.total.upper_bytes, &analysis.peak_and_end())),
-        [before, after] => {
-            Some(StackProfile::comparison(before.stacks.as_ref()?, after.stacks.as_ref()?))
+    let mut section = match subjects {
+        [AllocSubject { stacks, analysis, .. }] => {
+            let stacks = stacks.as_ref()?;
+            stacks.section(analysis.total.upper_bytes, &analysis.peak_and_end())
         }
-        _ => None,
-    }
+        [before, after] => {
+            StackProfile::comparison(before.stacks.as_ref()?, after.stacks.as_ref()?)
+        }
+        _ => return None,
+    };
+    common_end_point(subjects).phrase_titles(&mut section);
+    Some(section)
 }

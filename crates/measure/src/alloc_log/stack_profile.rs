@@ -11,6 +11,7 @@
 //! of a library alone are those of its innermost function.
 
 use super::call_stacks::{CallStacks, StackBytes};
+use super::end_point::EndPoint;
 use super::function_names::{FunctionNames, SymbolCache, is_library_file};
 use super::log_file::LoggedProcess;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,6 +35,8 @@ pub struct StackProfile {
     pub(super) roots: Vec<u32>,
     /// The bytes of each function.
     pub(super) by_function: Vec<FunctionBytes>,
+    /// The point to which its figures of the end belong.
+    pub(super) end: EndPoint,
 }
 
 /// The bytes of a function.
@@ -82,6 +85,7 @@ impl StackProfile {
             names,
             files: std::iter::once(String::new()).chain(files).collect(),
             interval: stacks.interval,
+            end: process.end_point(),
             samples: stacks.by_frame.iter().map(|bytes| bytes.samples).sum(),
             ..StackProfile::default()
         };

@@ -2,6 +2,7 @@
 
 use super::analysis::OriginBytes;
 use super::call_stacks::StackBytes;
+use super::end_point::EndPoint;
 use super::stack_profile::{FunctionBytes, PathNode, StackProfile};
 use crate::chart::{ColourRole, FlameFrame, FlameGraph, MeasureUnit};
 use crate::measure_report::{ReportSection, ReportTable, SectionChart};
@@ -87,13 +88,16 @@ impl StackProfile {
     pub(super) fn comparison(before: &StackProfile, after: &StackProfile) -> ReportSection {
         let sides = [before, after];
         let direct = |bytes: &FunctionBytes| bytes.direct;
+        // Where both logs are cut, there is no end of a process.
+        let end = if before.end == after.end { after.end } else { EndPoint::Process };
+        let text = end.phrase(
+            "Functions by the larger of the changes of their memory at the peak and at the end. The \
+             figures are estimates from samples; changes that are likely within their error are \
+             shown as ≈. ",
+        );
         ReportSection {
             heading: "Call stacks".into(),
-            text: format!(
-                "Functions by the larger of the changes of their memory at the peak and at the end. \
-                 The figures are estimates from samples; changes that are likely within their error \
-                 are shown as ≈. {CHARGE_RULE}"
-            ),
+            text: text + CHARGE_RULE,
             charts: Vec::new(),
             tables: vec![
                 comparison_table("Functions that ask for memory", sides, direct),
@@ -292,16 +296,17 @@ impl StackProfile {
             Some((_, peak)) => format!("By the call stacks, {peak}."),
             None => format!("Of the call stacks, {}.", too_few("the memory at the peak")),
         };
+        let at_the_end = self.end.phrase("At the end");
         match (&at_peak, &at_end) {
             (Some((function, _)), Some((at_end, _))) if at_end == function => {
-                text.push_str(" It also holds the most at the end.");
+                text.push_str(&self.end.phrase(" It also holds the most at the end."));
             }
-            (_, Some((_, end))) => text.push_str(&format!(" At the end, {end}.")),
+            (_, Some((_, end))) => text.push_str(&format!(" {at_the_end}, {end}.")),
             (None, None) => {}
             (_, None) if end.own == 0 => {}
             (_, None) => {
                 let end = too_few("the memory that is live then");
-                text.push_str(&format!(" At the end, {end}."));
+                text.push_str(&format!(" {at_the_end}, {end}."));
             }
         }
         text

@@ -1,6 +1,7 @@
 //! Random calls through the encoder, a log and the analysis, compared with a plain model.
 
 mod inheritance;
+mod process_ends;
 
 use super::alloc_subject::AllocSubject;
 use super::analysis::{AllocAnalysis, analyse_process};

@@ -1,0 +1,118 @@
+//! Reports of processes by how they end, and how their logs do.
+
+use super::super::alloc_subject::AllocSubject;
+use super::super::analysis::analyse_process;
+use super::super::call_decoder::LifetimeClock;
+use super::super::json_report::report_json;
+use super::super::log_block::{
+    BlockKind, LogWriter, ProcessEnd, ProcessStart, StackBlock, StackFrame,
+};
+use super::super::log_file::AllocLog;
+use super::super::process_encoder::ProcessEncoder;
+use super::super::report::build_report;
+use super::super::ring_layout::RingOperation;
+use super::super::stack_profile::StackProfile;
+use super::simple_event;
+use std::fs::File;
+
+const CALLS: u64 = 100;
+
+/// Returns the log of a process with objects of a kilobyte in two phases, and their call stacks.
+fn log_with_end(end: Option<ProcessEnd>) -> AllocLog {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut log = LogWriter::new(File::create(file.path()).unwrap()).unwrap();
+    let start = ProcessStart {
+        pid: 7,
+        executable: "/bin/server".into(),
+        stack_interval: 1,
+        ..ProcessStart::default()
+    };
+    log.write_json(BlockKind::PROCESS, 0, &start).unwrap();
+    let frames = vec![StackFrame { caller: 0, module: 0, address: 1 }];
+    let stacks = StackBlock { modules: Vec::new(), frames };
+    log.write_json(BlockKind::STACKS, 0, &stacks).unwrap();
+    let mut encoder = ProcessEncoder::new();
+    for address in (1..=CALLS).map(|call| call * 4800) {
+        encoder.encode(&simple_event(RingOperation::Malloc, address, 1000));
+        encoder.note_stack(address, 1);
+        if address == CALLS / 2 * 4800 {
+            encoder.mark(b"serve");
+        }
+    }
+    log.write_calls(0, &encoder.take_block(1000).unwrap()).unwrap();
+    if let Some(end) = end {
+        log.write_json(BlockKind::PROCESS_END, 0, &end).unwrap();
+    }
+    drop(log);
+    AllocLog::open(file.path()).unwrap()
+}
+
+fn subject<'a>(name: &str, log: &'a AllocLog) -> AllocSubject<'a> {
+    let analysis = analyse_process(log, 0, LifetimeClock::AllCalls).unwrap();
+    let stacks = analysis.stacks.as_ref();
+    let stacks = stacks.map(|stacks| StackProfile::new(&log.processes[0], stacks));
+    AllocSubject { name: name.into(), log, process: 0, analysis, stacks }
+}
+
+/// Returns all texts of a report.
+fn report_text(subjects: &[AllocSubject<'_>]) -> String {
+    let report = build_report(subjects);
+    let mut texts = report.findings.clone();
+    for section in &report.sections {
+        texts.extend([section.heading.clone(), section.text.clone()]);
+        texts.extend(section.charts.iter().map(|(title, _, _)| title.clone()));
+        for table in &section.tables {
+            texts.extend([&table.title].into_iter().chain(&table.head).cloned());
+            texts.extend(table.rows.iter().flatten().cloned());
+        }
+    }
+    texts.join("\n")
+}
+
+/// A report says nothing of the end of a process whose last calls are missing in its log.
+#[test]
+fn a_log_that_ends_early_shows_no_end() {
+    let whole_end = ProcessEnd { is_exit: true, calls: CALLS, ..ProcessEnd::default() };
+    let cut_ends = [
+        None,
+        Some(ProcessEnd { calls: CALLS + 50, ..whole_end }),
+        Some(ProcessEnd { is_abandoned: true, ..whole_end }),
+    ];
+    let whole = log_with_end(Some(whole_end));
+    let text = report_text(&[subject("whole", &whole)]);
+    assert!(text.contains("At the end 100 kB in 100 objects were live, 100 % of"), "{text}");
+    assert!(text.contains("It also holds the most at the end."), "{text}");
+    assert!(text.contains("Memory that was never released"), "{text}");
+    assert_eq!(report_json(&subject("whole", &whole))["is_cut"], false);
+    for end in cut_ends {
+        let cut = log_with_end(end);
+        let text = report_text(&[subject("cut", &cut)]);
+        let words = ["at the end", "At the end", "never released"];
+        assert!(words.iter().all(|words| !text.contains(words)), "{text}");
+        for words in [
+            "\nWhere the log ends, 100 kB in 100 objects were live, 100 % of the peak.\n",
+            " It also holds the most where the log ends.",
+            "\nWhere the log ends\nMemory that was live at the last call in the log,",
+            "\nPaths to the memory where the log ends\n",
+            "\nobjects live where the log ends\n",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let json = report_json(&subject("cut", &cut));
+        assert_eq!(
+            (&json["is_cut"], &json["processes"][0]["is_cut"]),
+            (&true.into(), &true.into())
+        );
+        // In a comparison, the sentence says so.
+        let compared = [subject("whole", &whole), subject("cut", &cut)];
+        let findings = build_report(&compared).findings;
+        let reservation = " The figures of cut are incomplete: its log ends before its process did, \
+                           and what was live there may have been released later.";
+        assert!(findings[0].ends_with(reservation), "{}", findings[0]);
+        let section = report_text(&compared);
+        assert_eq!(section.matches(reservation).count(), 2, "{section}");
+        let both = report_text(&[subject("a", &cut), subject("b", &cut)]);
+        assert!(words.iter().all(|words| !both.contains(words)), "{both}");
+        assert!(both.contains(" The figures of both are incomplete: "), "{both}");
+    }
+}

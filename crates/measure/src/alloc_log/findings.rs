@@ -67,6 +67,11 @@ pub(super) fn describe_process(subject: &AllocSubject<'_>) -> String {
     let end = match subject.log.process_ending(subject.process) {
         ProcessEnding::Exit | ProcessEnding::Unrecorded | ProcessEnding::Unknown => String::new(),
         ProcessEnding::Exec => ", until it began another program (exec)".into(),
+        ProcessEnding::UnrecordedExec => ", until it began a program that is not recorded".into(),
+        ProcessEnding::Unseen => {
+            ", until it began a program that is not recorded, or ended unseen by the recorder"
+                .into()
+        }
         ProcessEnding::Killed => ", to its end, which was likely by a signal".into(),
         ending @ ProcessEnding::Signal(_) => format!(", to its end by {}", ending.describe()),
     };

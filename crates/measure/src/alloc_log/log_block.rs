@@ -289,6 +289,9 @@ pub struct RecordingEnd {
     /// The signal that ended the command.
     #[serde(default)]
     pub signal: Option<i32>,
+    /// The process id of the command; older logs lack it.
+    #[serde(default)]
+    pub pid: Option<u32>,
     /// Processes below the command that were not recorded: process id and program.
     pub unrecorded: Vec<(u32, String)>,
 }

@@ -1,6 +1,7 @@
 //! The processes of a log in a report: who began whom, how each ended, and how much it took.
 
 use super::alloc_subject::{AllocSubject, shorten_command};
+use super::log_block::{ProcessStart, RecordingEnd};
 use super::log_file::{AllocLog, LoggedProcess};
 use crate::chart::MeasureUnit;
 use crate::measure_report::{ReportSection, ReportTable};
@@ -21,7 +22,12 @@ pub(super) enum ProcessEnding {
     Exec,
     /// By a signal, by its number.
     Signal(i32),
-    /// By a signal, or by a system call that passes by libc.
+    /// It went on as another program, which is not recorded.
+    UnrecordedExec,
+    /// By no signal: it went on as another program, which is not recorded, or ended unseen, as by a
+    /// system call that passes by libc.
+    Unseen,
+    /// By a signal, or as an `Unseen` one.
     Killed,
     /// It went on without being recorded.
     Unrecorded,
@@ -36,6 +42,8 @@ impl ProcessEnding {
             ProcessEnding::Exit => "exit".into(),
             ProcessEnding::Exec => "exec".into(),
             ProcessEnding::Signal(signal) => signal_text(signal),
+            ProcessEnding::UnrecordedExec => "exec (not recorded)".into(),
+            ProcessEnding::Unseen => "exec (likely, not recorded)".into(),
             ProcessEnding::Killed => "signal (likely)".into(),
             ProcessEnding::Unrecorded => "went on unrecorded".into(),
             ProcessEnding::Unknown => "not in the log".into(),
@@ -47,6 +55,8 @@ impl ProcessEnding {
             ProcessEnding::Exit => "exit",
             ProcessEnding::Exec => "exec",
             ProcessEnding::Signal(_) => "signal",
+            ProcessEnding::UnrecordedExec => "unrecorded_exec",
+            ProcessEnding::Unseen => "unseen",
             ProcessEnding::Killed => "killed",
             ProcessEnding::Unrecorded => "unrecorded",
             ProcessEnding::Unknown => "unknown",
@@ -65,17 +75,31 @@ impl AllocLog {
         let Some(end) = &process.end else { return ProcessEnding::Unknown };
         let pid = process.start.pid;
         let next = self.processes.iter().skip(number + 1).find(|next| next.start.pid == pid);
-        let is_command = self.processes.first().is_some_and(|first| first.start.pid == pid);
-        let signal = self.end.as_ref().and_then(|end| end.signal);
-        match signal {
+        let first = self.processes.first().map(|first| first.start.pid);
+        let is_command = self.end.as_ref().and_then(|end| end.pid).or(first) == Some(pid);
+        match &self.end {
             _ if end.is_abandoned => ProcessEnding::Unrecorded,
             _ if end.is_exit => ProcessEnding::Exit,
             _ if next.is_some_and(|next| !next.start.is_forked) => ProcessEnding::Exec,
-            Some(signal) if is_command && next.is_none() => ProcessEnding::Signal(signal),
-            // The end of the command is known, also where it was not seen in the process.
-            None if is_command && next.is_none() && self.end.is_some() => ProcessEnding::Exit,
+            // The id is that of a later process by chance.
+            _ if next.is_some() => ProcessEnding::Killed,
+            Some(end) if end.has_program_after(&process.start) => ProcessEnding::UnrecordedExec,
+            Some(RecordingEnd { signal: Some(signal), .. }) if is_command => {
+                ProcessEnding::Signal(*signal)
+            }
+            Some(_) if is_command => ProcessEnding::Unseen,
             _ => ProcessEnding::Killed,
         }
+    }
+}
+
+impl RecordingEnd {
+    /// Returns whether a process went on as a program that was not recorded. One that has lost
+    /// children is in the list with its own program.
+    fn has_program_after(&self, start: &ProcessStart) -> bool {
+        let is_next =
+            |(pid, program): &(u32, String)| *pid == start.pid && *program != start.executable;
+        self.unrecorded.iter().any(is_next)
     }
 }
 

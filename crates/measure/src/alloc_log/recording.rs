@@ -222,7 +222,7 @@ pub fn record_command(
         abandoned: Vec::new(),
     };
     let status = recording.run(&mut child, &options.interrupt, &options.termination)?;
-    Ok(recording.finish(status))
+    Ok(recording.finish(child.id(), status))
 }
 
 /// Starts the command with the recorder in it.
@@ -625,7 +625,7 @@ impl RecordingState {
         }
     }
 
-    fn finish(mut self, status: ExitStatus) -> RecordingSummary {
+    fn finish(mut self, command: u32, status: ExitStatus) -> RecordingSummary {
         self.write_samples();
         if let Some((messages, _)) = &self.messages {
             // Nothing calls the allocator any more: these phases have no calls.
@@ -637,6 +637,7 @@ impl RecordingState {
             end_us: self.time_us(),
             exit_code: crate::process_cost::exit_code(status),
             signal: status.signal(),
+            pid: Some(command),
             unrecorded: unrecorded.iter().map(named).collect(),
         };
         self.log.write_json(BlockKind::RECORDING_END, 0, &end);

@@ -5,7 +5,7 @@ use super::super::analysis::analyse_process;
 use super::super::call_decoder::LifetimeClock;
 use super::super::json_report::report_json;
 use super::super::log_block::{
-    BlockKind, LogWriter, ProcessEnd, ProcessStart, StackBlock, StackFrame,
+    BlockKind, LogWriter, ProcessEnd, ProcessStart, RecordingEnd, StackBlock, StackFrame,
 };
 use super::super::log_file::AllocLog;
 use super::super::process_encoder::ProcessEncoder;
@@ -19,6 +19,10 @@ const CALLS: u64 = 100;
 
 /// Returns the log of a process with objects of a kilobyte in two phases, and their call stacks.
 fn log_with_end(end: Option<ProcessEnd>) -> AllocLog {
+    log_with_ends(end, None)
+}
+
+fn log_with_ends(end: Option<ProcessEnd>, recording_end: Option<RecordingEnd>) -> AllocLog {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut log = LogWriter::new(File::create(file.path()).unwrap()).unwrap();
     let start = ProcessStart {
@@ -42,6 +46,9 @@ fn log_with_end(end: Option<ProcessEnd>) -> AllocLog {
     log.write_calls(0, &encoder.take_block(1000).unwrap()).unwrap();
     if let Some(end) = end {
         log.write_json(BlockKind::PROCESS_END, 0, &end).unwrap();
+    }
+    if let Some(end) = recording_end {
+        log.write_json(BlockKind::RECORDING_END, 0, &end).unwrap();
     }
     drop(log);
     AllocLog::open(file.path()).unwrap()
@@ -114,5 +121,38 @@ fn a_log_that_ends_early_shows_no_end() {
         let both = report_text(&[subject("a", &cut), subject("b", &cut)]);
         assert!(words.iter().all(|words| !both.contains(words)), "{both}");
         assert!(both.contains(" The figures of both are incomplete: "), "{both}");
+    }
+}
+
+/// A process that ends without `exit` was not killed if larder knows better.
+#[test]
+fn a_program_that_is_not_recorded_is_no_signal() {
+    let ending_below = |command, pid: u32, program: &str, signal: Option<i32>| {
+        let end = ProcessEnd { calls: CALLS, ..ProcessEnd::default() };
+        let unrecorded = vec![(pid, program.into())];
+        let recording_end =
+            RecordingEnd { signal, unrecorded, pid: command, ..RecordingEnd::default() };
+        let log = log_with_ends(Some(end), Some(recording_end));
+        let subject = subject("log", &log);
+        let ending = report_json(&subject)["processes"][0]["ending"].clone();
+        (ending.as_str().unwrap().to_string(), build_report(&[subject]).findings.remove(0))
+    };
+    let ending = |pid, program, signal| ending_below(None, pid, program, signal);
+    let begun = ", until it began a program that is not recorded: /bin/server.";
+    let (code, text) = ending(7, "static", None);
+    assert_eq!((code.as_str(), text.ends_with(begun)), ("unrecorded_exec", true), "{text}");
+    // The signal ended that program.
+    assert_eq!(ending(7, "static", Some(9)).0, "unrecorded_exec");
+    // The command itself is not recorded.
+    assert_eq!(ending_below(Some(6), 8, "other", None).0, "killed");
+    // The program is not known, or it is the process itself, whose children are missing.
+    for (pid, program) in [(8, "other"), (7, "/bin/server")] {
+        let (code, text) = ending(pid, program, None);
+        let either = ", until it began a program that is not recorded, or ended unseen by the \
+                      recorder: /bin/server.";
+        assert_eq!((code.as_str(), text.ends_with(either)), ("unseen", true), "{text}");
+        let (code, text) = ending(pid, program, Some(9));
+        let killed = ", to its end by SIGKILL: /bin/server.";
+        assert_eq!((code.as_str(), text.ends_with(killed)), ("signal", true), "{text}");
     }
 }

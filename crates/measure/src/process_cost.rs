@@ -161,7 +161,8 @@ pub(crate) fn read_thread_file<T>(
         .find_map(|text| parse(&String::from_utf8_lossy(&text)))
 }
 
-fn threads_of(pid: u32) -> Vec<u32> {
+/// Returns the ids of the threads of a process.
+pub(crate) fn threads_of(pid: u32) -> Vec<u32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).collect()
 }

@@ -5,6 +5,7 @@
 //! and an open file of `/proc/PID/maps` is of the image that was there when it was opened. So
 //! addresses of one program are never looked up in the files of another.
 
+use crate::process_cost::threads_of;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::ops::Range;
@@ -23,11 +24,23 @@ pub(super) struct ProcessMaps {
 impl ProcessMaps {
     /// Reads the mappings of the program image with this inode of a ring; `None` if it is gone.
     pub(super) fn read(pid: u32, ring: u64) -> Option<ProcessMaps> {
-        let mut file = File::open(format!("/proc/{pid}/maps")).ok()?;
-        let text = read_text(&mut file).ok()?;
-        let mut maps = ProcessMaps { file, text };
+        let maps = ProcessMaps::open(format!("/proc/{pid}/maps"))?;
+        // Where the first thread has ended (`pthread_exit` in `main`), its file is empty.
+        let mut maps = match maps.text.is_empty() {
+            true => threads_of(pid).into_iter().find_map(|thread| {
+                let maps = ProcessMaps::open(format!("/proc/{pid}/task/{thread}/maps"));
+                maps.filter(|maps| !maps.text.is_empty())
+            })?,
+            false => maps,
+        };
         // The text of an image that ended meanwhile may be cut.
         (has_ring(&maps.text, ring) && maps.has_image()).then_some(maps)
+    }
+
+    fn open(path: String) -> Option<ProcessMaps> {
+        let mut file = File::open(path).ok()?;
+        let text = read_text(&mut file).ok()?;
+        Some(ProcessMaps { file, text })
     }
 
     /// Returns whether the image is still there.
@@ -110,6 +123,8 @@ pub(super) fn parse_code_mapping(line: &str) -> Option<MappingLine<'_>> {
 mod tests {
     use super::*;
     use rustix::fs::{MemfdFlags, fstat, memfd_create};
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
 
     #[test]
     fn code_mappings_are_read() {
@@ -144,6 +159,35 @@ mod tests {
         let file = memfd_create("ring", MemfdFlags::CLOEXEC).unwrap();
         let inode = fstat(&file).unwrap().st_ino;
         assert!(ProcessMaps::read(std::process::id(), inode).is_none());
+    }
+
+    /// A process whose first thread has ended has the mappings of its other threads.
+    #[test]
+    fn a_process_without_its_first_thread_has_mappings() {
+        let program = "import ctypes, mmap, os, sys, threading\n\
+                       ring = os.memfd_create('ring')\n\
+                       os.ftruncate(ring, 4096)\n\
+                       memory = mmap.mmap(ring, 4096)\n\
+                       threading.Thread(target=sys.stdin.read).start()\n\
+                       print(os.fstat(ring).st_ino, flush=True)\n\
+                       ctypes.CDLL(None).syscall(60, 0)\n";
+        let mut command = std::process::Command::new("python3");
+        let command = command.args(["-c", program]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let ring = line.trim().parse().unwrap();
+        assert!(ProcessMaps::read(child.id(), ring).is_some());
+        let stat = format!("/proc/{}/stat", child.id());
+        while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            assert_eq!(child.try_wait().unwrap(), None);
+            std::thread::yield_now();
+        }
+        let mut maps = ProcessMaps::read(child.id(), ring).unwrap();
+        assert!(maps.has_image());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(!maps.has_image() && ProcessMaps::read(child.id(), ring).is_none());
     }
 
     #[test]

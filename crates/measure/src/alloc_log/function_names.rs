@@ -46,7 +46,7 @@ const CUT_NAME: &str = "[deeper]";
 /// The name of code that is in no known file.
 const GENERATED_NAME: &str = "[code of no file]";
 /// The name of allocations without a stack.
-const UNKNOWN_NAME: &str = "[unknown]";
+pub(super) const UNKNOWN_NAME: &str = "[unknown]";
 
 /// The functions of a process's frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -421,6 +421,30 @@ mod tests {
         assert_eq!(profile.describe_origins(&live(30, 0), "1"), text);
     }
 
+    /// Stacks that could not be unwound are no function that asked for the most memory.
+    #[test]
+    fn stacks_without_files_name_no_function() {
+        let held = |at_peak| StackBytes { samples: 1, at_peak, ..Default::default() };
+        let describe = |profile: &mut StackProfile, samples| {
+            profile.samples = samples;
+            let section = profile.section(0, &live(0, 0));
+            (profile.describe_origins(&live(100, 0), "1"), section)
+        };
+        let reason = "no functions ([unknown]): the program had ended, or begun another one, before \
+                      larder had read its files, which takes some milliseconds.";
+        let mut all = profile_of(&[(&["[unknown]"], held(100))]);
+        let (sentence, section) = describe(&mut all, 1);
+        assert_eq!(sentence, format!("All of 1 call stack has {reason}"));
+        assert!(section.text.ends_with(&sentence), "{}", section.text);
+        let row = &section.tables[0].rows[0][0];
+        assert_eq!(row, "[unknown], the program ended before its files were read");
+        let mut most = profile_of(&[(&["[unknown]"], held(60)), (&["main"], held(40))]);
+        assert_eq!(describe(&mut most, 2).0, format!("1 of 2 call stacks have {reason}"));
+        let mut some = profile_of(&[(&["[unknown]"], held(40)), (&["main"], held(60))]);
+        let named = "By the call stacks, main asked for the most memory: 60 % of the peak.";
+        assert_eq!(describe(&mut some, 2).0, format!("{named} 1 of 2 call stacks have {reason}"));
+    }
+
     /// Estimates have their error, and name no function if it is too large.
     #[test]
     fn functions_are_named_as_far_as_samples_tell() {

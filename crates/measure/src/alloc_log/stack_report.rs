@@ -3,6 +3,8 @@
 use super::analysis::OriginBytes;
 use super::call_stacks::StackBytes;
 use super::end_point::EndPoint;
+use super::findings::count_of;
+use super::function_names::UNKNOWN_NAME;
 use super::stack_profile::{FunctionBytes, PathNode, StackProfile};
 use crate::chart::{ColourRole, FlameFrame, FlameGraph, MeasureUnit};
 use crate::measure_report::{ReportSection, ReportTable, SectionChart};
@@ -138,6 +140,7 @@ impl StackProfile {
                 " Functions of these files have no names, because the files have changed: {files}."
             ));
         }
+        text.extend(self.describe_unknown().map(|unknown| format!(" {unknown}")));
         let functions = self.by_function.iter().enumerate();
         let direct = functions.clone().map(|(number, bytes)| (number, bytes.direct));
         let with_callees = functions
@@ -179,7 +182,10 @@ impl StackProfile {
         functions: Vec<(usize, StackBytes)>,
         figure: LiveFigure,
     ) -> ReportTable {
-        let name = |number: usize| self.names.names[number].clone();
+        let name = |number: usize| match self.names.names[number].as_str() {
+            UNKNOWN_NAME => format!("{UNKNOWN_NAME}, the program ended before its files were read"),
+            name => name.to_string(),
+        };
         bytes_table((title, "function"), functions, name, (figure, self.interval))
     }
 
@@ -294,6 +300,7 @@ impl StackProfile {
         };
         let mut text = match &at_peak {
             Some((_, peak)) => format!("By the call stacks, {peak}."),
+            None if self.is_mostly_unknown(LiveFigure::AtPeak) => String::new(),
             None => format!("Of the call stacks, {}.", too_few("the memory at the peak")),
         };
         let at_the_end = self.end.phrase("At the end");
@@ -303,13 +310,44 @@ impl StackProfile {
             }
             (_, Some((_, end))) => text.push_str(&format!(" {at_the_end}, {end}.")),
             (None, None) => {}
-            (_, None) if end.own == 0 => {}
+            (_, None) if end.own == 0 || self.is_mostly_unknown(LiveFigure::AtEnd) => {}
             (_, None) => {
                 let end = too_few("the memory that is live then");
                 text.push_str(&format!(" {at_the_end}, {end}."));
             }
         }
-        text
+        text.extend(self.describe_unknown().map(|unknown| format!(" {unknown}")));
+        text.trim_start().to_string()
+    }
+
+    /// Returns the bytes that are charged to no function, because the stacks could not be unwound.
+    fn unknown(&self) -> Option<&StackBytes> {
+        let number = self.names.names.iter().position(|name| name == UNKNOWN_NAME)?;
+        Some(&self.by_function[number].direct).filter(|bytes| bytes.samples > 0)
+    }
+
+    /// Returns whether the stacks that could not be unwound have more of the memory than any
+    /// function.
+    fn is_mostly_unknown(&self, figure: LiveFigure) -> bool {
+        let most = self.by_function.iter().map(|bytes| figure.bytes(&bytes.direct)).max();
+        self.unknown().is_some_and(|unknown| Some(figure.bytes(unknown)) == most)
+    }
+
+    /// Says that the functions of some samples are not known, and why.
+    fn describe_unknown(&self) -> Option<String> {
+        let unknown = self.unknown()?.samples;
+        Some(format!(
+            "{} of {} no functions ({UNKNOWN_NAME}): the program had ended, or begun another one, \
+             before larder had read its files, which takes some milliseconds.",
+            match unknown == self.samples {
+                true => "All".to_string(),
+                false => MeasureUnit::Count.format(unknown as f64),
+            },
+            match self.samples {
+                1 => "1 call stack has".to_string(),
+                samples => format!("{} have", count_of(samples, "call stack")),
+            }
+        ))
     }
 
     /// Returns the function that asked for the most memory, and a text about it; `None` if there
@@ -319,6 +357,9 @@ impl StackProfile {
         let mut functions: Vec<usize> = (0..self.by_function.len()).collect();
         functions.sort_by_key(|number| std::cmp::Reverse(figure.bytes(direct(*number))));
         let function = *functions.first()?;
+        if self.is_mostly_unknown(figure) {
+            return None;
+        }
         let bytes = figure.bytes(direct(function));
         let error = figure.error(direct(function), self.interval);
         if bytes == 0 || error as f64 > bytes as f64 * MAX_ORIGIN_ERROR {

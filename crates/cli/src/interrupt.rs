@@ -20,16 +20,24 @@ pub(crate) fn install_interrupt_flag() -> Arc<AtomicBool> {
     flag
 }
 
-/// Returns a number that SIGTERM and SIGHUP set to theirs; they count as interrupts, too, if a flag
-/// of interrupts is installed before.
+/// Returns a number that SIGTERM and SIGHUP set to theirs, unless they are ignored (`nohup`); they
+/// count as interrupts, too, if a flag of interrupts is installed before.
 pub(crate) fn note_termination() -> Arc<AtomicUsize> {
     let number = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGTERM, SIGHUP] {
+    for signal in [SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)) {
         let value = usize::try_from(signal).unwrap_or_default();
         // Where that fails, they are interrupts only.
         let _failure = flag::register_usize(signal, Arc::clone(&number), value);
     }
     number
+}
+
+/// Returns whether this program ignores a signal: then a command that it starts does so as well.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
 /// Returns a flag that the first interrupt sets before it calls `wake`. The second ends the

@@ -4,6 +4,7 @@ use crate::alloc_log::{analyse, compile, process_count, recorder};
 use crate::alloc_recording::{comes_true, run_ring_sender};
 use crate::test_home::{Home, left_out};
 use rustix::process::{Pid, Signal, kill_process};
+use std::process::Stdio;
 
 /// A request to end larder is one to end the command. Then the log is closed, although a process
 /// in the background goes on.
@@ -30,6 +31,38 @@ fn a_termination_is_sent_on_to_the_command() {
         assert!(has_ended, "{name}: the recording goes on");
         assert_eq!(larder.wait().unwrap().code(), Some(7), "{name}");
         assert!(process_count(&analyse(&home, &[])) >= 1);
+    }
+}
+
+/// The other instruments send a request to end on, too, and report up to that end.
+#[test]
+fn a_termination_of_a_measured_command_is_reported() {
+    let home = Home::new();
+    for instrument in [&["memory"][..], &["run", "--repeat", "3"]] {
+        for (signal, name) in [(Signal::TERM, "TERM"), (Signal::HUP, "HUP")] {
+            let script = format!(
+                "trap 'kill $child; exit 7' {name}; sleep 99 & child=$!; echo $child >child; \
+                 touch ready; wait"
+            );
+            let options = ["--", "sh", "-c", &script];
+            let command = [&["--format", "json", "measure"], instrument, &options].concat();
+            let mut larder = home.command(&command).stdout(Stdio::piped()).spawn().unwrap();
+            assert!(comes_true(|| home.work("ready").exists()));
+            kill_process(Pid::from_child(&larder), signal).unwrap();
+            if !comes_true(|| larder.try_wait().unwrap().is_some()) {
+                let child = std::fs::read_to_string(home.work("child")).unwrap();
+                let child = Pid::from_raw(child.trim().parse().unwrap()).unwrap();
+                kill_process(child, Signal::KILL).unwrap();
+                larder.kill().unwrap();
+                panic!("{instrument:?}: {name} is not sent on");
+            }
+            let output = larder.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(7), "{instrument:?}: {name}");
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(report["code"], 7, "{instrument:?}: {name}: {report}");
+            assert!(report["runs"].is_null() || report["runs"] == 1, "{report}");
+            std::fs::remove_file(home.work("ready")).unwrap();
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | `process_cost` | the cost of a command, Larder's or another program's |
+//! | `command_signals` | signals that are meant for a measured command |
 //! | `memory_map` | the memory of a process by mapping |
 //! | `memory_timeline` | memory and processor time of a tree of processes over time |
 //! | `benchmark_results` | results that benchmark scripts leave, and their comparison |
@@ -22,6 +23,7 @@ pub mod alloc_log;
 pub mod benchmark_results;
 pub mod calendar_workload;
 pub mod chart;
+pub mod command_signals;
 pub mod html_page;
 pub mod measure_report;
 pub mod memory_map;

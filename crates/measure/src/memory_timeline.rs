@@ -15,16 +15,21 @@
 //! peak of the largest process of a command that has ended, which misses nothing.
 
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub use self::report::memory_report;
 pub(crate) use crate::process_cost::process_tree;
 
+use crate::command_signals::CommandSignals;
 use crate::memory_map::{MemoryBytes, MemoryMap, read_memory_sums};
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
 use crate::process_cost::{TreeProcess, exit_code, proc_number, read_thread_file, tree_processes};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use regex::bytes::Regex;
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt as _;
@@ -173,13 +178,14 @@ enum CostlyRead {
     Map,
 }
 
-/// Runs a command, and samples it and its children until it ends.
+/// Runs a command, and samples it and its children until it ends. Requests to end are sent on to it.
 ///
 /// # Errors
 /// The command cannot be started, or `/proc` is not mounted.
 pub fn watch_command(
     command: &mut Command,
     phases: Option<PhaseMessages>,
+    signals: &CommandSignals,
 ) -> io::Result<(MemoryTimeline, ExitStatus)> {
     if phases.is_some() {
         command.stderr(Stdio::piped());
@@ -195,13 +201,26 @@ pub fn watch_command(
     });
     let mut sampler = TreeSampler::new(child.id(), start);
     sampler.processor_time = Some(Duration::ZERO);
-    // Another thread waits, so that the end has its time.
+    // Another thread waits, so that the end has its time. The child is not reaped there: signals
+    // may still be sent to it.
     let (sender, ends) = channel();
-    std::thread::spawn(move || drop(sender.send((child.wait(), Instant::now()))));
+    let pid = Pid::from_child(&child);
+    std::thread::spawn(move || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let waited = loop {
+            match waitid(WaitId::Pid(pid), options) {
+                Err(Errno::INTR) => {}
+                waited => break waited,
+            }
+        };
+        // Without a receiver, nobody waits for the end.
+        let _ = sender.send((waited, Instant::now()));
+    });
     if messages.is_some() {
         sampler.begin_phase(FIRST_PHASE.as_bytes());
     }
-    let (status, end) = loop {
+    let end = loop {
+        signals.send_on(&child);
         sampler.sample();
         let interval = sampler.interval();
         let end = match &messages {
@@ -216,11 +235,15 @@ pub fn watch_command(
             }
         };
         match end {
-            Ok((status, end)) => break (status?, end),
+            Ok((waited, end)) => {
+                waited?;
+                break end;
+            }
             Err(true) => return Err(io::Error::other("the command cannot be waited for")),
             Err(false) => {}
         }
     };
+    let status = child.wait()?;
     let most = peak_of(UsageWho::RUSAGE_CHILDREN);
     if let Some(messages) = &messages {
         let names = messages.finish_within(LAST_MESSAGES_LIMIT);
@@ -562,119 +585,4 @@ fn processor_time(stat: &str) -> Option<Duration> {
     let ticks = rest.split_ascii_whitespace().skip(11).take(4).map(str::parse::<u32>);
     let ticks = ticks.sum::<Result<u32, _>>().ok()?;
     Some(TICK * ticks)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_of_a_program_may_hold_parentheses() {
-        let stat = "7 (a) b (c) Z 1 7 7 0 -1 4 338 0 0 0 12 10 3 1 20 0 1 0 31";
-        assert_eq!(processor_time(stat), Some(Duration::from_millis(260)));
-        assert_eq!(processor_time("7 (a) Z 1"), Some(Duration::ZERO));
-    }
-
-    /// Processor time from before the first sample is not counted.
-    #[test]
-    fn the_processor_time_before_the_first_sample_does_not_count() {
-        let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        let stat = format!("/proc/{}/stat", child.id());
-        let used = || processor_time(&std::fs::read_to_string(&stat).unwrap()).unwrap();
-        while used() < Duration::from_millis(500) {
-            std::thread::yield_now();
-        }
-        let begin = Instant::now();
-        let timeline = watch_process(child.id(), &|| begin.elapsed().as_millis() > 150);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let timeline = timeline.unwrap();
-        let most = timeline.samples.iter().map(|sample| sample.processor_share).fold(0.0, f64::max);
-        // One thread, and a tick of the clock at either end.
-        assert!(most > 0.0 && most < 2.0, "{most}");
-    }
-
-    /// The peak of a command is its own: that of the program which starts it is left out.
-    #[test]
-    fn the_memory_of_the_starting_program_is_not_that_of_the_command() {
-        let own = peak_of(UsageWho::RUSAGE_SELF);
-        for _ in 0..20 {
-            let (timeline, _) = watch_command(&mut Command::new("true"), None).unwrap();
-            let most = timeline.largest_process_bytes;
-            assert!(most.is_none_or(|most| most > own + own / 10), "{most:?} with {own}");
-        }
-    }
-
-    /// Watches a process for some samples.
-    fn watch_samples(pid: u32) -> MemoryTimeline {
-        let rounds = std::cell::Cell::new(0);
-        watch_process(pid, &|| rounds.replace(rounds.get() + 1) > 5).unwrap()
-    }
-
-    /// A process whose first thread has ended has the memory of its other threads.
-    #[test]
-    fn a_process_without_its_first_thread_has_memory() {
-        let program = "import ctypes, sys, threading\n\
-                       held = bytearray(60_000_000)\n\
-                       threading.Thread(target=sys.stdin.read).start()\n\
-                       ctypes.CDLL(None).syscall(60, 0)\n";
-        let mut command = Command::new("python3");
-        let mut child = command.args(["-c", program]).stdin(Stdio::piped()).spawn().unwrap();
-        let stat = format!("/proc/{}/stat", child.id());
-        while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
-            assert_eq!(child.try_wait().unwrap(), None);
-            std::thread::yield_now();
-        }
-        let timeline = watch_samples(child.id());
-        drop(child.stdin.take());
-        child.wait().unwrap();
-        for sample in &timeline.samples {
-            assert!(sample.anonymous_bytes > 60_000_000, "{sample:?}");
-            assert!(sample.private_bytes.is_none_or(|bytes| bytes > 60_000_000), "{sample:?}");
-        }
-        assert!(timeline.samples.iter().any(|sample| sample.private_bytes.is_some()));
-        assert!(timeline.map.total().private > 60_000_000);
-        assert_eq!(timeline.processes[0].1, "python3");
-    }
-
-    /// A child is in the memory of its parent until it begins its program: here, until the file
-    /// that it opens before is written to.
-    #[test]
-    fn memory_that_a_child_borrows_counts_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("pipe");
-        let program = "import os, sys\n\
-                       held = bytearray(60_000_000)\n\
-                       os.mkfifo(sys.argv[1])\n\
-                       action = (os.POSIX_SPAWN_OPEN, 9, sys.argv[1], os.O_RDONLY, 0)\n\
-                       os.posix_spawn('/bin/true', ['true'], {}, file_actions=[action])\n";
-        let mut command = Command::new("python3");
-        let mut child = command.args(["-c", program]).arg(&path).spawn().unwrap();
-        while !path.exists() || process_tree(child.id()).len() < 2 {
-            assert_eq!(child.try_wait().unwrap(), None);
-            std::thread::yield_now();
-        }
-        let timeline = watch_samples(child.id());
-        drop(std::fs::OpenOptions::new().write(true).open(&path).unwrap());
-        assert!(child.wait().unwrap().success());
-        for sample in &timeline.samples {
-            assert_eq!(sample.processes, 1);
-            assert!((60_000_000..100_000_000).contains(&sample.resident_bytes), "{sample:?}");
-            assert!(sample.private_bytes.is_none_or(|bytes| bytes < 100_000_000), "{sample:?}");
-        }
-        assert_eq!(timeline.processes.len(), 1);
-        assert!(timeline.map.total().private < 100_000_000);
-    }
-
-    #[test]
-    fn a_tree_of_processes_is_sampled() {
-        let mut command = Command::new("sh");
-        command.args(["-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done | cat"]);
-        let (timeline, status) = watch_command(&mut command, None).unwrap();
-        assert!(status.success());
-        let most = timeline.samples.iter().map(|sample| sample.processes).max();
-        assert!(most >= Some(2), "{most:?}");
-        assert!(timeline.samples.iter().any(|sample| sample.proportional_bytes > Some(0)));
-        assert!(timeline.map.mappings.keys().any(|name| name.contains("/libc")));
-    }
 }

@@ -17,6 +17,7 @@
 //!
 //! Linux only; elsewhere the functions fail with [`io::ErrorKind::Unsupported`].
 
+use crate::command_signals::CommandSignals;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use std::io;
@@ -51,20 +52,22 @@ pub struct ProcessCost {
     pub written_bytes: Option<u64>,
     /// The exit status.
     pub status: ExitStatus,
+    /// Whether a request to end was sent on to the command.
+    pub is_terminated: bool,
 }
 
-/// Runs a command to its end and measures it.
+/// Runs a command to its end and measures it. Requests to end are sent on to it.
 ///
 /// # Errors
 /// The command cannot be started, or `/proc` is not mounted.
-pub fn run_command(command: &mut Command) -> io::Result<ProcessCost> {
+pub fn run_command(command: &mut Command, signals: &CommandSignals) -> io::Result<ProcessCost> {
     let (user_before, system_before) = waited_cpu_times()?;
     let begin = Instant::now();
     let mut child = command.spawn()?;
-    let watched = sample_until_exit(&child, begin);
+    let watched = sample_until_exit(&child, begin, signals);
     // The child is reaped on every path.
     let status = child.wait()?;
-    let WatchedRun { wall, peak, first_peak, written_bytes } = watched?;
+    let WatchedRun { wall, peak, first_peak, written_bytes, is_terminated } = watched?;
     let (user, system) = waited_cpu_times()?;
     Ok(ProcessCost {
         wall,
@@ -74,6 +77,7 @@ pub fn run_command(command: &mut Command) -> io::Result<ProcessCost> {
         first_anonymous_bytes: first_peak,
         written_bytes,
         status,
+        is_terminated,
     })
 }
 
@@ -84,14 +88,21 @@ struct WatchedRun {
     peak: u64,
     first_peak: u64,
     written_bytes: Option<u64>,
+    is_terminated: bool,
 }
 
 /// Samples a process until it has ended.
-fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<WatchedRun> {
+fn sample_until_exit(
+    child: &Child,
+    begin: Instant,
+    signals: &CommandSignals,
+) -> io::Result<WatchedRun> {
     let file = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id()));
     let (mut first_peak, mut below_peak) = (0, 0);
     let mut next_tree = begin;
+    let mut is_terminated = false;
     loop {
+        is_terminated |= signals.send_on(child);
         let status = file("status").map_err(|_| {
             io::Error::new(io::ErrorKind::Unsupported, "measuring needs Linux with /proc mounted")
         })?;
@@ -105,7 +116,7 @@ fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<WatchedRun> {
                 )
             });
             let peak = first_peak.max(below_peak);
-            return Ok(WatchedRun { wall, peak, first_peak, written_bytes });
+            return Ok(WatchedRun { wall, peak, first_peak, written_bytes, is_terminated });
         }
         let tree_begin = Instant::now();
         if tree_begin >= next_tree {

@@ -1,11 +1,12 @@
 //! The measured cost of commands whose cost is approximately known.
 
+use larder_measure::command_signals::CommandSignals;
 use larder_measure::process_cost::{ProcessCost, run_command};
 use std::process::Command;
 use std::time::Duration;
 
 fn shell(script: &str) -> ProcessCost {
-    run_command(Command::new("sh").args(["-c", script])).unwrap()
+    run_command(Command::new("sh").args(["-c", script]), &CommandSignals::default()).unwrap()
 }
 
 #[test]
@@ -34,14 +35,9 @@ fn cpu_time_is_counted_until_the_command_ends() {
 fn memory_and_written_bytes_are_measured() {
     let path = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let output_argument = format!("of={}", path.path().display());
-    let run = run_command(Command::new("dd").args([
-        "if=/dev/zero",
-        &output_argument,
-        "bs=24M",
-        "count=1",
-        "status=none",
-    ]));
-    let run = run.unwrap();
+    let mut command = Command::new("dd");
+    command.args(["if=/dev/zero", &output_argument, "bs=24M", "count=1", "status=none"]);
+    let run = run_command(&mut command, &CommandSignals::default()).unwrap();
     // `dd` fills one buffer of 24 MB.
     assert!((24 << 20..32 << 20).contains(&run.peak_anonymous_bytes), "{run:?}");
     assert_eq!(run.first_anonymous_bytes, run.peak_anonymous_bytes);
@@ -74,13 +70,16 @@ fn memory_without_the_first_thread_is_measured() {
                      os._exit(3)\n\
                    threading.Thread(target=work).start()\n\
                    ctypes.CDLL(None).syscall(60, 0)\n";
-    let run = run_command(Command::new("python3").args(["-c", program])).unwrap();
+    let run =
+        run_command(Command::new("python3").args(["-c", program]), &CommandSignals::default())
+            .unwrap();
     assert_eq!(run.status.code(), Some(3));
     assert!((60_000_000..90_000_000).contains(&run.first_anonymous_bytes), "{run:?}");
 }
 
 #[test]
 fn a_missing_command_is_an_error() {
-    let error = run_command(&mut Command::new("/nonexistent/larder")).unwrap_err();
+    let error = run_command(&mut Command::new("/nonexistent/larder"), &CommandSignals::default())
+        .unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }

@@ -23,6 +23,7 @@ use crate::output::{FAINT_STYLE, format_bytes};
 use crate::output_path::OutputPath;
 use crate::table::format_columns;
 use larder_generate as generate;
+use larder_measure::command_signals::CommandSignals;
 use larder_measure::process_cost::{
     ProcessCost, describe_failure, exit_code, min_median_max, run_command,
 };
@@ -206,12 +207,16 @@ impl MeasureRunArgs {
                 .with_hint("usage: larder measure run -- COMMAND"));
         };
         let mut runs = Vec::new();
+        // An interrupt is one for the command as well, and ends this program.
+        let termination = crate::interrupt::note_termination();
+        let signals = CommandSignals { termination, ..CommandSignals::default() };
         for _ in 0..self.repeat {
             let output = if self.show { Stdio::inherit() } else { Stdio::null() };
-            let cost = run_command(Command::new(program).args(arguments).stdout(output))
+            let mut command = Command::new(program);
+            let cost = run_command(command.args(arguments).stdout(output), &signals)
                 .map_err(|error| CommandFailure::from_file_error(Path::new(program), &error))?;
             runs.push(cost);
-            if !cost.status.success() {
+            if !cost.status.success() || cost.is_terminated {
                 break;
             }
         }
@@ -334,6 +339,7 @@ mod tests {
             first_anonymous_bytes: 0,
             written_bytes: None,
             status: ExitStatus::from_raw(0),
+            is_terminated: false,
         };
         let runs = [run(0), run(900_000), run(4096), run(800_000)];
         let spreads = COST_COLUMNS.map(|(_, key, value)| (key, cost_spread(&runs, key, value)));

@@ -21,10 +21,11 @@ use super::ring_reader::{RingError, RingReader};
 use super::stack_unwinder::{SharedCode, StackUnwinder};
 use super::unrecorded_processes::{UnrecordedFinder, UnrecordedProcess};
 use super::wake_pipe::WakePipe;
+use crate::command_signals::CommandSignals;
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
 use regex::bytes::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
@@ -33,8 +34,7 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The logarithm of the number of words of a ring: 2 MiB. Measured: below 2^16 writers wait, above
@@ -65,12 +65,9 @@ pub struct RecordingOptions {
     pub replaces_output: bool,
     /// The logarithm of the number of words of a ring; `None`: the usual size.
     pub capacity_log2: Option<u32>,
-    /// The number of a signal that requests the end, SIGTERM or SIGHUP: it is sent on to the
-    /// command, and the log is closed when that has ended. 0: none.
-    pub termination: Arc<AtomicUsize>,
-    /// Set by an interrupt. While the command runs that is for the command, and the flag is
-    /// cleared; after its end it closes the log, although processes in the background go on.
-    pub interrupt: Arc<AtomicBool>,
+    /// A request to end is sent on to the command, and the log is closed when that has ended. An
+    /// interrupt after its end closes the log, although processes in the background go on.
+    pub signals: CommandSignals,
 }
 
 /// The result of a recording.
@@ -221,7 +218,7 @@ pub fn record_command(
         unrecorded,
         abandoned: Vec::new(),
     };
-    let status = recording.run(&mut child, &options.interrupt, &options.termination)?;
+    let status = recording.run(&mut child, &options.signals)?;
     Ok(recording.finish(child.id(), status))
 }
 
@@ -261,8 +258,7 @@ impl RecordingState {
     fn run(
         &mut self,
         child: &mut Child,
-        interrupt: &AtomicBool,
-        termination: &AtomicUsize,
+        signals: &CommandSignals,
     ) -> Result<ExitStatus, AllocLogError> {
         let mut sleep = SLEEP_LIMITS.0;
         let mut status = None;
@@ -274,14 +270,13 @@ impl RecordingState {
             self.sample_memory(child.id());
             self.end_processes();
             if let Some(status) = status
-                && (is_terminated || interrupt.load(Ordering::Relaxed))
+                && (is_terminated || signals.interrupt.load(Ordering::Relaxed))
             {
                 self.leave_processes();
                 return Ok(status);
             }
             if status.is_none() {
-                interrupt.store(false, Ordering::Relaxed);
-                is_terminated |= send_on(termination, child);
+                is_terminated |= signals.send_on(child);
                 status = child.try_wait().map_err(AllocLogError::Wait)?;
             }
             if let Some(status) = status
@@ -659,17 +654,6 @@ fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     // Where that fails, the lower limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-}
-
-/// Sends a signal that requests the end on to the command; returns whether there was one.
-fn send_on(termination: &AtomicUsize, child: &Child) -> bool {
-    let number = termination.swap(0, Ordering::Relaxed);
-    let signal = i32::try_from(number).ok().and_then(Signal::from_named_raw);
-    if let Some(signal) = signal {
-        // A command that has just ended is past signals.
-        let _ = kill_process(Pid::from_child(child), signal);
-    }
-    signal.is_some()
 }
 
 /// Returns the next sleep after one in which so many words were written.

@@ -5,12 +5,14 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output_path::OutputPath;
+use larder_measure::command_signals::CommandSignals;
 use larder_measure::memory_timeline::{memory_report, watch_command, watch_process};
 use larder_measure::process_cost::exit_code;
 use regex::bytes::Regex;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Sample the memory of a command and of the processes that it starts
@@ -48,6 +50,10 @@ impl MemoryArgs {
         let files = ReportFiles { html: self.html.as_ref(), svg: self.svg.as_ref() };
         files.check(context, &[])?;
         let interrupted = crate::interrupt::install_interrupt_flag();
+        let signals = CommandSignals {
+            interrupt: Arc::clone(&interrupted),
+            termination: crate::interrupt::note_termination(),
+        };
         let (name, timeline, status) = match (self.pid, self.command.split_first()) {
             (Some(pid), _) => {
                 let timeline = watch_process(pid, &|| interrupted.load(Ordering::Relaxed))
@@ -65,7 +71,7 @@ impl MemoryArgs {
                 command.args(arguments).stdout(output);
                 let phases = self.phases.clone();
                 let phases = phases.map(|pattern| (pattern, Box::new(std::io::stderr()) as _));
-                let (timeline, status) = watch_command(&mut command, phases)
+                let (timeline, status) = watch_command(&mut command, phases, &signals)
                     .map_err(|error| CommandFailure::from_file_error(Path::new(program), &error))?;
                 let words: Vec<_> =
                     self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();

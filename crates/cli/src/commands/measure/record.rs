@@ -9,6 +9,7 @@ use larder_measure::alloc_log::{
     AllocLogError, RecordingOptions, RecordingSummary, UnrecordedProcess, UnrecordedReason,
     find_program, has_address_sanitizer, is_python_program, is_static_program, record_command,
 };
+use larder_measure::command_signals::CommandSignals;
 use larder_measure::process_cost::exit_code;
 use larder_store::{DataDirectory, OutputFile};
 use regex::bytes::Regex;
@@ -70,8 +71,10 @@ impl RecordArgs {
             phases: self.phases.clone().map(|pattern| (pattern, Box::new(std::io::stderr()) as _)),
             replaces_output: !self.out.is_standard_output(),
             capacity_log2: None,
-            interrupt: crate::interrupt::install_interrupt_flag(),
-            termination: crate::interrupt::note_termination(),
+            signals: CommandSignals {
+                interrupt: crate::interrupt::install_interrupt_flag(),
+                termination: crate::interrupt::note_termination(),
+            },
         };
         let path = self.out.path();
         let file = create_log(context, &self.out)?;

@@ -31,6 +31,7 @@ use regex::bytes::Regex;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
@@ -123,6 +124,9 @@ pub struct MemoryTimeline {
     pub map_resident_bytes: u64,
     /// Whether the kernel has refused to tell the mappings of a process.
     pub is_map_denied: bool,
+    /// The processes whose mappings it has refused to tell: they are in no map, and a sample with
+    /// one of them has no proportional and private memory.
+    pub denied_processes: BTreeSet<u32>,
     /// The map at the highest memory for which one was read.
     pub map: MemoryMap,
     /// Processes that were seen: process id, program, and the peak of resident memory as the kernel
@@ -178,7 +182,8 @@ enum CostlyRead {
     Map,
 }
 
-/// Runs a command, and samples it and its children until it ends. Requests to end are sent on to it.
+/// Runs a command, and samples it and its children until it ends. Requests to end are sent on to
+/// it.
 ///
 /// # Errors
 /// The command cannot be started, or `/proc` is not mounted.
@@ -462,6 +467,7 @@ impl TreeSampler {
                 }
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     costly.is_partial = true;
+                    self.timeline.denied_processes.insert(*pid);
                 }
                 Err(_) => counters.resident = 0,
             }

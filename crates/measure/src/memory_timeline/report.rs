@@ -12,6 +12,8 @@ use crate::process_cost::signal_text;
 const MAX_MAPPING_ROWS: usize = 25;
 /// Mappings in the table of a phase.
 const MAX_PHASE_MAPPING_ROWS: usize = 10;
+/// Programs that may not be read and are named.
+const MAX_DENIED_NAMES: usize = 5;
 /// Processes in the table.
 const MAX_PROCESS_ROWS: usize = 50;
 
@@ -34,6 +36,7 @@ pub fn memory_report(name: &str, timeline: &MemoryTimeline) -> MeasureReport {
             .chain(describe_largest_process(timeline))
             .chain([describe_peak(timeline)])
             .chain(describe_phase(timeline))
+            .chain(describe_denied(timeline))
             .collect(),
         sections: [time_section(timeline)]
             .into_iter()
@@ -96,6 +99,28 @@ fn describe_phase(timeline: &MemoryTimeline) -> Option<String> {
     let peak = timeline.peak?;
     let phase = timeline.phases.iter().rev().find(|phase| phase.time_us <= peak.time_us)?;
     (timeline.phases.len() > 1).then(|| format!("The largest sample is in \"{}\".", phase.name))
+}
+
+/// Says how many processes are in some figures only, because there is no permission to read others.
+fn describe_denied(timeline: &MemoryTimeline) -> Option<String> {
+    let denied = &timeline.denied_processes;
+    if denied.is_empty() {
+        return None;
+    }
+    let programs = timeline.processes.iter().filter(|(pid, _, _)| denied.contains(pid));
+    let mut names: Vec<&str> = programs.map(|(_, name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let others = names.len().saturating_sub(MAX_DENIED_NAMES);
+    names.truncate(MAX_DENIED_NAMES);
+    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    let it = if denied.len() == 1 { "it" } else { "them" };
+    Some(format!(
+        "{} may not be read ({}{more}): mappings are those of the others, and proportional and \
+         private memory are from samples without {it}. To read {it} needs the user, or root.",
+        count_of(denied.len(), "process", "processes"),
+        names.join(", "),
+    ))
 }
 
 fn time_section(timeline: &MemoryTimeline) -> ReportSection {
@@ -229,8 +254,17 @@ fn map_section(timeline: &MemoryTimeline) -> ReportSection {
     } else if timeline.map_resident_bytes == 0 {
         "The command ended before a map could be read.".into()
     } else {
+        let left_out = match timeline.denied_processes.len() {
+            0 => String::new(),
+            denied => {
+                format!(
+                    ", without {} that may not be read",
+                    count_of(denied, "process", "processes")
+                )
+            }
+        };
         format!(
-            "Memory by file, heap and stack, after {} with {} resident; the largest sample is after \
+            "Memory by file, heap and stack{left_out}, after {} with {} resident; the largest sample is after \
              {} and has {}. A map is read again when the memory has grown by 5 %, as long as maps \
              take at most a tenth of the time. Clean pages can be read again from their files; dirty \
              ones have to be kept.",
@@ -313,6 +347,30 @@ mod tests {
         let section = map_section(&timeline);
         assert!(section.text.contains("no permission"), "{}", section.text);
         assert_eq!(section.tables, []);
+    }
+
+    /// Where some processes may not be read, sums are over the others, and say so.
+    #[test]
+    fn processes_that_may_not_be_read_are_counted() {
+        let mut timeline = MemoryTimeline {
+            map_resident_bytes: 4096,
+            is_map_denied: true,
+            processes: vec![(7, "sh".into(), 0), (8, "su".into(), 0), (9, "su".into(), 0)],
+            denied_processes: [8, 9].into(),
+            ..MemoryTimeline::default()
+        };
+        let findings = memory_report("sh", &timeline).findings;
+        let sentence = "2 processes may not be read (su): mappings are those of the others, and \
+                        proportional and private memory are from samples without them. To read \
+                        them needs the user, or root.";
+        assert_eq!(findings.last().unwrap(), sentence);
+        let text = map_section(&timeline).text;
+        let begin =
+            "Memory by file, heap and stack, without 2 processes that may not be read, after";
+        assert!(text.starts_with(begin), "{text}");
+        timeline.denied_processes.clear();
+        assert!(!memory_report("sh", &timeline).findings.concat().contains("may not be read"));
+        assert!(map_section(&timeline).text.starts_with("Memory by file, heap and stack, after"));
     }
 
     #[test]

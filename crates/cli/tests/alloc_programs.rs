@@ -3,6 +3,7 @@
 use crate::alloc_log::{analyse, compile, record, recorder};
 use crate::test_home::{Home, left_out};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 
 /// A library with operators of its own, which other libraries see first, or not, and a program with
 /// some. Operators that it has not replaced call its own.
@@ -307,4 +308,26 @@ fn a_child_of_another_user_is_recorded() {
     let analysis = analyse(&home, &[]);
     let processes = analysis["processes"].as_array().unwrap();
     assert!(processes.iter().any(|process| process["is_forked"] == true), "{processes:?}");
+}
+
+/// The system loads no library into a program that gets other rights: larder says so.
+#[test]
+fn a_program_with_rights_of_its_own_is_named() {
+    let home = Home::new();
+    let test = "a_program_with_rights_of_its_own_is_named";
+    recorder();
+    let program = home.work("sleeper");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    if std::os::unix::fs::chown(&program, Some(65534), None).is_err() {
+        return left_out(test, "only root can give a program to another user");
+    }
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let reason = "is setuid, setgid or has capabilities";
+    let run = home.shell("larder measure record --out log -- ./sleeper 0");
+    let stderr = run.stderr();
+    assert!(stderr.contains("log: no process was recorded"), "{stderr}");
+    assert!(stderr.contains(&format!("hint: ./sleeper {reason}, and the system")), "{stderr}");
+    let run = home.shell("larder measure record --out log -- sh -c './sleeper 0.4; true'");
+    let named = format!(") was not recorded: it {reason}, and the system loads");
+    assert!(run.stderr().contains(&named), "{}", run.stderr());
 }

@@ -38,6 +38,7 @@
 //! | `process_list` | the processes of a log in a report |
 //! | `recorded_process` | a process as the system shows it |
 //! | `awaited_forks` | forks whose children have not appeared |
+//! | `privileged_program` | programs with rights of their own, into which nothing is loaded |
 //! | `program_features` | features of a program for which a recording needs a hint |
 //! | `static_program` | programs into which nothing can be loaded |
 //! | `process_maps` | the mappings of a process |
@@ -82,6 +83,7 @@ mod number_series;
 mod phase_charts;
 mod phase_report;
 mod preload_list;
+mod privileged_program;
 mod process_encoder;
 mod process_list;
 mod process_maps;
@@ -126,6 +128,7 @@ pub use self::log_block::{
 };
 pub use self::log_file::{AllocLog, LogDamage, LoggedProcess};
 pub use self::number_series::{NumberPoint, NumberSeries};
+pub use self::privileged_program::is_privileged_program;
 pub use self::program_features::{has_address_sanitizer, is_python_program};
 pub use self::recording::{AbandonedProcess, RecordingOptions, RecordingSummary, record_command};
 pub use self::replay::{ReplayOptions, ReplayResult, ReplaySample, find_allocator, replay_process};

@@ -1,5 +1,6 @@
 //! Processes below the command that are not recorded, and the reason as far as it can be seen.
 
+use super::privileged_program::is_privileged_process;
 use super::process_maps::has_ring;
 use super::recorded_process;
 use super::ring_process::RingProcess;
@@ -21,6 +22,8 @@ pub enum UnrecordedReason {
     OtherRoot,
     /// It is static, or ran without `LD_PRELOAD`.
     NotLoaded,
+    /// Its program has rights of its own (setuid, setgid, capabilities).
+    Privileged,
     /// The recorder in it is of another version of larder.
     OtherVersion,
     /// It could not make a ring, or send it.
@@ -132,7 +135,11 @@ impl UnrecordedFinder {
     /// Returns whether a process is in the program that has sent its ring, as far as can be seen.
     fn is_recorded(&mut self, pid: u32, image: Option<ProgramImage>) -> bool {
         let Some(recorded) = self.recorded.get_mut(&pid) else { return false };
-        if image.is_none() || recorded.image == image {
+        // A program that may not be read is another one if it has got rights by its file.
+        if image.is_none() {
+            return !is_privileged_process(pid);
+        }
+        if recorded.image == image {
             return true;
         }
         let is_mapped = has_mapped(pid, recorded.ring).unwrap_or(true);
@@ -154,6 +161,8 @@ impl UnrecordedFinder {
         let is_static = has_loader(&root.join("exe")) == Some(false);
         if !is_static && self.files.iter().any(is_hidden) {
             UnrecordedReason::OtherRoot
+        } else if !is_static && is_privileged_process(pid) {
+            UnrecordedReason::Privileged
         } else if !is_static && self.has_recorder(pid) {
             UnrecordedReason::NoRing
         } else {

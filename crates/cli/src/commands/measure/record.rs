@@ -7,7 +7,8 @@ use crate::output::{format_bytes, format_count, format_grouped, print_message, s
 use crate::output_path::{OutputPath, standard_output};
 use larder_measure::alloc_log::{
     AllocLogError, RecordingOptions, RecordingSummary, UnrecordedProcess, UnrecordedReason,
-    find_program, has_address_sanitizer, is_python_program, is_static_program, record_command,
+    find_program, has_address_sanitizer, is_privileged_program, is_python_program,
+    is_static_program, record_command,
 };
 use larder_measure::command_signals::CommandSignals;
 use larder_measure::process_cost::exit_code;
@@ -80,7 +81,7 @@ impl RecordArgs {
         let file = create_log(context, &self.out)?;
         let summary =
             record_command(&self.command, file, options).map_err(|error| record_failure(&error))?;
-        let hint = self.sanitizer_hint(&folders, &summary);
+        let hint = self.program_hint(&folders, &summary);
         print_summary(context, path, &summary, hint.as_deref())?;
         if let Some(hint) = self.python_hint(&folders) {
             context.print_note(hint);
@@ -98,16 +99,19 @@ impl RecordArgs {
 }
 
 impl RecordArgs {
-    /// Returns why no process was recorded, if the program has AddressSanitizer.
-    fn sanitizer_hint(&self, folders: &OsStr, summary: &RecordingSummary) -> Option<String> {
-        let program = self.command.first()?;
-        (summary.processes == 0 && has_address_sanitizer(program, folders)).then(|| {
-            format!(
-                "{} is built with AddressSanitizer, which has an allocator of its own and refuses \
-                 the recorder: record a build without -fsanitize=address",
-                sanitize_line(&program.to_string_lossy())
-            )
-        })
+    /// Returns why no process was recorded, if the program shows the reason.
+    fn program_hint(&self, folders: &OsStr, summary: &RecordingSummary) -> Option<String> {
+        let program = self.command.first().filter(|_| summary.processes == 0)?;
+        let reason = if is_privileged_program(program, folders) {
+            "is setuid, setgid or has capabilities, and the system loads no other library into it: \
+             record a copy of the file, which has no such rights, or as its user"
+        } else if has_address_sanitizer(program, folders) {
+            "is built with AddressSanitizer, which has an allocator of its own and refuses the \
+             recorder: record a build without -fsanitize=address"
+        } else {
+            return None;
+        };
+        Some(format!("{} {reason}", sanitize_line(&program.to_string_lossy())))
     }
 
     /// Says what is missing in the log of a Python with its own allocator.
@@ -177,6 +181,10 @@ fn describe_unrecorded(process: &UnrecordedProcess) -> String {
     match process.reason {
         UnrecordedReason::NotLoaded => format!(
             "{program} (process {pid}) was not recorded: it is static, or ran without LD_PRELOAD"
+        ),
+        UnrecordedReason::Privileged => format!(
+            "{program} (process {pid}) was not recorded: it is setuid, setgid or has capabilities, \
+             and the system loads no other library into it"
         ),
         UnrecordedReason::OtherRoot => format!(
             "{program} (process {pid}) was not recorded: it has another root directory (chroot), \

@@ -503,9 +503,22 @@ fn a_full_disk_harms_no_program() {
     ));
     assert_eq!(run.code, 5, "{}", run.masked_output());
     assert_eq!(run.stdout().trim(), "done");
-    assert!(run.stderr().contains("log: "), "{}", run.masked_output());
+    let messages = run.stderr();
+    assert!(messages.contains("log: "), "{}", run.masked_output());
     let run = home.run(&["--format", "json", "measure", "alloc", "log"]);
     assert!(matches!(run.code, 0 | 3), "{}", run.masked_output());
+    // The calls in the log, and the others.
+    let analysis: Value = serde_json::from_slice(&run.out).unwrap();
+    let processes = analysis["processes"].as_array().unwrap().iter();
+    let calls: u64 = processes.map(|process| process["calls"].as_u64().unwrap()).sum();
+    let note = messages.lines().find(|line| line.contains("note: recorded ")).unwrap();
+    let numbers: Vec<u64> = note
+        .split(' ')
+        .filter_map(|word| word.replace(',', "").parse().ok())
+        .filter(|number| *number > 100)
+        .collect();
+    assert_eq!(numbers[0], calls, "{note}");
+    assert!(numbers[1] > 1_000_000 && note.ends_with(" later calls are lost"), "{note}");
 }
 
 #[test]

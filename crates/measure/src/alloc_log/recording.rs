@@ -77,8 +77,10 @@ pub struct RecordingSummary {
     pub status: ExitStatus,
     /// The number of recorded process images.
     pub processes: usize,
-    /// The number of calls in all of them.
+    /// The number of calls in the log.
     pub calls: u64,
+    /// The number of calls that were lost, because the log could not be written.
+    pub lost_calls: u64,
     /// Bytes of the log.
     pub bytes: u64,
     /// Processes that were not recorded.
@@ -147,7 +149,6 @@ struct RecordingState {
     log: RecordingLog,
     processes: Vec<RingProcess>,
     next_number: u32,
-    calls: u64,
     samples: Vec<RssSample>,
     last_sample: Instant,
     /// The messages, and the inode of their pipe.
@@ -205,7 +206,6 @@ pub fn record_command(
         log,
         processes: Vec::new(),
         next_number: 0,
-        calls: 0,
         samples: Vec::new(),
         last_sample: now,
         messages,
@@ -576,7 +576,6 @@ impl RecordingState {
         let time_us = self.time_us();
         let mut process = self.processes.remove(index);
         self.samples.extend(process.memory.take_rest());
-        self.calls += process.encoder.calls();
         self.unrecorded.note_end(&process);
         if process.is_abandoned() && !process.is_left {
             let (pid, calls) = (process.pid, process.encoder.calls());
@@ -636,10 +635,12 @@ impl RecordingState {
             unrecorded: unrecorded.iter().map(named).collect(),
         };
         self.log.write_json(BlockKind::RECORDING_END, 0, &end);
+        let (calls, lost_calls) = self.log.calls();
         RecordingSummary {
             status,
             processes: self.next_number as usize,
-            calls: self.calls,
+            calls,
+            lost_calls,
             bytes: self.log.bytes(),
             unrecorded,
             abandoned: self.abandoned,

@@ -11,6 +11,9 @@ pub(super) struct RecordingLog {
     writer: Option<LogWriter<BufWriter<File>>>,
     /// The first failure.
     failure: Option<String>,
+    /// Calls that were written, and those that were not because of the failure.
+    calls: u64,
+    lost_calls: u64,
 }
 
 impl RecordingLog {
@@ -18,10 +21,11 @@ impl RecordingLog {
     pub(super) fn new(output: File, is_replaced: bool) -> RecordingLog {
         let emptied = if is_replaced { empty(&output) } else { Ok(()) };
         let writer = emptied.and_then(|()| LogWriter::new(BufWriter::new(output)));
-        match writer {
-            Ok(writer) => RecordingLog { writer: Some(writer), failure: None },
-            Err(error) => RecordingLog { writer: None, failure: Some(error.to_string()) },
-        }
+        let (writer, failure) = match writer {
+            Ok(writer) => (Some(writer), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        RecordingLog { writer, failure, calls: 0, lost_calls: 0 }
     }
 
     /// Writes a block of JSON.
@@ -32,6 +36,8 @@ impl RecordingLog {
     /// Writes a block of calls.
     pub(super) fn write_calls(&mut self, process: u32, block: &CallBlock) {
         self.write(|writer| writer.write_calls(process, block));
+        let count = if self.failure.is_none() { &mut self.calls } else { &mut self.lost_calls };
+        *count = count.saturating_add(block.calls);
     }
 
     fn write(&mut self, write: impl FnOnce(&mut LogWriter<BufWriter<File>>) -> io::Result<()>) {
@@ -46,6 +52,11 @@ impl RecordingLog {
     /// Returns the number of bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, LogWriter::bytes)
+    }
+
+    /// Returns the numbers of calls that were written, and of those that were lost by a failure.
+    pub(super) fn calls(&self) -> (u64, u64) {
+        (self.calls, self.lost_calls)
     }
 
     /// Returns the first failure.

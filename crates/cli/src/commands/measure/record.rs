@@ -254,6 +254,7 @@ fn print_summary(
             "code": exit_code(summary.status),
             "processes": summary.processes,
             "calls": summary.calls,
+            "lost_calls": summary.lost_calls,
             "bytes": summary.bytes,
             "unrecorded": summary.unrecorded,
             "abandoned": summary.abandoned,
@@ -265,8 +266,12 @@ fn print_summary(
     if !context.quiet {
         let calls = format_grouped(summary.calls);
         let processes = format_count(summary.processes as u64, "program");
+        let lost = match summary.lost_calls {
+            0 => String::new(),
+            lost => format!("; {} later calls are lost", format_grouped(lost)),
+        };
         context.print_note(format!(
-            "recorded {calls} calls of {processes} in {} ({})",
+            "recorded {calls} calls of {processes} in {} ({}){lost}",
             path.display(),
             format_bytes(summary.bytes)
         ));

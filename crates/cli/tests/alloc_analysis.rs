@@ -391,7 +391,10 @@ fn memory_that_is_resident_but_not_live_is_named() {
     record(&home, "python3 work.py");
     let text = home.ok(&["measure", "alloc", "log"]);
     assert!(text.contains(" of anonymous memory were resident: memory that the program"), "{text}");
-    assert!(text.contains(": record it with PYTHONMALLOC=malloc.\n"), "{text}");
+    assert!(
+        text.contains(" with PYTHONMALLOC=malloc: without that, they are in no figure.\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -11,8 +11,11 @@ use crate::chart::MeasureUnit;
 /// A size stands out if it is of so large a part of the requests.
 const FREQUENT_SIZE_SHARE: f64 = 0.1;
 /// Anonymous memory stands out if it is so many times the live memory, and so much more.
-const UNSEEN_FACTOR: u64 = 2;
+const UNSEEN_FACTOR: f64 = 2.0;
 const MIN_UNSEEN_BYTES: u64 = 16 << 20;
+/// The same of Python, which takes memory for small objects past the allocator.
+const UNSEEN_PYTHON_FACTOR: f64 = 1.25;
+const MIN_UNSEEN_PYTHON_BYTES: u64 = 4 << 20;
 /// The bounds of the requested memory are as good as one if they differ by no larger factor.
 const MAX_CLOSE_BOUNDS: f64 = 1.03;
 /// Programs that were not recorded and are named.
@@ -270,19 +273,24 @@ fn describe_unseen_memory(subject: &AllocSubject<'_>) -> Option<String> {
     let process = subject.logged_process();
     let anonymous = process.samples.iter().map(|sample| sample.anonymous_bytes).max()?;
     let live = subject.analysis.peak.bytes;
-    let is_unseen = anonymous > live.saturating_mul(UNSEEN_FACTOR).max(live + MIN_UNSEEN_BYTES);
-    is_unseen.then(|| {
+    let name = process.start.executable.rsplit('/').next().unwrap_or_default();
+    let is_python = name.starts_with("python");
+    let (factor, least) = match is_python {
+        true => (UNSEEN_PYTHON_FACTOR, MIN_UNSEEN_PYTHON_BYTES),
+        false => (UNSEEN_FACTOR, MIN_UNSEEN_BYTES),
+    };
+    let unseen = anonymous.saturating_sub(live);
+    (unseen > least && anonymous as f64 > live as f64 * factor).then(|| {
         let mut text = format!(
             "At most {} were live, but {} of anonymous memory were resident: memory that the \
              program takes by mmap is not recorded, and the allocator keeps some that was released.",
             bytes(live),
             bytes(anonymous)
         );
-        let name = process.start.executable.rsplit('/').next().unwrap_or_default();
-        if name.starts_with("python") {
+        if is_python {
             text.push_str(
-                " Python takes memory for small objects by mmap: record it with \
-                 PYTHONMALLOC=malloc.",
+                " Python takes memory for small objects by mmap, unless it is recorded with \
+                 PYTHONMALLOC=malloc: without that, they are in no figure.",
             );
         }
         text

@@ -5,7 +5,7 @@ use super::super::analysis::analyse_process;
 use super::super::call_decoder::LifetimeClock;
 use super::super::json_report::report_json;
 use super::super::log_block::{
-    BlockKind, LogWriter, ProcessEnd, ProcessStart, RecordingEnd, StackBlock, StackFrame,
+    BlockKind, LogWriter, ProcessEnd, ProcessStart, RecordingEnd, RssSample, StackBlock, StackFrame,
 };
 use super::super::log_file::AllocLog;
 use super::super::process_encoder::ProcessEncoder;
@@ -155,4 +155,25 @@ fn a_program_that_is_not_recorded_is_no_signal() {
         let killed = ", to its end by SIGKILL: /bin/server.";
         assert_eq!((code.as_str(), text.ends_with(killed)), ("signal", true), "{text}");
     }
+}
+
+/// Python has memory past the allocator, so less of it is named than of other programs.
+#[test]
+fn memory_of_python_that_is_not_live_is_named() {
+    let findings = |executable: &str, anonymous_bytes| {
+        let mut log = log_with_end(None);
+        let process = &mut log.processes[0];
+        process.start.executable = executable.into();
+        process.samples = vec![RssSample { anonymous_bytes, ..RssSample::default() }];
+        build_report(&[subject("log", &log)]).findings.concat()
+    };
+    let resident = "were live, but 6 MB of anonymous memory were resident: ";
+    let python = " Python takes memory for small objects by mmap, unless it is recorded with \
+                  PYTHONMALLOC=malloc: without that, they are in no figure.";
+    let text = findings("/usr/bin/python3.13", 6_000_000);
+    assert!(text.contains(resident) && text.contains(python), "{text}");
+    assert!(!findings("/usr/bin/python3.13", 3_000_000).contains("anonymous"));
+    assert!(!findings("/bin/server", 6_000_000).contains("anonymous"));
+    let text = findings("/bin/server", 60_000_000);
+    assert!(text.contains("60 MB of anonymous memory were resident") && !text.contains("Python"));
 }

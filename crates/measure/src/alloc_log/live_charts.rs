@@ -163,7 +163,7 @@ fn time_chart(subject: &AllocSubject<'_>) -> Option<SectionChart> {
     let caption = "Resident memory also has the files of the program, what it maps itself, what the \
                    allocator holds but has not given out, and up to 3 MB of the recorder, which is \
                    not anonymous. It is sampled every 50 ms; calls are placed in time to about \
-                   10 ms.";
+                   10 ms, if larder gets the processor.";
     Some(("Memory by time".into(), caption.into(), Box::new(chart)))
 }
 

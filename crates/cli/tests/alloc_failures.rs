@@ -195,3 +195,19 @@ fn numbers_that_are_too_large_are_refused() {
     assert_eq!(analysis["numbers"][0]["count"], 1);
     assert_eq!(analysis["numbers"][0]["last"], 9_223_372_036_854_775_807_u64);
 }
+
+/// The path of a socket is short: where the temporary folder has a long one, another folder is
+/// taken.
+#[test]
+fn a_long_temporary_folder_is_no_obstacle() {
+    let home = Home::new();
+    recorder();
+    let folder = home.work(&"a".repeat(120));
+    std::fs::create_dir(&folder).unwrap();
+    let run = home.shell(&format!(
+        "TMPDIR={} larder measure record --out log -- git --version",
+        folder.display()
+    ));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    assert_eq!(process_count(&analyse(&home, &[])), 1);
+}

@@ -12,21 +12,41 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// The time within which the message of a connection has to arrive.
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(200);
 /// The longest path of a socket.
 const MAX_PATH_BYTES: usize = 107;
+/// The length of the name of a socket.
+const SOCKET_NAME_BYTES: usize = 16;
 /// The longest message with a ring.
 const MAX_MESSAGE_BYTES: usize = 2048;
+
+/// Creates a folder for a socket: in the temporary folder, or where that has too long a path for a
+/// socket, in `/tmp`.
+pub(super) fn socket_folder() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("larder-record.");
+    let folder = builder.tempdir()?;
+    if folder.path().as_os_str().len() + 1 + SOCKET_NAME_BYTES <= MAX_PATH_BYTES {
+        return Ok(folder);
+    }
+    // Where there is no such folder, a shorter name may fit.
+    Ok(builder.tempdir_in("/tmp").unwrap_or(folder))
+}
 
 /// Listens at a socket in a folder. A program that has given up its rights may send its ring, too:
 /// so all users may pass the folder, in which they see no names, and the name is known only to
 /// programs that have it in their environment. The kernel lists the one of before.
 pub(super) fn listen(folder: &Path) -> io::Result<(UnixListener, PathBuf)> {
     let first = folder.join("rings");
-    let listener = UnixListener::bind(&first)?;
-    let socket = folder.join(format!("{:016x}", RandomState::new().hash_one(0)));
+    let listener = UnixListener::bind(&first).map_err(|error| {
+        let hint = "TMPDIR names another folder for it";
+        io::Error::new(error.kind(), format!("{}: {error}; {hint}", first.display()))
+    })?;
+    let name = RandomState::new().hash_one(0);
+    let socket = folder.join(format!("{name:0width$x}", width = SOCKET_NAME_BYTES));
     // Where the path is too long for that, the rings of other users are not recorded.
     if socket.as_os_str().len() > MAX_PATH_BYTES {
         return Ok((listener, first));
@@ -168,4 +188,21 @@ pub(super) fn parent(pid: u32) -> Option<u32> {
 /// Returns the name of a process.
 pub(super) fn name(pid: u32) -> String {
     proc_file(pid, "comm").map(|name| name.trim_end().to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_that_cannot_be_made_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("a".repeat(100));
+        std::fs::create_dir(&folder).unwrap();
+        let error = listen(&folder).unwrap_err().to_string();
+        assert!(error.starts_with(&folder.display().to_string()), "{error}");
+        assert!(error.ends_with("TMPDIR names another folder for it"), "{error}");
+        let folder = socket_folder().unwrap();
+        listen(folder.path()).unwrap();
+    }
 }

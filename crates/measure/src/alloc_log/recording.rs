@@ -177,10 +177,7 @@ pub fn record_command(
     output: File,
     options: RecordingOptions,
 ) -> Result<RecordingSummary, AllocLogError> {
-    let folder = tempfile::Builder::new()
-        .prefix("larder-record.")
-        .tempdir()
-        .map_err(AllocLogError::Socket)?;
+    let folder = recorded_process::socket_folder().map_err(AllocLogError::Socket)?;
     let (listener, socket) =
         recorded_process::listen(folder.path()).map_err(AllocLogError::Socket)?;
     listener.set_nonblocking(true).map_err(AllocLogError::Socket)?;

@@ -194,6 +194,13 @@ fn numbers_that_are_too_large_are_refused() {
     let analysis = analyse(&home, &[]);
     assert_eq!(analysis["numbers"][0]["count"], 1);
     assert_eq!(analysis["numbers"][0]["last"], 9_223_372_036_854_775_807_u64);
+    // The tables have it as it is, too; charts have it to 15 digits.
+    home.ok(&["measure", "alloc", "log", "--html", "page.html"]);
+    let text = home.ok(&["measure", "alloc", "log"]);
+    let page = std::fs::read_to_string(home.work("page.html")).unwrap();
+    assert!(text.contains(" 9,223,372,036,854,775,807 "), "{text}");
+    assert!(page.contains(">9,223,372,036,854,775,807<"));
+    assert_eq!(page.matches("9,223,372,036,854,775,808").count(), page.matches("≈ 9,223").count());
 }
 
 /// The path of a socket is short: where the temporary folder has a long one, another folder is

@@ -23,6 +23,7 @@ mod polylines;
 mod ranges;
 mod stacked_areas;
 
+pub(crate) use self::axis::format_count;
 pub use self::axis::{
     AxisScale, ChartAxis, MeasureUnit, UtcOffsetFn, format_date, format_time_of_day,
 };

@@ -6,7 +6,9 @@ use super::analysis::{AllocAnalysis, ProgramMark};
 use super::live_curve::CurvePoint;
 use super::log_block::RssSample;
 use super::number_series::{NumberPoint, NumberSeries};
-use crate::chart::{ChartAxis, ChartMark, ColourRole, MeasureUnit, PhaseAxes, StepChart, StepLine};
+use crate::chart::{
+    ChartAxis, ChartMark, ColourRole, MeasureUnit, PhaseAxes, StepChart, StepLine, format_count,
+};
 use crate::measure_report::{ReportTable, SectionChart};
 
 /// Named numbers that have a chart.
@@ -252,10 +254,9 @@ pub(super) fn number_tables(subjects: &[AllocSubject<'_>]) -> Vec<ReportTable> {
         let head =
             ["number of the program", "times", "first", "highest", "last", "values for each point"];
         let row = |series: &NumberSeries| {
-            let count = |value: u64| MeasureUnit::Count.format(value as f64);
             let NumberSeries { count: times, first, last, values_per_point, .. } = series;
             let figures = [*times, *first, series.highest(), *last, *values_per_point];
-            [series.name.clone()].into_iter().chain(figures.map(count)).collect()
+            [series.name.clone()].into_iter().chain(figures.map(format_count)).collect()
         };
         ReportTable {
             title: format!("Numbers of {}", subject.name),

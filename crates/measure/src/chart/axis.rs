@@ -38,6 +38,7 @@ impl MeasureUnit {
         number: fn(f64) -> String,
     ) -> String {
         let units: &[(f64, &str)] = match self {
+            MeasureUnit::Count if value > MAX_EXACT_COUNT => return format!("≈ {}", count(value)),
             MeasureUnit::Count => return count(value),
             // Almost nothing is not nothing, nor almost all all of it.
             MeasureUnit::Share if value > 0.0 && value < 0.001 => return "<0.1 %".into(),
@@ -85,6 +86,8 @@ impl MeasureUnit {
     }
 }
 
+/// Larger numbers are not exact in 64 bits with an exponent.
+const MAX_EXACT_COUNT: f64 = 9_007_199_254_740_992.0;
 /// Marks from here on do not fit beside a vertical axis when they are written out.
 const LONG_COUNT: f64 = 1e8;
 
@@ -109,8 +112,17 @@ fn format_number(value: f64) -> String {
     if value.fract() != 0.0 && value.abs() < 100.0 {
         return format_brief(value);
     }
-    let digits = format!("{:.0}", value.abs());
-    let mut grouped = String::from(if value < 0.0 { "-" } else { "" });
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", group_digits(&format!("{:.0}", value.abs())))
+}
+
+/// Formats a number that may be too large for a float to hold exactly.
+pub(crate) fn format_count(value: u64) -> String {
+    group_digits(&value.to_string())
+}
+
+fn group_digits(digits: &str) -> String {
+    let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
             grouped.push(',');
@@ -415,6 +427,15 @@ fn local_seconds(at: i64, clock: UtcOffsetFn<'_>) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_counts_are_exact_or_marked() {
+        assert_eq!(format_count(i64::MAX as u64), "9,223,372,036,854,775,807");
+        assert_eq!(format_count(0), "0");
+        assert_eq!(MeasureUnit::Count.format(9_007_199_254_740_991.0), "9,007,199,254,740,991");
+        assert_eq!(MeasureUnit::Count.format(1e16), "≈ 10,000,000,000,000,000");
+        assert_eq!(MeasureUnit::Count.format(-1234.0), "-1,234");
+    }
 
     #[test]
     fn midnight_has_its_date() {

@@ -4,7 +4,7 @@
 
 use larder_format::label::MessageLabels;
 use larder_store::{BLOCK_ROWS, Error, LabelItems, LabelledText, MailReader, Reader, block_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The number of labelled messages that are read at once.
 const MESSAGES_PER_PAGE: usize = 2000;
@@ -57,9 +57,11 @@ fn compare_current(
 
 fn compare_all(data: &Reader, mail: &MailReader<'_>) -> Result<LabelDifferences, Error> {
     let mut found = LabelDifferences::default();
-    // The rows whose labels were compared, as bits.
-    let mut compared = BTreeMap::<u32, [u64; BLOCK_ROWS as usize / 64]>::new();
+    let mut compared = ComparedRows::default();
     let mut listed = mail.listed_labels()?;
+    // The Message-IDs with several items or texts that were compared, and whether the items follow
+    // from the messages.
+    let mut shared: HashMap<String, bool> = HashMap::new();
     let mut waiting_count = 0;
     let mut page = data.label_changes(None, MESSAGES_PER_PAGE)?;
     loop {
@@ -69,35 +71,37 @@ fn compare_all(data: &Reader, mail: &MailReader<'_>) -> Result<LabelDifferences,
                 None => mail.message_id_of(uid)?,
             };
             let message_id = named.as_ref().unwrap_or(uid);
-            let rows = mail.rows_with_uid(message_id)?;
-            let texts = mail.labelled_texts(&rows)?;
-            let waiting = mail.waiting_items(message_id)?;
-            let items = read_items(data, message_id, (uid, one), &texts, &waiting)?;
-            let hashes: Vec<Option<u64>> = texts.iter().map(|text| text.text_hash).collect();
             let mut is_same = true;
-            for (row, text) in rows.into_iter().zip(&texts) {
-                let expected = items.labels_of(text.text_hash, &hashes);
-                let labels: Vec<&str> = expected.labels.iter().collect();
-                is_same &= mail.labels_of(&mut listed, row)? == labels;
-                let is_of_any_text = !labels.is_empty() && expected.text_hash.is_none();
-                is_same &= mail.are_labels_of_any_text(&listed, row) == is_of_any_text;
-                let (block, place) = block_of(row);
-                let bits = compared.entry(block).or_insert([0; BLOCK_ROWS as usize / 64]);
-                bits.iter_mut()
-                    .skip(place / 64)
-                    .take(1)
-                    .for_each(|word| *word |= 1 << (place % 64));
-            }
-            // An item of a former version is kept without its Message-ID.
-            let kept = match waiting.get(uid) {
-                Some(kept) => Some(kept.clone()),
-                None => mail.waiting_labels(uid)?,
+            let follows = if let Some(follows) = shared.get(message_id) {
+                *follows
+            } else {
+                let rows = mail.rows_with_uid(message_id)?;
+                let texts = mail.labelled_texts(&rows)?;
+                let waiting = mail.waiting_items(message_id)?;
+                let is_shared = named.is_some() || !waiting.is_empty() || texts.len() > 1;
+                let items = read_items(data, message_id, (uid, one), &texts, &waiting)?;
+                let hashes: Vec<Option<u64>> = texts.iter().map(|text| text.text_hash).collect();
+                let expected = items.text_labels(&hashes);
+                for (row, text) in rows.into_iter().zip(&texts) {
+                    let expected = expected.get(text.text_hash);
+                    let labels: Vec<&str> = expected.labels.iter().collect();
+                    is_same &= mail.labels_of(&mut listed, row)? == labels;
+                    let is_of_any_text = !labels.is_empty() && expected.text_hash.is_none();
+                    is_same &= mail.are_labels_of_any_text(&listed, row) == is_of_any_text;
+                    compared.add(row);
+                }
+                let named = texts.iter().filter(|text| text.message_id.is_none());
+                let named: Vec<Option<u64>> = named.map(|text| text.text_hash).collect();
+                let follows = items.follow_from_messages(&named);
+                if is_shared {
+                    shared.insert(message_id.clone(), follows);
+                }
+                follows
             };
-            let named = texts.iter().filter(|text| text.message_id.is_none());
-            let named: Vec<Option<u64>> = named.map(|text| text.text_hash).collect();
+            let kept = mail.waiting_labels(uid)?;
             is_same &= match &kept {
                 Some(kept) => kept.labels == one.labels && kept.text_hash == one.text_hash,
-                None => items.follow_from_messages(&named),
+                None => follows,
             };
             waiting_count += u64::from(kept.is_some());
             if !is_same {
@@ -112,6 +116,18 @@ fn compare_all(data: &Reader, mail: &MailReader<'_>) -> Result<LabelDifferences,
     add_labelled_elsewhere(mail, &compared, &mut found)?;
     found.count += mail.count_all_waiting_labels()?.saturating_sub(waiting_count);
     Ok(found)
+}
+
+/// The rows whose labels were compared, as bits.
+#[derive(Default)]
+struct ComparedRows(BTreeMap<u32, [u64; BLOCK_ROWS as usize / 64]>);
+
+impl ComparedRows {
+    fn add(&mut self, row: u32) {
+        let (block, place) = block_of(row);
+        let bits = self.0.entry(block).or_insert([0; BLOCK_ROWS as usize / 64]);
+        bits.iter_mut().skip(place / 64).take(1).for_each(|word| *word |= 1 << (place % 64));
+    }
 }
 
 /// Reads the items with the labels of a Message-ID, one of which is `known`.
@@ -143,7 +159,7 @@ fn read_items(
 /// Adds the messages that have labels in `index.db`, and none in `data.db`.
 fn add_labelled_elsewhere(
     mail: &MailReader<'_>,
-    compared: &BTreeMap<u32, [u64; BLOCK_ROWS as usize / 64]>,
+    compared: &ComparedRows,
     found: &mut LabelDifferences,
 ) -> Result<(), Error> {
     let labels = mail.labels()?;
@@ -153,7 +169,7 @@ fn add_labelled_elsewhere(
             let rows = mail.set(*set, block.block)?;
             others.iter_mut().zip(rows).for_each(|(all, rows)| *all |= rows);
         }
-        if let Some(compared) = compared.get(&block.block) {
+        if let Some(compared) = compared.0.get(&block.block) {
             others.iter_mut().zip(compared).for_each(|(all, compared)| *all &= !compared);
         }
         for place in 0..BLOCK_ROWS {

@@ -9,14 +9,13 @@
 //! Locks: the labels in `data.db` are written first, then `index.db` follows. No two write locks
 //! are held at once.
 
-use larder_format::label::{LabelChange, LabelList, MAX_LABELS, MessageLabels};
+use larder_format::label::{LabelChange, LabelList, MAX_ITEM_LABELS, MAX_LABELS, MessageLabels};
 use larder_store::{
     AppliedBatch, BatchChange, CalendarContext, ChangeOutcome, CollectionType, Error, Extractor,
-    Handle, ItemPut, Kind, LabelBatch, LabelledText, Operation, Precondition, Reader, StepSize,
-    Store, StoredLabels,
+    Handle, ItemPut, Kind, LabelBatch, LabelItems, LabelledText, Operation, Precondition, Reader,
+    SiblingTexts, StepSize, Store, StoredLabels, WantedLabels,
 };
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The number of messages in a batch.
@@ -63,60 +62,125 @@ pub fn unique_texts(messages: Vec<LabelledText>) -> Vec<LabelledText> {
     unique.map(|(message, _)| message).collect()
 }
 
-/// The items with the labels of a text, by their names. The first one gets new labels.
-struct TextItems<'t>(Vec<(Cow<'t, str>, StoredLabels)>);
-
-impl TextItems<'_> {
-    fn labels(&self) -> LabelList {
-        let mut lists = self.0.iter().map(|(_, stored)| &stored.labels.labels);
-        let mut labels = lists.next().cloned().unwrap_or_default();
-        labels.extend(lists.flat_map(LabelList::iter));
-        labels
-    }
+/// The texts with one Message-ID that labels are given to, and the items with their labels.
+struct LabelledGroup<'t> {
+    message_id: &'t str,
+    texts: Vec<&'t LabelledText>,
+    /// The hashes of the texts that there are.
+    hashes: Vec<Option<u64>>,
+    stored: BTreeMap<String, StoredLabels>,
+    items: LabelItems,
 }
 
-/// Reads the items with the labels of each text.
-fn read_text_items<'t>(
-    data: &Reader,
-    texts: &[&'t LabelledText],
-) -> Result<Vec<TextItems<'t>>, Error> {
-    let count_others =
-        |text: &LabelledText| text.sources.iter().filter(|name| **name != text.uid).count();
-    let mut names: Vec<&'t str> = Vec::with_capacity(texts.len());
-    for text in texts {
-        names.push(&text.uid);
-        names.extend(text.sources.iter().filter(|name| **name != text.uid).map(String::as_str));
+impl<'t> LabelledGroup<'t> {
+    fn new(text: &'t LabelledText) -> LabelledGroup<'t> {
+        let (message_id, _) = text.identity();
+        LabelledGroup {
+            message_id,
+            texts: Vec::new(),
+            hashes: Vec::new(),
+            stored: BTreeMap::new(),
+            items: LabelItems::new(message_id),
+        }
     }
-    let stored = data.stored_labels(&names)?;
-    let mut stored = names.iter().map(|name| Cow::Borrowed(*name)).zip(stored);
-    let mut found = Vec::with_capacity(texts.len());
-    for text in texts {
-        let mut items: Vec<_> = stored.by_ref().take(1 + count_others(text)).collect();
-        let is_of_text = items.first().is_none_or(|(name, own)| {
-            let named = own.labels.text_hash;
-            match own.item {
-                None => text.sources.is_empty(),
-                Some(_) => {
-                    named.is_none()
-                        || text.text_hash.is_none()
-                        || named == text.text_hash
-                        || text.sources.iter().any(|source| source == name)
-                }
+
+    fn siblings(&self) -> Option<&'t SiblingTexts> {
+        self.texts.iter().find_map(|text| text.siblings.as_deref())
+    }
+
+    fn add_stored(&mut self, name: &str, stored: StoredLabels) {
+        self.items.put(name, stored.labels.clone());
+        self.stored.insert(name.to_string(), stored);
+    }
+
+    /// Reads the items that a text may have labels from, beside the one under the Message-ID.
+    fn read_further(&mut self, data: &Reader) -> Result<(), Error> {
+        self.hashes.extend(self.texts.iter().map(|text| text.text_hash).filter(Option::is_some));
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        match self.siblings() {
+            Some(siblings) => {
+                self.hashes.extend(&siblings.hashes);
+                names.extend(siblings.item_names.iter().cloned());
+                let hashes: BTreeSet<u64> = self.hashes.iter().flatten().copied().collect();
+                names.extend(hashes.iter().map(|hash| self.items.text_name(*hash)));
             }
-        });
-        if let Some(name) = text.other_name().filter(|_| !is_of_text) {
-            items.remove(0);
-            match items.iter().position(|(other, _)| *other == name) {
-                Some(place) => items.swap(0, place),
-                None => {
-                    let own = data.stored_labels(&[&name])?.pop().unwrap_or_default();
-                    items.insert(0, (Cow::Owned(name), own));
+            None => {
+                let item = self.items.get(self.message_id);
+                let owner = item.map(|item| item.text_hash);
+                if self.texts.iter().all(|text| text.text_hash.is_some()) {
+                    // The text that it names has its labels alone.
+                    self.hashes.extend(owner.filter(Option::is_some));
+                }
+                for text in &self.texts {
+                    if text.uid != self.message_id
+                        || owner.is_some_and(|owner| owner != text.text_hash)
+                    {
+                        names.extend(text.other_name());
+                    }
                 }
             }
         }
-        found.push(TextItems(items));
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        self.read_names(data, &names)
     }
-    Ok(found)
+
+    fn read_names(&mut self, data: &Reader, names: &BTreeSet<String>) -> Result<(), Error> {
+        let names: Vec<&str> = names
+            .iter()
+            .filter(|name| !self.stored.contains_key(*name))
+            .map(String::as_str)
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        for (name, stored) in names.iter().zip(data.stored_labels(&names)?) {
+            self.add_stored(name, stored);
+        }
+        Ok(())
+    }
+
+    /// Returns the items that give the texts these labels.
+    fn plan(&mut self, data: &Reader, wanted: &[WantedLabels]) -> Result<LabelItems, Error> {
+        loop {
+            let mut items = self.items.clone();
+            items.change_texts(&self.hashes, wanted);
+            // An item that was not read may have labels.
+            let names = items.iter().map(|(name, _)| name.to_string());
+            let unread: BTreeSet<String> =
+                names.filter(|name| !self.stored.contains_key(name)).collect();
+            if unread.is_empty() {
+                return Ok(items);
+            }
+            self.read_names(data, &unread)?;
+        }
+    }
+}
+
+/// Reads the items with the labels of texts, by Message-ID, in the order of the texts. A text that
+/// comes several times is there once.
+fn read_groups<'t>(
+    data: &Reader,
+    texts: impl IntoIterator<Item = &'t LabelledText>,
+) -> Result<Vec<LabelledGroup<'t>>, Error> {
+    let mut groups: Vec<LabelledGroup<'t>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for text in texts {
+        let (message_id, _) = text.identity();
+        let place = *places.entry(message_id).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(LabelledGroup::new(text));
+        }
+        if let Some(group) = groups.get_mut(place) {
+            group.texts.push(text);
+        }
+    }
+    let names: Vec<&str> = groups.iter().map(|group| group.message_id).collect();
+    for (group, stored) in groups.iter_mut().zip(data.stored_labels(&names)?) {
+        group.add_stored(group.message_id, stored);
+        group.read_further(data)?;
+    }
+    Ok(groups)
 }
 
 /// Returns the labels that each text has in `data.db`.
@@ -124,10 +188,20 @@ fn read_text_items<'t>(
 /// # Errors
 /// The store cannot be read.
 pub fn read_text_labels(data: &Reader, texts: &[&LabelledText]) -> Result<Vec<LabelList>, Error> {
-    Ok(read_text_items(data, texts)?.iter().map(TextItems::labels).collect())
+    let mut found = HashMap::with_capacity(texts.len());
+    for group in read_groups(data, texts.iter().copied())? {
+        let labels = group.items.text_labels(&group.hashes);
+        for text in group.texts {
+            found.insert(text.identity(), labels.get(text.text_hash).labels);
+        }
+    }
+    Ok(texts.iter().map(|text| found.get(&text.identity()).cloned().unwrap_or_default()).collect())
 }
 
 /// Gives each text the labels that `replace` returns for it and its labels.
+///
+/// Texts with one Message-ID are changed together, and a batch is written completely or not at all:
+/// a label that leaves an item of several texts goes into the items of those that keep it.
 ///
 /// # Errors
 /// As [`change_labels`].
@@ -137,134 +211,140 @@ pub fn replace_labels(
     messages: &[LabelledText],
     replace: &mut dyn FnMut(&LabelledText, &LabelList) -> LabelList,
 ) -> Result<LabelReport, Error> {
+    *operation = operation.clone().all_or_nothing();
     let collection_type = CollectionType::Labels;
     let collection: Arc<str> = Arc::from(collection_type.default_collection());
     let extractor = data.extractor_for_collection(&collection, collection_type)?;
     let reader = data.open_reader()?;
     let (mut report, mut size) = (LabelReport::default(), MESSAGES_PER_BATCH);
-    let mut rest = messages;
-    while let (batch, further) = rest.split_at(size.current().min(rest.len()))
-        && !batch.is_empty()
-    {
+    let messages = order_texts(messages);
+    let mut rest = messages.as_slice();
+    while !rest.is_empty() {
+        let is_same =
+            |one: &LabelledText, other: &LabelledText| one.identity().0 == other.identity().0;
+        let mut count = size.current().min(rest.len());
+        while count < rest.len()
+            && let (Some(last), Some(next)) = (rest.get(count - 1), rest.get(count))
+            && is_same(last, next)
+        {
+            count += 1;
+        }
+        let (batch, further) = rest.split_at(count);
         rest = further;
-        let mut open: Vec<&LabelledText> = batch.iter().collect();
+        let mut is_written = false;
         for _ in 0..MAX_ATTEMPTS {
-            let mut changes = Vec::new();
-            let mut changed = Vec::new();
-            for (message, items) in open.iter().zip(read_text_items(&reader, &open)?) {
-                let before = items.labels();
-                let after = replace(message, &before);
-                if after == before {
-                    report.unchanged += 1;
+            let (mut changes, mut planned) = (Vec::new(), LabelReport::default());
+            for mut group in read_groups(&reader, batch.iter().copied())? {
+                let wanted = find_wanted(&group, replace, &mut planned)?;
+                if !wanted.is_empty() {
+                    let items = group.plan(&reader, &wanted)?;
+                    add_changes(&group, &items, &extractor, &collection, &mut changes)?;
+                }
+            }
+            let has_changes = !changes.is_empty();
+            if has_changes {
+                let AppliedBatch { outcomes, lock_held, .. } = data.apply(operation, changes)?;
+                size.adapt_to(outcomes.len(), lock_held);
+                let is_conflict = |one: &ChangeOutcome| matches!(one, ChangeOutcome::Conflict(..));
+                if outcomes.iter().any(is_conflict) {
                     continue;
                 }
-                if after.is_too_long() {
-                    return Err(Error::TooManyLabels { uid: message.uid.clone(), max: MAX_LABELS });
-                }
-                let planned =
-                    plan_changes(&items, &extractor, &collection, message, (&before, &after));
-                changed.push((*message, planned.len()));
-                changes.extend(planned);
             }
-            if changes.is_empty() {
-                open = Vec::new();
-                break;
-            }
-            let AppliedBatch { outcomes, lock_held, .. } = data.apply(operation, changes)?;
-            size.adapt_to(outcomes.len(), lock_held);
-            let mut outcomes = outcomes.into_iter();
-            let mut has_conflict = |count: usize| {
-                let outcomes = outcomes.by_ref().take(count);
-                outcomes.fold(false, |found, outcome| {
-                    found | matches!(outcome, ChangeOutcome::Conflict(..))
-                })
-            };
-            let changed_count = changed.len();
-            open = changed
-                .into_iter()
-                .filter(|(_, count)| has_conflict(*count))
-                .map(|(message, _)| message)
-                .collect();
-            report.changed += (changed_count - open.len()) as u64;
-            if open.is_empty() {
-                break;
-            }
+            report.changed += planned.changed;
+            report.unchanged += planned.unchanged;
+            is_written = true;
+            break;
         }
-        if let Some(message) = open.first() {
-            return Err(Error::LabelsBusy { uid: message.uid.clone() });
+        if let Some(message) = batch.first().filter(|_| !is_written) {
+            return Err(Error::LabelsBusy { uid: message.identity().0.to_string() });
         }
     }
     data.merge_after_change(report.changed);
     Ok(report)
 }
 
-/// Returns the changes of the items of a text that give it these labels: each item loses those that
-/// the text does not have any more, and one gets the new ones.
-fn plan_changes(
-    items: &TextItems<'_>,
-    extractor: &Extractor,
-    collection: &Arc<str>,
-    message: &LabelledText,
-    (before, after): (&LabelList, &LabelList),
-) -> Vec<BatchChange> {
-    let mut changes = Vec::new();
-    for (place, (name, stored)) in items.0.iter().enumerate() {
-        let mut labels = LabelList::default();
-        labels.extend(stored.labels.labels.iter().filter(|label| after.contains(label)));
-        if place == 0 {
-            labels.extend(after.iter().filter(|label| !before.contains(label)));
-        }
-        if labels != stored.labels.labels {
-            let is_target = place == 0;
-            changes.extend(plan_change(
-                (name, stored),
-                extractor,
-                collection,
-                message,
-                labels,
-                is_target,
-            ));
-        }
+/// Returns the texts in their order, those with one Message-ID together.
+fn order_texts(messages: &[LabelledText]) -> Vec<&LabelledText> {
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(messages.len());
+    for (place, message) in messages.iter().enumerate() {
+        places.entry(message.identity().0).or_insert(place);
     }
-    changes
+    let mut ordered: Vec<&LabelledText> = messages.iter().collect();
+    if places.len() < messages.len() {
+        ordered.sort_by_key(|message| places.get(message.identity().0));
+    }
+    ordered
 }
 
-/// Returns the change from stored labels to others.
-fn plan_change(
-    (name, stored): (&str, &StoredLabels),
+/// Returns the labels that the texts of a group are to have, of those that are to have others, and
+/// counts them.
+fn find_wanted(
+    group: &LabelledGroup<'_>,
+    replace: &mut dyn FnMut(&LabelledText, &LabelList) -> LabelList,
+    report: &mut LabelReport,
+) -> Result<Vec<WantedLabels>, Error> {
+    let known = group.items.text_labels(&group.hashes);
+    let mut wanted: Vec<WantedLabels> = Vec::new();
+    let mut seen = HashSet::with_capacity(group.texts.len());
+    for text in &group.texts {
+        let before = known.get(text.text_hash).labels;
+        let labels = replace(text, &before);
+        if labels == before || !seen.insert(text.text_hash) {
+            report.unchanged += 1;
+            continue;
+        }
+        if labels.exceeds_limit(&before) {
+            return Err(too_many_labels(group.message_id));
+        }
+        report.changed += 1;
+        let is_named = text.uid == group.message_id;
+        wanted.push(WantedLabels { text_hash: text.text_hash, is_named, labels });
+    }
+    Ok(wanted)
+}
+
+fn too_many_labels(message_id: &str) -> Error {
+    Error::TooManyLabels { uid: message_id.to_string(), max: MAX_LABELS }
+}
+
+/// Adds the changes from the stored items of a group to others.
+fn add_changes(
+    group: &LabelledGroup<'_>,
+    items: &LabelItems,
     extractor: &Extractor,
     collection: &Arc<str>,
-    message: &LabelledText,
-    labels: LabelList,
-    is_target: bool,
-) -> Option<BatchChange> {
-    let precondition = match stored.item {
-        Some((_, seq)) => Precondition::UnchangedSince(seq),
-        None => Precondition::Absent,
-    };
-    if labels.is_empty() {
-        return stored.item.map(|(handle, _)| BatchChange::Remove(handle, precondition));
+    changes: &mut Vec<BatchChange>,
+) -> Result<(), Error> {
+    for (name, stored) in &group.stored {
+        let precondition = match stored.item {
+            Some((_, seq)) => Precondition::UnchangedSince(seq),
+            None => Precondition::Absent,
+        };
+        let item = match (items.get(name), stored.item) {
+            (Some(item), _) if *item == stored.labels => continue,
+            (Some(item), _) => item,
+            (None, Some((handle, _))) => {
+                changes.push(BatchChange::Remove(handle, precondition));
+                continue;
+            }
+            (None, None) => continue,
+        };
+        if item.labels.len() > MAX_ITEM_LABELS {
+            return Err(too_many_labels(group.message_id));
+        }
+        let context = CalendarContext::default();
+        let Ok(parsed) = extractor.parse_item(Kind::Labels, item.to_bytes(), &context) else {
+            continue;
+        };
+        changes.push(BatchChange::Put(ItemPut {
+            collection: Arc::clone(collection),
+            uid: name.clone(),
+            derived_uid: true,
+            parsed,
+            precondition,
+        }));
     }
-    let (message_id, _) = message.identity();
-    let text_hash = match stored.item {
-        Some(_) if !is_target => stored.labels.text_hash,
-        // Labels that were given to another text of this name may belong to either.
-        Some(_) if stored.labels.text_hash != message.text_hash => None,
-        _ => message.text_hash,
-    };
-    let message_id = match &stored.labels.message_id {
-        None if is_target && name != message_id => Some(message_id.to_string()),
-        known => known.clone(),
-    };
-    let bytes = MessageLabels { text_hash, message_id, labels }.to_bytes();
-    let parsed = extractor.parse_item(Kind::Labels, bytes, &CalendarContext::default()).ok()?;
-    Some(BatchChange::Put(ItemPut {
-        collection: Arc::clone(collection),
-        uid: name.to_string(),
-        derived_uid: true,
-        parsed,
-        precondition,
-    }))
+    Ok(())
 }
 
 /// Returns the labels of a message in `data.db`.
@@ -312,22 +392,22 @@ pub fn count_stored_labels(data: &Reader) -> Result<Vec<(String, u64)>, Error> {
     Ok(counts.into_iter().collect())
 }
 
-/// Returns the messages with a label.
+/// Returns the items with a label, each as a text whose only item it is.
 ///
 /// # Errors
 /// The store cannot be read.
 pub fn find_labelled(data: &Reader, label: &str) -> Result<Vec<LabelledText>, Error> {
     let mut found = Vec::new();
-    for_each_labelled(data, &mut |uid, MessageLabels { text_hash, message_id, labels }| {
+    for_each_labelled(data, &mut |uid, MessageLabels { text_hash, labels, .. }| {
         if labels.contains(label) {
-            found.push(LabelledText { uid, text_hash, message_id, sources: Vec::new() });
+            found.push(LabelledText { uid, text_hash, message_id: None, siblings: None });
         }
     })?;
     Ok(found)
 }
 
 /// Returns the items with the labels of messages that are about to be purged, also of removed ones.
-/// The labels of a name that a further message has stay.
+/// Items that a message which stays has labels from stay, unless they name a removed text.
 ///
 /// # Errors
 /// A store cannot be read.
@@ -337,31 +417,59 @@ pub fn find_labels_to_purge(
     messages: &[(Handle, String)],
 ) -> Result<Vec<Handle>, Error> {
     let mail = index.mail()?;
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
+    let handles: HashSet<Handle> = messages.iter().map(|(handle, _)| *handle).collect();
+    let mut message_ids = BTreeSet::new();
     for (_, uid) in messages {
-        let named = data.stored_labels(&[uid])?.pop().unwrap_or_default().labels.text_hash;
+        message_ids.insert(mail.message_id_of(uid)?.unwrap_or_else(|| uid.clone()));
+    }
+    let mut removed: HashMap<Handle, &str> =
+        messages.iter().map(|(handle, uid)| (*handle, uid.as_str())).collect();
+    for message_id in &message_ids {
+        let rows = mail.rows_with_uid(message_id)?;
+        let texts = mail.labelled_texts(&rows)?;
         let (mut purged, mut rest) = (Vec::new(), Vec::new());
-        let rows = mail.rows_with_uid(uid)?;
-        for (row, text) in rows.iter().zip(mail.labelled_texts(&rows)?) {
-            let Some(message) = mail.message(*row)? else { continue };
-            let is_purged = messages.iter().any(|(handle, _)| *handle == message.handle);
+        for (row, text) in rows.iter().zip(&texts) {
+            let handle = mail.message(*row)?.map(|message| message.handle);
+            handle.map(|handle| removed.remove(&handle));
+            let is_purged = handle.is_some_and(|handle| handles.contains(&handle));
             if is_purged { &mut purged } else { &mut rest }.push(text);
         }
-        let is_shared = rest
-            .iter()
-            .any(|text| text.uid == *uid && (named.is_none() || text.text_hash == named));
-        if !is_shared {
-            found.extend(data.label_handles(uid)?);
-        }
-        for text in purged.iter().filter(|text| text.uid == *uid && text.message_id.is_none()) {
-            if rest.iter().all(|other| other.identity() != text.identity())
-                && let Some(name) = text.other_name()
-            {
-                found.extend(data.label_handles(&name)?);
+        let is_removed = removed.values().any(|uid| uid == message_id);
+        let unknown = LabelledText::from(message_id.clone());
+        let unknown = texts.is_empty().then_some(&unknown);
+        for group in read_groups(data, texts.iter().chain(unknown))? {
+            let mut kept = HashSet::new();
+            for text in &rest {
+                kept.extend(group.items.names_of(text.text_hash, &group.hashes));
+            }
+            let under_id = group.items.get(message_id).and_then(|item| item.text_hash);
+            if is_removed && under_id.is_some_and(|text| !group.hashes.contains(&Some(text))) {
+                kept.remove(message_id.as_str());
+            }
+            // The names of items that were removed are in the history.
+            let mut names: BTreeSet<String> = BTreeSet::new();
+            names.extend(purged.iter().filter_map(|text| text.other_name()));
+            if rest.iter().all(|text| text.uid != *message_id) {
+                names.insert(message_id.clone());
+            }
+            for text in &purged {
+                let sources = group.items.names_of(text.text_hash, &group.hashes);
+                names.extend(sources.map(str::to_string));
+            }
+            if rest.is_empty() {
+                let waiting = mail.waiting_items(message_id)?;
+                names.extend(waiting.iter().map(|(name, _)| name.to_string()));
+            }
+            for name in rest.iter().filter_map(|text| text.other_name()) {
+                names.remove(&name);
+            }
+            for name in names.iter().filter(|name| !kept.contains(name.as_str())) {
+                found.extend(data.label_handles(name)?);
             }
         }
     }
-    Ok(found)
+    Ok(found.into_iter().collect())
 }
 
 /// Returns whether the labels in `index.db` are older than those in `data.db`.

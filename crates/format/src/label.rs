@@ -10,8 +10,11 @@ use std::fmt;
 
 /// The most bytes of a label, as in notmuch.
 pub const MAX_LABEL_BYTES: usize = 200;
-/// The most labels of a message.
+/// The most labels that a message can be given.
 pub const MAX_LABELS: usize = 1000;
+/// The most labels of an item. A message that has the labels of texts that are gone may have more
+/// than it can be given, and keeps them in its item when another one loses them.
+pub const MAX_ITEM_LABELS: usize = 10 * MAX_LABELS;
 
 /// The names that notmuch gives what a file or its content is: they are flags, not labels.
 pub const NOTMUCH_FLAG_TAGS: [&str; 8] =
@@ -32,6 +35,9 @@ pub struct MessageLabels {
     pub text_hash: Option<u64>,
     /// The Message-ID, if it is not the name of the item.
     pub message_id: Option<String>,
+    /// Whether the Message-ID is the name of the message nevertheless: an item of another text, or
+    /// of all texts, was under it.
+    pub is_named: bool,
     /// The labels.
     pub labels: LabelList,
 }
@@ -40,6 +46,8 @@ pub struct MessageLabels {
 const TEXT_LINE: &[u8] = b"\ttext ";
 /// The start of the line with the Message-ID.
 const MESSAGE_LINE: &[u8] = b"\tmessage ";
+/// The line of an item of a message whose name is the Message-ID.
+const NAMED_LINE: &[u8] = b"\tnamed";
 
 impl MessageLabels {
     /// Reads the bytes of an item. Lines that cannot be labels are left out.
@@ -52,6 +60,8 @@ impl MessageLabels {
                 text.text_hash = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
             } else if let Some(id) = line.strip_prefix(MESSAGE_LINE) {
                 text.message_id = std::str::from_utf8(id).ok().map(str::to_string);
+            } else if line == NAMED_LINE {
+                text.is_named = true;
             }
         }
         text
@@ -68,6 +78,10 @@ impl MessageLabels {
         if let Some(id) = self.message_id.as_ref().filter(|id| !id.contains('\n')) {
             bytes.extend_from_slice(MESSAGE_LINE);
             bytes.extend_from_slice(id.as_bytes());
+            bytes.push(b'\n');
+        }
+        if self.is_named {
+            bytes.extend_from_slice(NAMED_LINE);
             bytes.push(b'\n');
         }
         bytes.extend(self.labels.to_bytes());
@@ -142,9 +156,9 @@ impl LabelList {
     /// Reads the bytes of an item. Lines that cannot be labels are left out.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> LabelList {
-        let lines = bytes.split(|byte| *byte == b'\n').take(MAX_LABELS + 2);
+        let lines = bytes.split(|byte| *byte == b'\n').take(MAX_ITEM_LABELS + 2);
         let names = lines.filter_map(|line| std::str::from_utf8(line).ok());
-        let names = names.filter(|name| check_label(name).is_ok()).take(MAX_LABELS);
+        let names = names.filter(|name| check_label(name).is_ok()).take(MAX_ITEM_LABELS);
         LabelList(names.map(str::to_string).collect())
     }
 
@@ -164,10 +178,17 @@ impl LabelList {
         check_label(name).is_ok() && self.0.insert(name.to_string())
     }
 
-    /// Returns whether a message cannot have so many labels.
+    /// Returns whether a message with the labels `before` cannot be given these, because they are
+    /// too many and more than before.
     #[must_use]
-    pub fn is_too_long(&self) -> bool {
-        self.0.len() > MAX_LABELS
+    pub fn exceeds_limit(&self, before: &LabelList) -> bool {
+        self.0.len() > MAX_LABELS && self.0.len() > before.0.len()
+    }
+
+    /// Returns the number of labels.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Removes a label; returns whether it was there.
@@ -336,19 +357,20 @@ mod tests {
         assert_eq!(LabelList::parse(&labels.to_bytes()), labels);
         assert_eq!(LabelList::parse(b"b\n\n-a\n\xff\nb\na\x07\n"), list(&["b"]));
         assert_eq!(LabelList::default().to_bytes(), b"");
-        let many: String = (0..2 * MAX_LABELS).map(|number| format!("l{number}\n")).collect();
-        assert_eq!(LabelList::parse(many.as_bytes()).iter().count(), MAX_LABELS);
+        let many: String = (0..2 * MAX_ITEM_LABELS).map(|number| format!("l{number}\n")).collect();
+        assert_eq!(LabelList::parse(many.as_bytes()).len(), MAX_ITEM_LABELS);
     }
 
     #[test]
     fn bytes_have_the_hash_of_the_text() {
-        for (text_hash, message_id, bytes) in [
-            (None, None, &b"tax\n"[..]),
-            (Some(0x1f), None, b"\ttext 000000000000001f\ntax\n"),
-            (Some(0x1f), Some("m@x"), b"\ttext 000000000000001f\n\tmessage m@x\ntax\n"),
+        for (text_hash, message_id, is_named, bytes) in [
+            (None, None, false, &b"tax\n"[..]),
+            (Some(0x1f), None, false, b"\ttext 000000000000001f\ntax\n"),
+            (Some(0x1f), Some("m@x"), false, b"\ttext 000000000000001f\n\tmessage m@x\ntax\n"),
+            (None, Some("m@x"), true, b"\tmessage m@x\n\tnamed\ntax\n"),
         ] {
             let message_id = message_id.map(str::to_string);
-            let labels = MessageLabels { text_hash, message_id, labels: list(&["tax"]) };
+            let labels = MessageLabels { text_hash, message_id, is_named, labels: list(&["tax"]) };
             assert_eq!(labels.to_bytes(), bytes);
             assert_eq!(MessageLabels::parse(bytes), labels);
             assert_eq!(LabelList::parse(bytes), labels.labels);

@@ -202,13 +202,13 @@ pub enum Error {
     /// Other programs change the labels of a message all the time.
     #[error("the labels of {uid:?} were not changed: other programs keep changing them; try again")]
     LabelsBusy {
-        /// The name of the message.
+        /// The Message-ID.
         uid: String,
     },
     /// A message would have too many labels.
     #[error("{uid:?} would have more than {max} labels: its labels were not changed")]
     TooManyLabels {
-        /// The name of the message.
+        /// The Message-ID.
         uid: String,
         /// The most labels of a message.
         max: usize,

@@ -19,6 +19,7 @@ use crate::uid_lookup::{UidFinder, UidLookup, find_collection};
 use crate::{CollectionType, Kind, Seq};
 use larder_format::label::MessageLabels;
 use rusqlite::OptionalExtension as _;
+use std::sync::Arc;
 
 /// The changes of labels after a cursor.
 #[derive(Debug, Clone)]
@@ -52,9 +53,18 @@ pub struct LabelledText {
     pub text_hash: Option<u64>,
     /// The Message-ID, if it is not the name.
     pub message_id: Option<String>,
-    /// The names of the items that the text has labels from, beside the one under its name that
-    /// belongs to the text or to any.
-    pub sources: Vec<String>,
+    /// The texts with the Message-ID, if this one may have labels that others have, too; `None`:
+    /// the item that has its labels is under its name, and belongs to the text or to any.
+    pub siblings: Option<Arc<SiblingTexts>>,
+}
+
+/// The texts with one Message-ID.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SiblingTexts {
+    /// The hashes of the texts that messages have.
+    pub hashes: Vec<Option<u64>>,
+    /// The names of the items with labels of texts that are gone, and of others.
+    pub item_names: Vec<String>,
 }
 
 impl LabelledText {
@@ -75,7 +85,7 @@ impl LabelledText {
 impl From<String> for LabelledText {
     /// Any text with a name.
     fn from(uid: String) -> LabelledText {
-        LabelledText { uid, text_hash: None, message_id: None, sources: Vec::new() }
+        LabelledText { uid, text_hash: None, message_id: None, siblings: None }
     }
 }
 

@@ -180,7 +180,7 @@ pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
-pub use crate::label_feed::{LabelChanges, LabelledText, StoredLabels};
+pub use crate::label_feed::{LabelChanges, LabelledText, SiblingTexts, StoredLabels};
 pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
 pub use crate::mail::batch::{
     BegunWordSegments, MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState,
@@ -189,7 +189,7 @@ pub use crate::mail::batch::{
 pub use crate::mail::columns::{BlockValues, MailBlock, MailColumn, MailSet, block_of, date_value};
 pub use crate::mail::conversions::{ConversionKey, ConvertedText, MessageConversion};
 pub use crate::mail::former_states::FormerMailStates;
-pub use crate::mail::label_items::LabelItems;
+pub use crate::mail::label_items::{LabelItems, WantedLabels};
 pub use crate::mail::labels::{LabelBatch, ListedLabels};
 pub use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
 pub use crate::mail_reader::{

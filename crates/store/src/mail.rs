@@ -24,6 +24,7 @@
 //! | `labels` | the labels of messages |
 //! | `former_states` | the states of messages after an earlier batch |
 //! | `page_cache` | what a reader keeps until the next write |
+//! | `text_hash` | the hash of the text of a message |
 //! | `threads` | which messages are one thread |
 //! | `batch` | the changes of a batch, and messages that are ready to be written |
 
@@ -35,6 +36,7 @@ pub(crate) mod former_states;
 pub(crate) mod label_items;
 pub(crate) mod labels;
 pub(crate) mod page_cache;
+pub(crate) mod text_hash;
 pub(crate) mod threads;
 
 /// The number of rows of a block. One page of the database holds a column of a block.

@@ -154,7 +154,10 @@ impl<'r> MailReader<'r> {
 
     /// Returns the Message-ID of a message, or its name; `None`: the row has no message.
     pub fn uid(&self, row: u32) -> Result<Option<String>> {
-        Ok(self.labelled_text(row)?.map(|message| message.uid))
+        self.run(|tx| {
+            let mut select = tx.prepare_cached("SELECT uid FROM item WHERE id = ?1")?;
+            Ok(select.query_row([row], |row| row.get(0)).optional()?)
+        })
     }
 
     /// Returns whether a message has a Message-ID. One without has a name made from its content.

@@ -84,7 +84,10 @@ pub fn import_labels(
                         report.waiting_ids.push(message.message_id.clone());
                     }
                 }
-                texts.push(message.message_id.into());
+                texts.push(match &mail {
+                    Some(mail) => mail.unindexed_text(&message.message_id)?,
+                    None => message.message_id.into(),
+                });
             }
             for text in texts {
                 wanted.entry(identity(&text)).or_default().extend(message.labels.iter());
@@ -296,7 +299,8 @@ fn are_labels_mixed(
     }
     let texts = mail.labelled_texts(rows)?;
     let hashes: Vec<Option<u64>> = texts.iter().map(|text| text.text_hash).collect();
-    let mut labels = hashes.iter().map(|text| items.labels_of(*text, &hashes).labels);
+    let found = items.text_labels(&hashes);
+    let mut labels = hashes.iter().map(|text| found.get(*text).labels);
     let first = labels.next();
     Ok(labels.any(|other| Some(&other) != first.as_ref()))
 }
@@ -312,7 +316,8 @@ fn label_texts(
     let hashes: Vec<Option<u64>> = texts.iter().map(|text| text.text_hash).collect();
     let mut known = HashSet::new();
     let firsts = rows.iter().zip(&hashes).filter(|(_, text_hash)| known.insert(**text_hash));
-    let labelled = firsts.map(|(row, text)| (*row, items.labels_of(*text, &hashes).labels));
+    let found = items.text_labels(&hashes);
+    let labelled = firsts.map(|(row, text)| (*row, found.get(*text).labels));
     Ok(labelled.filter(|(_, labels)| !labels.is_empty()).collect())
 }
 

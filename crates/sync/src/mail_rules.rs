@@ -255,6 +255,7 @@ fn add_matches(
     rows: &[u32],
     matches: &mut RuleMatches,
 ) -> Result<(), Error> {
+    let mut found = Vec::new();
     for &row in rows {
         let Some(collection) = mail.collection_of(row)? else { continue };
         let (block, place) = block_of(row);
@@ -263,16 +264,16 @@ fn add_matches(
         let is_new = |one: &NewMail<'_>| {
             one.collection == collection && one.first <= row && !(one.is_new_only && is_reread)
         };
-        if !new_mail.iter().any(is_new) {
-            continue;
+        if new_mail.iter().any(is_new) {
+            found.push(row);
         }
-        if let Some(message) = mail.labelled_text(row)? {
-            let numbers = matches.rules_by_text.entry(to_identity(&message)).or_default();
-            matches.messages.push(message);
-            // A message may be in several collections.
-            if numbers.last() != Some(&number) {
-                numbers.push(number);
-            }
+    }
+    for message in mail.labelled_texts(&found)? {
+        let numbers = matches.rules_by_text.entry(to_identity(&message)).or_default();
+        matches.messages.push(message);
+        // A message may be in several collections.
+        if numbers.last() != Some(&number) {
+            numbers.push(number);
         }
     }
     Ok(())
@@ -342,7 +343,7 @@ fn count_changes(
                 }
                 RuleEffect::TooManyLabels => {
                     let search = rules.get(number).and_then(|rule| rule.search.clone());
-                    let uid = message.uid.clone();
+                    let uid = message.identity().0.to_string();
                     let error = StoreError::TooManyLabels { uid, max: MAX_LABELS }.into();
                     report.problems.push(MailRuleProblem { search, error });
                 }
@@ -374,7 +375,7 @@ fn apply_rules(
         let after = rule.change.apply(&labels);
         if after == labels {
             note(*number, RuleEffect::Unchanged);
-        } else if after.is_too_long() {
+        } else if after.exceeds_limit(&labels) {
             note(*number, RuleEffect::TooManyLabels);
         } else {
             note(*number, RuleEffect::Changed);

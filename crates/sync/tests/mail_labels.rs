@@ -55,11 +55,7 @@ impl LabelledMail {
     pub(crate) fn label_matches(&mut self, query: &str, changes: &[&str]) {
         let change = LabelChange::parse(changes.iter().copied()).unwrap();
         let reader = self.mailbox.store.open_reader().unwrap();
-        let texts: Vec<_> = {
-            let mail = reader.mail().unwrap();
-            let rows = find_rows(&reader, query).into_iter();
-            rows.map(|row| mail.labelled_text(row).unwrap().unwrap()).collect()
-        };
+        let texts = reader.mail().unwrap().labelled_texts(&find_rows(&reader, query)).unwrap();
         let mut operation = Operation::new("edit labels", change.to_string(), 0);
         change_labels(&mut self.data, &mut operation, &unique_texts(texts), &change).unwrap();
         self.operations.extend(operation.id());

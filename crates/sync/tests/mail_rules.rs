@@ -2,9 +2,9 @@
 
 use crate::mail_sync::check;
 use crate::mailbox::{COLLECTION, Mailbox, create_index, message};
-use larder_edit::labels::{change_labels, follow_labels, read_labels};
+use larder_edit::labels::{change_labels, follow_labels, for_each_labelled};
 use larder_edit::put_saved_searches;
-use larder_format::label::{LabelChange, MAX_LABELS};
+use larder_format::label::{LabelChange, LabelList, MAX_LABELS};
 use larder_format::saved_search::SavedSearch;
 use larder_query::QueryContext;
 use larder_store::{DataDirectory, LabelledText, Operation, Store, StoreOptions};
@@ -69,7 +69,13 @@ impl RuledMail {
     }
 
     fn labels(&self, uid: &str) -> Vec<String> {
-        let labels = read_labels(&self.data.open_reader().unwrap(), uid).unwrap();
+        let mut labels = LabelList::default();
+        for_each_labelled(&self.data.open_reader().unwrap(), &mut |name, item| {
+            if item.message_id.as_ref().unwrap_or(&name) == uid {
+                labels.extend(item.labels.iter());
+            }
+        })
+        .unwrap();
         labels.iter().map(str::to_string).collect()
     }
 

@@ -29,6 +29,7 @@ mod mail_erasure;
 mod mail_file_systems;
 mod mail_headers;
 mod mail_label_identity;
+mod mail_label_model;
 mod mail_labels;
 mod mail_rules;
 mod mail_search;

@@ -39,12 +39,10 @@ impl NamedMessage {
             }
         }
         let Some(row) = named else { return Ok(None) };
-        let text_hash =
-            |row| Ok::<_, Error>(mail.labelled_text(row)?.and_then(|one| one.text_hash));
-        let text = text_hash(row)?;
+        let text = mail.text_hash(row)?;
         let mut found = NamedMessage { row, copies: Vec::new(), other_texts: Vec::new() };
         for (row, handle) in others.into_iter().take(MAX_NAMED_MESSAGES) {
-            if text.is_some() && text_hash(row)? == text {
+            if text.is_some() && mail.text_hash(row)? == text {
                 found.copies.push((handle, mail.collection_of(row)?.unwrap_or_default()));
             } else {
                 found.other_texts.push(handle);

@@ -11,10 +11,10 @@
 
 use super::ApplyError;
 use super::mail::MailWriter;
-use super::message_texts::{find_elsewhere, read_message_id, read_text_hash};
-use crate::mail::batch::rule_row_key;
+use super::message_texts::{find_named, read_message_id};
+use crate::mail::batch::{name_other_text, rule_row_key};
 use crate::mail::columns::{MailSet, row_number};
-use crate::mail_reader::find_other_texts;
+use crate::mail::text_hash::read_text_hash;
 use crate::meta::find_meta_number;
 use crate::row_ids::{CollectionRow, ItemRow};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -47,18 +47,16 @@ impl MailWriter<'_, '_> {
         if has_departed {
             return self.mark_known(new);
         }
-        let mut others = find_elsewhere(tx, &mut self.batch.finder, &self.collection, message_id)?;
-        let rows = find_other_texts(tx, message_id)?;
-        others.extend(rows.into_iter().map(|row| ItemRow::from_number(i64::from(row))));
-        for other in others {
-            if other == new || read_text_hash(tx, other)? != Some(text_hash) {
-                continue;
-            }
-            let collection: CollectionRow = tx
-                .prepare_cached("SELECT collection FROM item WHERE id = ?1")?
-                .query_row([other], |row| row.get(0))?;
-            if self.is_known_mail(collection, other)? {
-                return self.mark_known(new);
+        // The text has one of two names in another collection. In this one it is a copy.
+        let other_name = name_other_text(text_hash, message_id);
+        for name in [message_id, &other_name] {
+            let (finder, own) = (&mut self.batch.finder, Some(self.collection.id));
+            for (collection, other) in find_named(tx, finder, name, own)? {
+                if read_text_hash(tx, other)? == Some(text_hash)
+                    && self.is_known_mail(collection, other)?
+                {
+                    return self.mark_known(new);
+                }
             }
         }
         Ok(())

@@ -6,13 +6,14 @@
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
-use super::message_texts::{TextHashReader, read_mail_collections, read_message_id};
-use super::text_labels::{LabelEvent, settle_labels};
+use super::message_texts::{read_mail_collections, read_message_id};
+use super::text_labels::{TextGroup, TextGroups};
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::mail::batch::is_other_text_name;
 use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::labels::{LABEL_CURSOR_KEY, LabelBatch, LabelWriter, read_label_cursor};
+use crate::mail::text_hash::TextHashReader;
 use crate::mail_reader::has_other_texts;
 use crate::mail_state_changes::StateChangeWriter;
 use crate::meta::write_meta;
@@ -40,21 +41,19 @@ impl BatchWriter<'_> {
         let mut neighbours = NeighbourFinder::new(tx)?;
         let sql = "SELECT EXISTS(SELECT 1 FROM mail_other_text)";
         let has_others: bool = tx.query_row(sql, [], |row| row.get(0))?;
-        let (mut holders, mut changed) = (Vec::new(), Vec::new());
+        let mut groups = TextGroups::default();
+        let mut changed = Vec::new();
         for (uid, one) in &batch.messages {
             let (finder, item) = (&mut self.finder, (uid.as_str(), one));
-            let shared_id =
-                find_shared_id(tx, finder, &mut writer, &collections, item, has_others)?;
+            let shared_id = match groups.get(uid) {
+                Some(_) => Some(uid.clone()),
+                None => find_shared_id(tx, finder, &mut writer, &collections, item, has_others)?,
+            };
             if let Some(message_id) = shared_id {
-                let event = LabelEvent::ItemChanged(uid, one);
-                for item in settle_labels(tx, finder, &mut writer, &message_id, &event)? {
-                    let ordinal = self.next_ordinal();
-                    changes.write(item, self.seq, ordinal)?;
-                    self.updated += 1;
-                }
+                groups.get_or_read(tx, finder, &mut writer, &message_id)?.put_item(uid, one);
                 continue;
             }
-            holders.clear();
+            let mut holders = Vec::new();
             for collection in &collections {
                 let item = match neighbours.find(collection, uid)? {
                     Some(item) => Some(item),
@@ -65,15 +64,22 @@ impl BatchWriter<'_> {
                 };
                 if let Some(item) = item {
                     neighbours.note_found(item);
-                    holders.push((item, texts.is_text(item, one.text_hash)?));
+                    holders.push((item, texts.read(item)?));
                 }
             }
-            writer.give_labels(tx, uid, one, &holders, &mut changed)?;
-            for item in changed.drain(..) {
-                let ordinal = self.next_ordinal();
-                changes.write(item, self.seq, ordinal)?;
-                self.updated += 1;
+            if holders.is_empty() && is_other_text_name(uid) {
+                writer.keep_waiting(tx, uid, one, None, false)?;
+                continue;
             }
+            let mut group = TextGroup::new(uid, holders);
+            group.put_item(uid, one);
+            group.settle(tx, &mut writer, &mut changed)?;
+        }
+        changed.extend(groups.settle(tx, &mut writer)?);
+        for item in changed {
+            let ordinal = self.next_ordinal();
+            changes.write(item, self.seq, ordinal)?;
+            self.updated += 1;
         }
         writer.write(tx, &mut before)?;
         before.write(tx, self.seq)?;

@@ -9,6 +9,7 @@
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
 use super::item_rows::{STORED_ITEM_COLUMNS, StoredItem, stored_item_from_row};
+use super::text_labels::TextGroups;
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
@@ -77,6 +78,8 @@ pub(super) struct MailWriter<'w, 'a> {
     kind: Kind,
     pub(super) columns: ColumnWriter,
     pub(super) labels: LabelWriter,
+    /// The texts with one Message-ID that get their labels when the batch ends.
+    pub(super) text_groups: TextGroups,
     pub(super) conversions: ConversionWriter,
     pub(super) directories: HashMap<Vec<u8>, DirectoryRow>,
     /// The directories of folders.
@@ -132,6 +135,7 @@ impl<'w, 'a> MailWriter<'w, 'a> {
             collection,
             columns: ColumnWriter::default(),
             labels: LabelWriter::default(),
+            text_groups: TextGroups::default(),
             conversions: ConversionWriter::default(),
             directories: HashMap::new(),
             folder_directories: HashMap::new(),
@@ -147,6 +151,7 @@ impl<'w, 'a> MailWriter<'w, 'a> {
         for item in mem::take(&mut self.unsettled) {
             self.write_states(item)?;
         }
+        self.settle_labels()?;
         let MailWriter { batch, mut columns, labels, conversions, departures, .. } = self;
         let tx = batch.tx;
         conversions.finish(tx)?;
@@ -333,7 +338,8 @@ impl MailWriter<'_, '_> {
         self.columns.set_value(tx, MailColumn::Date, row, date_value(message.date))?;
         self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
         join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
-        self.restore_labels(&message.uid, Some(message.text_hash), item)?;
+        let is_named = uid_origin != OTHER_TEXT_ORIGIN;
+        self.restore_labels(&message.uid, Some(message.text_hash), (item, is_named))?;
         self.conversions.add_uses(tx, item, &message.conversions)?;
         self.mark_returned(&message.uid, message.text_hash, item)?;
         self.batch.added += 1;

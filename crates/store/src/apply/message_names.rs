@@ -8,16 +8,17 @@
 
 use super::ApplyError;
 use super::mail::{FoundMessage, KnownFile, MailWriter};
-use super::message_texts::{find_elsewhere, is_text, read_message_id, read_text_hash};
-use super::text_labels::{LabelEvent, settle_labels};
+use super::message_texts::{find_named, read_message_id};
 use crate::mail::batch::{OTHER_TEXT_ORIGIN, PreparedMessage, name_other_text};
 use crate::mail::columns::row_number;
+use crate::mail::text_hash::read_text_hash;
 use crate::mail::threads::find_thread;
 use crate::mail_reader::{find_other_texts, has_other_texts};
 use crate::mail_state_changes::delete_state_change;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{UidLookup, delete_collision};
 use larder_extract::message_flags::MessageFlag;
+use larder_format::label::MessageLabels;
 
 impl MailWriter<'_, '_> {
     /// Looks for a message with the same Message-ID and text. The hash of a text that was made by
@@ -30,7 +31,7 @@ impl MailWriter<'_, '_> {
         let lookup = self.find_message(&message.uid)?;
         if let UidLookup::Item(item) = lookup {
             let is_own = known.is_some_and(|known| known.item == item);
-            if is_text(self.batch.tx, item, Some(message.text_hash))?
+            if read_text_hash(self.batch.tx, item)? == Some(message.text_hash)
                 || is_own && self.is_outdated(item)
             {
                 return Ok(FoundMessage::Copy(item));
@@ -56,13 +57,10 @@ impl MailWriter<'_, '_> {
                     false => FoundMessage::OtherText,
                 }
             }
-            lookup => {
-                let name = name_other_text(message.text_hash, &message.uid);
-                match self.labels.find_waiting(self.batch.tx, &name)? {
-                    Some(_) => FoundMessage::OtherText,
-                    None => FoundMessage::None(lookup),
-                }
-            }
+            lookup => match self.has_other_name(&message.uid, message.text_hash)? {
+                true => FoundMessage::OtherText,
+                false => FoundMessage::None(lookup),
+            },
         })
     }
 
@@ -81,7 +79,7 @@ impl MailWriter<'_, '_> {
         }
         self.rename_message(item, &uid, OTHER_TEXT_ORIGIN, &lookup)?;
         self.note_other_text(item, message_id)?;
-        self.restore_labels(message_id, Some(text_hash), item)?;
+        self.restore_labels(message_id, Some(text_hash), (item, false))?;
         Ok(true)
     }
 
@@ -98,14 +96,14 @@ impl MailWriter<'_, '_> {
                 .query_row([item], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let is_draft = collection == self.collection.id
                 && self.settled_flags(item)?.contains(MessageFlag::Draft)
-                && self.labels.find_waiting(tx, &uid)?.is_none();
+                && self.find_label_item(message_id, &uid)?.is_none();
             if is_draft {
                 let lookup = self.find_message(message_id)?;
                 if !matches!(lookup, UidLookup::Item(_)) {
                     self.rename_message(item, message_id, 0, &lookup)?;
                     self.forget_other_text(item)?;
                     let text_hash = read_text_hash(tx, item)?;
-                    self.restore_labels(message_id, text_hash, item)?;
+                    self.restore_labels(message_id, text_hash, (item, true))?;
                 }
                 return Ok(());
             }
@@ -162,14 +160,18 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
-    /// Gives the texts with a Message-ID their labels, after one of them was added or renamed.
+    /// Notes that a text was added, or got another name: the texts with its Message-ID get their
+    /// labels when the batch ends.
     pub(super) fn restore_labels(
         &mut self,
         message_id: &str,
         text_hash: Option<u64>,
-        item: ItemRow,
+        (item, is_named): (ItemRow, bool),
     ) -> Result<(), ApplyError> {
         let tx = self.batch.tx;
+        if self.text_groups.get(message_id).is_some() {
+            return Ok(self.text_groups.note_text(tx, message_id, item, is_named)?);
+        }
         if !self.labels.has_labels(tx)? {
             return Ok(());
         }
@@ -178,52 +180,91 @@ impl MailWriter<'_, '_> {
             && name.map_or(Ok(None), |name| self.labels.find_waiting(tx, &name))?.is_none()
             && self.find_elsewhere(message_id)?.is_empty()
             && !has_other_texts(tx, message_id)?;
-        if is_alone {
-            return Ok(());
+        if !is_alone {
+            let finder = &mut self.batch.finder;
+            self.text_groups.get_or_read(tx, finder, &mut self.labels, message_id)?;
         }
-        self.settle_labels(message_id, &LabelEvent::MessageAdded, Some(item))
+        Ok(())
     }
 
     /// Takes the labels of a message that is about to be deleted. Other texts with its Message-ID
     /// have them until it comes back.
     pub(super) fn keep_labels(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, row) = (self.batch.tx, row_number(item)?);
-        if !self.labels.has_labels(tx)? || self.labels.labels(tx, row)?.is_empty() {
+        let has_labels = self.labels.has_labels(tx)? && !self.labels.labels(tx, row)?.is_empty();
+        if !has_labels && self.text_groups.is_empty() {
             return Ok(());
         }
         let message_id = read_message_id(tx, item)?;
-        self.settle_labels(&message_id, &LabelEvent::MessageLeaves(item), None)
+        if has_labels {
+            let finder = &mut self.batch.finder;
+            self.text_groups.get_or_read(tx, finder, &mut self.labels, &message_id)?;
+            self.labels.set_labels(tx, row, &MessageLabels::default())?;
+        }
+        self.text_groups.note_departure(&message_id, item);
+        Ok(())
     }
 
-    /// Gives the texts with a Message-ID their labels, and records the changes, but not that of a
-    /// message whose row the batch wrote.
-    fn settle_labels(
-        &mut self,
-        message_id: &str,
-        event: &LabelEvent<'_>,
-        written: Option<ItemRow>,
-    ) -> Result<(), ApplyError> {
-        let tx = self.batch.tx;
-        let changed =
-            settle_labels(tx, &mut self.batch.finder, &mut self.labels, message_id, event)?;
-        changed
-            .into_iter()
-            .filter(|item| Some(*item) != written)
-            .try_for_each(|item| self.touch_item(item))
+    /// Gives the texts of the batch their labels, and records the changes, but not those of
+    /// messages whose rows the batch wrote.
+    pub(super) fn settle_labels(&mut self) -> Result<(), ApplyError> {
+        let (tx, seq) = (self.batch.tx, self.batch.seq);
+        let mut select = tx.prepare_cached("SELECT seq = ?2 FROM item WHERE id = ?1")?;
+        for item in self.text_groups.settle(tx, &mut self.labels)? {
+            if !select.query_row((item, seq), |row| row.get(0))? {
+                self.touch_item(item)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the messages with a name in other collections.
     fn find_elsewhere(&mut self, uid: &str) -> Result<Vec<ItemRow>, ApplyError> {
-        Ok(find_elsewhere(self.batch.tx, &mut self.batch.finder, &self.collection, uid)?)
+        let (tx, own) = (self.batch.tx, Some(self.collection.id));
+        let found = find_named(tx, &mut self.batch.finder, uid, own)?;
+        Ok(found.into_iter().map(|(_, item)| item).collect())
     }
 
-    /// Returns whether the labels of a Message-ID belong to a text.
+    /// Returns an item with labels that is kept, or of which the batch changed texts.
+    fn find_label_item(
+        &mut self,
+        message_id: &str,
+        name: &str,
+    ) -> Result<Option<MessageLabels>, ApplyError> {
+        match self.text_groups.get(message_id) {
+            Some(group) => Ok(group.item(name).cloned()),
+            None => Ok(self.labels.find_waiting(self.batch.tx, name)?),
+        }
+    }
+
+    /// Returns whether a text was labelled while another text had the Message-ID as its name.
+    fn has_other_name(&mut self, message_id: &str, text_hash: u64) -> Result<bool, ApplyError> {
+        let name = name_other_text(text_hash, message_id);
+        match self.find_label_item(message_id, &name)? {
+            Some(item) if !item.is_named => {
+                let under_id = self.find_label_item(message_id, message_id)?;
+                Ok(under_id.is_none_or(|item| item.text_hash != Some(text_hash)))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Returns whether the labels of a Message-ID belong to a text, or to all texts, and this one
+    /// was labelled while the Message-ID was its name.
     fn are_labels_of_text(&mut self, message_id: &str, text_hash: u64) -> Result<bool, ApplyError> {
         let tx = self.batch.tx;
-        if let Some(one) = self.labels.find_waiting(tx, message_id)? {
-            return Ok(one.text_hash == Some(text_hash));
+        let under_id = self.find_label_item(message_id, message_id)?;
+        if let Some(named) = under_id.and_then(|item| item.text_hash) {
+            return Ok(named == text_hash);
         }
-        if !self.labels.has_labels(tx)? || !self.labels.waiting_items(tx, message_id)?.is_empty() {
+        let name = name_other_text(text_hash, message_id);
+        if self.find_label_item(message_id, &name)?.is_some_and(|item| item.is_named) {
+            return Ok(true);
+        }
+        if self.text_groups.get(message_id).is_some()
+            || !self.labels.has_labels(tx)?
+            || !self.labels.waiting_items(tx, message_id)?.is_empty()
+        {
             return Ok(false);
         }
         for item in self.find_elsewhere(message_id)? {

@@ -13,11 +13,10 @@
 //! Separate from `columns`, because labels have names, and the labels of one message are read
 //! together.
 
-use super::batch::is_other_text_name;
 use super::before_image::BeforeImageWriter;
 use super::columns::{
     ANY_TEXT_SET, MailSet, block_of, delete_label_sets, for_each_label_set, label_number,
-    row_number, write_hidden_set, write_set,
+    write_hidden_set, write_set,
 };
 use super::label_items::LabelItems;
 use super::{BLOCK_WORDS, BlockRows};
@@ -25,7 +24,6 @@ use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::meta::read_index_state;
 use crate::read_transaction::ReadTransaction;
-use crate::row_ids::ItemRow;
 use crate::write_transaction::WriteTransaction;
 use larder_format::label::{LabelList, MessageLabels};
 use rusqlite::OptionalExtension as _;
@@ -156,34 +154,6 @@ impl LabelWriter {
         Ok(set.is_some_and(|set| is_member(&set.rows, place)))
     }
 
-    /// Gives the messages with a name the labels of the name: those with the text that the labels
-    /// were given to, or all, if none has it. Each holder comes with whether it has this text. Adds
-    /// the messages that had other labels to `changed`.
-    pub(crate) fn give_labels(
-        &mut self,
-        tx: &WriteTransaction<'_>,
-        uid: &str,
-        one: &MessageLabels,
-        holders: &[(ItemRow, bool)],
-        changed: &mut Vec<ItemRow>,
-    ) -> DatabaseResult<()> {
-        let none = MessageLabels::default();
-        let has_text = holders.iter().any(|(_, is_text)| *is_text);
-        for (item, is_text) in holders {
-            let labels = if *is_text == has_text { one } else { &none };
-            if self.set_labels(tx, row_number(*item)?, labels)? {
-                changed.push(*item);
-            }
-        }
-        match has_text {
-            true => self.forget_waiting(tx, uid),
-            false => {
-                let message_id = (!is_other_text_name(uid)).then_some(uid);
-                self.keep_waiting(tx, uid, one, message_id, !holders.is_empty())
-            }
-        }
-    }
-
     /// Sets the labels of a row. Returns whether they were others.
     pub(crate) fn set_labels(
         &mut self,
@@ -240,6 +210,29 @@ impl LabelWriter {
             self.forget_waiting(tx, uid)?;
         }
         Ok(())
+    }
+
+    /// Marks the items that are kept of a Message-ID: whether there are messages with it.
+    pub(crate) fn mark_given(
+        &self,
+        tx: &WriteTransaction<'_>,
+        message_id: &str,
+        is_given: bool,
+    ) -> DatabaseResult<()> {
+        let sql = "UPDATE mail_waiting_label SET is_given = ?2
+                   WHERE message_id = ?1 AND is_given <> ?2";
+        tx.prepare_cached(sql)?.execute((message_id, is_given))?;
+        Ok(())
+    }
+
+    /// Returns whether items are kept whose Message-ID is not known: those of former versions do
+    /// not have it.
+    pub(crate) fn has_unassigned(&mut self, tx: &ReadTransaction<'_>) -> DatabaseResult<bool> {
+        if !self.has_waiting(tx)? {
+            return Ok(false);
+        }
+        let sql = "SELECT EXISTS(SELECT 1 FROM mail_waiting_label WHERE message_id IS NULL)";
+        Ok(tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
     }
 
     /// Forgets an item that is kept.

@@ -4,15 +4,22 @@
 
 use super::{MailReader, find_other_texts};
 use crate::error::{DatabaseResult, Result};
-use crate::label_feed::LabelledText;
+use crate::label_feed::{LabelledText, SiblingTexts};
 use crate::mail::batch::{OTHER_TEXT_ORIGIN, is_other_text_name};
-use crate::mail::columns::row_number;
+use crate::mail::columns::{ANY_TEXT_SET, MailSet, block_of, row_number};
 use crate::mail::label_items::LabelItems;
-use crate::mail::labels::{ListedLabels, read_waiting_items};
+use crate::mail::labels::read_waiting_items;
+use crate::mail::text_hash::read_text_hash;
 use crate::read_transaction::ReadTransaction;
+use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, find_row};
 use larder_extract::message_summary::MessageSummary;
 use rusqlite::OptionalExtension as _;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The number of texts with a Message-ID from which on they are kept for the next one of them.
+const MIN_KEPT_SIBLINGS: usize = 2;
 
 impl MailReader<'_> {
     /// Returns the names of messages, and the hashes of their texts, in the order of the rows. Rows
@@ -22,12 +29,12 @@ impl MailReader<'_> {
     /// The store cannot be read.
     pub fn labelled_texts(&self, rows: &[u32]) -> Result<Vec<LabelledText>> {
         self.run(|tx| {
-            let has_waiting: bool =
-                tx.query_row("SELECT EXISTS(SELECT 1 FROM mail_waiting_label)", [], |row| {
-                    row.get(0)
-                })?;
+            let sql = "SELECT EXISTS(SELECT 1 FROM mail_waiting_label)";
+            let has_waiting: bool = tx.query_row(sql, [], |row| row.get(0))?;
             let mut select =
                 tx.prepare_cached("SELECT uid, uid_origin, stored_fields FROM item WHERE id = ?1")?;
+            // Of many texts with one Message-ID, the others are read once.
+            let mut known: HashMap<String, Option<Arc<SiblingTexts>>> = HashMap::new();
             let mut texts = Vec::with_capacity(rows.len());
             for row in rows {
                 let mut found = select.query([row])?;
@@ -37,18 +44,58 @@ impl MailReader<'_> {
                     uid: item.get(0)?,
                     text_hash: MessageSummary::text_hash_of(summary),
                     message_id: None,
-                    sources: Vec::new(),
+                    siblings: None,
                 };
                 if item.get::<_, i64>(1)? == OTHER_TEXT_ORIGIN {
                     text.message_id = read_other_text_id(tx, *row)?;
                 }
-                if has_waiting || text.message_id.is_some() {
-                    text.sources = find_sources(tx, &text)?;
+                let has_other_name = text.message_id.is_some();
+                let is_of_any = || -> DatabaseResult<bool> {
+                    let (block, place) = block_of(*row);
+                    let set = self.cache.mail.set(tx, MailSet::Label(ANY_TEXT_SET), block)?;
+                    Ok(set.get(place / 64).is_some_and(|word| word & 1 << (place % 64) != 0))
+                };
+                if has_other_name || has_waiting || is_of_any()? {
+                    let (message_id, _) = text.identity();
+                    if let Some(siblings) = known.get(message_id) {
+                        text.siblings = siblings.clone();
+                    } else {
+                        let message_id = message_id.to_string();
+                        let items = read_waiting_items(tx, &message_id)?;
+                        if has_other_name || !items.is_empty() || is_of_any()? {
+                            text.siblings = Some(Arc::new(find_siblings(tx, &message_id, &items)?));
+                        }
+                        // One that is alone is read once anyway.
+                        let is_alone =
+                            |known: &Arc<SiblingTexts>| known.hashes.len() < MIN_KEPT_SIBLINGS;
+                        if !text.siblings.as_ref().is_none_or(is_alone) {
+                            known.insert(message_id, text.siblings.clone());
+                        }
+                    }
                 }
                 texts.push(text);
             }
             Ok(texts)
         })
+    }
+
+    /// Returns any text with a Message-ID that no message in the index has.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn unindexed_text(&self, message_id: &str) -> Result<LabelledText> {
+        let items = self.waiting_items(message_id)?;
+        let item_names = items.iter().map(|(name, _)| name.to_string()).collect();
+        let siblings = Some(Arc::new(SiblingTexts { hashes: Vec::new(), item_names }));
+        Ok(LabelledText { siblings, ..LabelledText::from(message_id.to_string()) })
+    }
+
+    /// Returns the hash of the text of a message; `None`: there is no such message.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn text_hash(&self, row: u32) -> Result<Option<u64>> {
+        self.run(|tx| read_text_hash(tx, ItemRow::from_number(i64::from(row))))
     }
 
     /// Returns the rows of the messages with this Message-ID, in all collections, also of those
@@ -106,36 +153,16 @@ fn read_other_text_id(tx: &ReadTransaction<'_>, row: u32) -> DatabaseResult<Opti
     Ok(select.query_row([row], |row| row.get(0)).optional()?)
 }
 
-fn read_text_hash(tx: &ReadTransaction<'_>, row: u32) -> DatabaseResult<Option<u64>> {
-    let mut select = tx.prepare_cached("SELECT stored_fields FROM item WHERE id = ?1")?;
-    let mut rows = select.query([row])?;
-    let Some(item) = rows.next()? else { return Ok(None) };
-    Ok(MessageSummary::text_hash_of(item.get_ref(0)?.as_blob_or_null()?.unwrap_or_default()))
-}
-
-/// Returns the names of the items that a text has labels from.
-fn find_sources(tx: &ReadTransaction<'_>, text: &LabelledText) -> DatabaseResult<Vec<String>> {
-    let message_id = text.message_id.as_ref().unwrap_or(&text.uid);
-    let items = read_waiting_items(tx, message_id)?;
-    if items.is_empty() && text.message_id.is_none() {
-        return Ok(Vec::new());
+/// Reads the texts with a Message-ID, and the names of the items that are kept.
+fn find_siblings(
+    tx: &ReadTransaction<'_>,
+    message_id: &str,
+    items: &LabelItems,
+) -> DatabaseResult<SiblingTexts> {
+    let mut siblings = SiblingTexts::default();
+    for row in find_rows(tx, message_id)? {
+        siblings.hashes.push(read_text_hash(tx, ItemRow::from_number(i64::from(row)))?);
     }
-    let rows = find_rows(tx, message_id)?;
-    if items.is_empty() {
-        // The item is the labels of a message whose name is the Message-ID.
-        let mut listed = ListedLabels::read(tx)?;
-        for row in find_named_rows(tx, message_id)? {
-            if !listed.labels_of(tx, row)?.is_empty() {
-                let is_source =
-                    listed.are_of_any_text(row) || read_text_hash(tx, row)? == text.text_hash;
-                return Ok(is_source.then(|| message_id.clone()).into_iter().collect());
-            }
-        }
-        return Ok(Vec::new());
-    }
-    let mut texts = Vec::with_capacity(rows.len());
-    for row in rows {
-        texts.push(read_text_hash(tx, row)?);
-    }
-    Ok(items.names_of(text.text_hash, &texts).map(str::to_string).collect())
+    siblings.item_names.extend(items.iter().map(|(name, _)| name.to_string()));
+    Ok(siblings)
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of the rules in this module.
-const COMMIT_RULES_VERSION: u32 = 2;
+const COMMIT_RULES_VERSION: u32 = 3;
 /// The most paths of a commit that are indexed.
 pub const MAX_COMMIT_PATHS: usize = 1 << 16;
 

@@ -29,7 +29,7 @@ use std::sync::{Arc, LazyLock};
 
 /// The version of the rules for terms, sort keys and stored fields, and of the default index
 /// configurations.
-const EXTRACTION_VERSION: u32 = 7;
+const EXTRACTION_VERSION: u32 = 8;
 /// The version of the rules for schedules.
 const SCHEDULE_VERSION: u32 = 3;
 /// Extracts the index entries of items by an index configuration. Cheap to clone, shared by

@@ -3,6 +3,7 @@
 //! Each function decodes as much as it can; only malformed base64 is refused.
 //! [`Property`](crate::property::Property) and the readers of fields decide which of them apply.
 
+use crate::charset::decode_named_charset;
 use crate::utf16::{self, Endian};
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
@@ -124,17 +125,19 @@ fn uuencode_digit(digit: u8) -> Option<u8> {
     (b' '..=b'`').contains(&digit).then_some(digit.wrapping_sub(b' ') & 0x3f)
 }
 
-/// Decodes text in a character set named by a WHATWG encoding label. Without a known name the text
+/// Decodes text in a named character set. Without a known name the text
 /// is UTF-8, or Windows-1252 if it has no character of several bytes in UTF-8. In UTF-8, a stray
 /// byte is read as Windows-1252, and a character that is cut off becomes U+FFFD.
 #[must_use]
 pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
-    let named = label.and_then(|label| encoding_rs::Encoding::for_label(label.trim().as_bytes()));
-    match named {
-        Some(encoding) if encoding != encoding_rs::UTF_8 => {
-            encoding.decode_without_bom_handling(value).0
-        }
-        _ => match std::str::from_utf8(value) {
+    let is_utf8 = |label: &str| {
+        let encoding = encoding_rs::Encoding::for_label(label.trim().as_bytes());
+        encoding == Some(encoding_rs::UTF_8)
+    };
+    let label = label.filter(|label| !is_utf8(label));
+    match label.and_then(|label| decode_named_charset(value, label)) {
+        Some(text) => text,
+        None => match std::str::from_utf8(value) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => decode_damaged_utf8(value),
         },

@@ -13,7 +13,8 @@
 //! | `field`, `field_values` | the tables of fields, and how their values are read |
 //! | `value_labels` | the labels of values: mobile, work, a person's own |
 //! | `binary_description` | pictures and keys in words |
-//! | `decoding`, `utf16` | transfer encodings, character sets, escapes |
+//! | `charset`, `utf16` | character sets by their names |
+//! | `decoding` | transfer encodings, the character sets of values, escapes |
 //! | `edit`, `splice`, `writer` | edits of single properties, new lines and components |
 //! | `item_identity`, `item_revision` | UIDs and the equality of items; the revision of a component |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
@@ -40,6 +41,7 @@
 pub mod binary_description;
 #[cfg(feature = "toy-kind")]
 pub mod bookmark;
+mod charset;
 pub mod collate;
 pub mod collection_type;
 pub mod commit;

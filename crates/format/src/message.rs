@@ -17,10 +17,13 @@
 
 mod damage;
 mod date;
+mod encoded_words;
+mod field_decoding;
 mod fields;
 mod header_fields;
 mod headers;
 mod identity;
+mod parameters;
 mod part;
 mod part_list;
 mod repair;
@@ -28,6 +31,7 @@ mod unfold;
 
 pub use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 pub use crate::message::date::MessageDate;
+use crate::message::field_decoding::decode_fields;
 pub use crate::message::fields::MESSAGE_FIELDS;
 pub use crate::message::header_fields::HeaderFields;
 pub use crate::message::headers::{MailAddress, MessageHeaders, MessagePriority, trim_message_id};
@@ -78,6 +82,7 @@ impl Message {
         let mut problems = Vec::new();
         let source = unfold_parameters(repair::normalize(bytes, &mut problems));
         let mut parsed = PARSER.parse(source.as_ref()).unwrap_or_default();
+        decode_fields(&mut parsed);
         let headers = MessageHeaders::from_parsed(&parsed);
         let is_mail = |field: &mail_parser::Header<'_>| field.name.is_mime_header();
         let root = parsed.parts.first();

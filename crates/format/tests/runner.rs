@@ -14,6 +14,7 @@ mod contact;
 mod corpora;
 mod decode;
 mod edit;
+mod encoded_words;
 mod field;
 mod fold;
 mod identity;

@@ -3,8 +3,7 @@
 //! Separate from `headers`, which reads the few fields that lists and threads need, each by its own
 //! syntax.
 
-use mail_parser::HeaderValue;
-use mail_parser::parsers::MessageStream;
+use crate::message::encoded_words::{decode_words, has_encoded_words};
 
 /// The most fields that are read of a message.
 const MAX_FIELDS: usize = 500;
@@ -53,13 +52,9 @@ impl HeaderFields {
     fn add(&mut self, name: &str, source: &[u8]) {
         self.text.extend(name.chars().map(|c| c.to_ascii_lowercase()));
         let name_end = self.text.len();
-        match memchr::memmem::find(source, b"=?") {
-            // The decoder ends at the end of the line.
-            Some(_) => match MessageStream::new(source).parse_unstructured() {
-                HeaderValue::Text(text) => self.push_value(text.as_bytes()),
-                _ => self.push_value(source),
-            },
-            None => self.push_value(source),
+        match has_encoded_words(source) {
+            true => self.push_value(decode_words(source).as_bytes()),
+            false => self.push_value(source),
         }
         self.ends.push((end_number(name_end), end_number(self.text.len())));
     }

@@ -1,7 +1,7 @@
 //! The header of a message: the fields that are searched and shown.
 
 use crate::message::date::MessageDate;
-use mail_parser::parsers::MessageStream;
+use crate::message::encoded_words;
 use mail_parser::{HeaderName, HeaderValue};
 use std::borrow::Cow;
 use std::fmt;
@@ -232,10 +232,7 @@ fn decode_words(value: &str) -> Cow<'_, str> {
     if !value.contains("=?") {
         return Cow::Borrowed(value);
     }
-    match MessageStream::new(value.as_bytes()).parse_unstructured() {
-        HeaderValue::Text(text) => Cow::Owned(text.into_owned()),
-        _ => Cow::Borrowed(value),
-    }
+    Cow::Owned(one_line(&encoded_words::decode_words(value.as_bytes())))
 }
 
 /// Returns the text of a header that the parser has no name for, as it is in the message.

@@ -1,10 +1,12 @@
 //! The parts of a parsed message as one list, with their texts decoded again where the declared
 //! character set is wrong.
 
+use crate::charset::decode_other_charset;
 use crate::decoding::{decode_base64, decode_charset, decode_quoted_printable, decode_uuencode};
 use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 use crate::message::headers::MessageHeaders;
 use crate::message::identity::part_bytes;
+use crate::message::parameters::decode_parameter;
 use crate::message::part::{MessagePart, PartContent, PartRole};
 use crate::message::repair::guess_text;
 use mail_parser::parsers::MessageStream;
@@ -265,14 +267,21 @@ impl PartList<'_> {
                 .is_some_and(|one| one.eq_ignore_ascii_case("base64"))
             && let Some((bytes, rest)) = decode_base64_lines(part_source(message, part))
         {
-            let label = part.content_type().and_then(|value| value.attribute("charset"));
+            let label = declared_charset(part);
             text = Cow::Owned(format!("{}\n{}", decode_charset(&bytes, label), guess_text(rest)));
-        } else if text.contains(char::REPLACEMENT_CHARACTER) {
-            let bytes = decode_source(message, part);
-            let guessed = guess_text(&bytes);
-            if !guessed.is_empty() && *guessed != *text {
-                self.problems.push(MessageProblem::BadCharset { part: self.parts.len() });
-                text = Cow::Owned(guessed.into_owned());
+        } else {
+            let other = declared_charset(part).and_then(|label| {
+                let bytes = decode_source(message, part);
+                decode_other_charset(&bytes, label).map(Cow::into_owned)
+            });
+            text = other.map_or(text, Cow::Owned);
+            if text.contains(char::REPLACEMENT_CHARACTER) {
+                let bytes = decode_source(message, part);
+                let guessed = guess_text(&bytes);
+                if !guessed.is_empty() && *guessed != *text {
+                    self.problems.push(MessageProblem::BadCharset { part: self.parts.len() });
+                    text = Cow::Owned(guessed.into_owned());
+                }
             }
         }
         if !text.contains('\r') {
@@ -364,11 +373,15 @@ fn report_text(part: &mail_parser::MessagePart<'_>, bytes: &[u8]) -> Option<Part
 
 /// Returns the text of bytes in the declared character set of a part, or in one that is guessed.
 fn declared_text<'b>(part: &mail_parser::MessagePart<'_>, bytes: &'b [u8]) -> Cow<'b, str> {
-    let label = part.content_type().and_then(|value| value.attribute("charset"));
+    let label = declared_charset(part);
     match label {
         Some(_) => decode_charset(bytes, label),
         None => guess_text(bytes),
     }
+}
+
+fn declared_charset<'p>(part: &'p mail_parser::MessagePart<'_>) -> Option<&'p str> {
+    part.content_type().and_then(|value| value.attribute("charset"))
 }
 
 /// Returns the declared media type, else that of the content.
@@ -410,7 +423,9 @@ fn file_name(
         let range = header.offset_start as usize..header.offset_end as usize;
         let text = guess_text(message.raw_message.get(range)?);
         let value = MessageStream::new(text.as_bytes()).parse_content_type();
-        attribute(value.as_content_type(), name)
+        decode_parameter(text.as_bytes(), name)
+            .filter(|value| !value.is_empty())
+            .or_else(|| attribute(value.as_content_type(), name))
     };
     let guessed = guess(HeaderName::ContentDisposition, "filename");
     guessed.or_else(|| guess(HeaderName::ContentType, "name")).or(Some(name))

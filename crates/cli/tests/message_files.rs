@@ -76,7 +76,7 @@ fn damaged_and_encrypted_messages_are_shown_as_far_as_they_can_be_read() {
 
     This is not base64 at all!
     ! warning: broken.eml: part 2: the transfer encoding is damaged
-    ! warning: broken.eml: part 3: the transfer encoding is damaged
+    ! warning: broken.eml: part 3: its end is missing, the message may be cut off
     ");
     assert_snapshot!(show("encrypted.eml"), @"
     ...

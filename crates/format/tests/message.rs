@@ -445,6 +445,39 @@ fn a_picture_with_a_damaged_encoding_is_no_text() {
     assert_eq!(message.body_text(), "text");
 }
 
+/// A message that ends before the boundary behind its last part.
+#[test]
+fn a_missing_end_is_no_damaged_encoding() {
+    let head = "Subject: x\nContent-Type: multipart/mixed; boundary=a\n\n--a\n\nfirst\n--a\n";
+    for (part, text, is_cut_off) in [
+        ("Content-Type: text/plain\n\nlast", "last", true),
+        ("Content-Type: text/plain\n\nlast\n--a--", "last", false),
+        (
+            "Content-Type: text/plain; charset=utf-8\n\
+             Content-Transfer-Encoding: quoted-printable\n\nGr=C3=BC=\n=C3=9Fe",
+            "Grüße",
+            true,
+        ),
+        (
+            "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n\
+             ZGllIGpheHJlc3ByZWlzZSB2b24gZsO8bmY=\n",
+            "die jaxrespreise von fünf\n",
+            true,
+        ),
+    ] {
+        let message = parse(&format!("{head}{part}"));
+        assert_eq!(message.parts[2].plain_text().as_deref(), Some(text), "{part}");
+        let expected = is_cut_off.then_some(MessageProblem::MissingEnd { part: 2 });
+        assert_eq!(message.problems, expected.into_iter().collect::<Vec<_>>(), "{part}");
+    }
+    let source =
+        format!("{head}Content-Type: image/png\nContent-Transfer-Encoding: base64\n\nUE5H\n");
+    let message = parse(&source);
+    assert_eq!(message.parts[2].content, PartContent::Binary(b"PNG".to_vec()));
+    let problem = message.problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(problem, ["part 3: its end is missing, the message may be cut off"]);
+}
+
 #[test]
 fn a_footer_behind_base64_is_text() {
     let message = parse(

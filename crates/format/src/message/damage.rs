@@ -21,6 +21,11 @@ pub enum MessageProblem {
         /// Its place in [`Message::parts`](crate::message::Message::parts).
         part: usize,
     },
+    /// The boundary behind the last part is missing: the message may be cut off.
+    MissingEnd {
+        /// The place of that part in [`Message::parts`](crate::message::Message::parts).
+        part: usize,
+    },
     /// The text of a part is not in the declared character set, which is guessed.
     BadCharset {
         /// Its place in [`Message::parts`](crate::message::Message::parts).
@@ -49,6 +54,9 @@ impl fmt::Display for MessageProblem {
             ),
             MessageProblem::BadTransferEncoding { part } => {
                 write!(f, "part {}: the transfer encoding is damaged", part + 1)
+            }
+            MessageProblem::MissingEnd { part } => {
+                write!(f, "part {}: its end is missing, the message may be cut off", part + 1)
             }
             MessageProblem::BadCharset { part } => {
                 write!(

@@ -74,7 +74,7 @@ fn decode_source<'m>(
     part: &mail_parser::MessagePart<'_>,
 ) -> Cow<'m, [u8]> {
     let source = part_source(message, part);
-    match part.encoding {
+    match declared_encoding(part) {
         Encoding::None if is_uuencoded(part) => {
             decode_uuencode(source).map_or(Cow::Borrowed(source), Cow::Owned)
         }
@@ -82,6 +82,30 @@ fn decode_source<'m>(
         Encoding::QuotedPrintable => decode_quoted_printable(source),
         Encoding::Base64 => decode_base64(source).map_or(Cow::Borrowed(source), Cow::Owned),
     }
+}
+
+/// Returns the transfer encoding of a part. The parser forgets that of a damaged one.
+fn declared_encoding(part: &mail_parser::MessagePart<'_>) -> Encoding {
+    let name = part.content_transfer_encoding().map(str::trim).unwrap_or_default();
+    match part.encoding {
+        Encoding::None if name.eq_ignore_ascii_case("base64") => Encoding::Base64,
+        Encoding::None if name.eq_ignore_ascii_case("quoted-printable") => {
+            Encoding::QuotedPrintable
+        }
+        encoding => encoding,
+    }
+}
+
+/// Returns whether the message ends within a part: the parser took its body up to there.
+fn is_incomplete(
+    message: &mail_parser::Message<'_>,
+    part: &mail_parser::MessagePart<'_>,
+    place: PartPlace,
+) -> bool {
+    let is_whole_message = place.id == 0 && place.depth == 0;
+    part.is_encoding_problem
+        && !is_whole_message
+        && part.offset_end as usize >= message.raw_message.len()
 }
 
 /// Returns whether a part declares a transfer encoding that the parser does not know: uuencode,
@@ -210,9 +234,12 @@ impl PartList<'_> {
         message: &mail_parser::Message<'_>,
         part: &mail_parser::MessagePart<'_>,
         body: &mut PartType<'_>,
-        PartPlace { id, depth }: PartPlace,
+        place: PartPlace,
     ) {
-        if part.is_encoding_problem {
+        let PartPlace { id, depth } = place;
+        if is_incomplete(message, part, place) {
+            self.problems.push(MessageProblem::MissingEnd { part: self.parts.len() });
+        } else if part.is_encoding_problem {
             self.problems.push(MessageProblem::BadTransferEncoding { part: self.parts.len() });
         }
         let is_mistaken = is_mistaken_for_text(part, body);
@@ -261,10 +288,10 @@ impl PartList<'_> {
         part: &mail_parser::MessagePart<'_>,
         mut text: Cow<'_, str>,
     ) -> String {
-        if part.is_encoding_problem
-            && part
-                .content_transfer_encoding()
-                .is_some_and(|one| one.eq_ignore_ascii_case("base64"))
+        let damaged = part.is_encoding_problem.then(|| declared_encoding(part));
+        if damaged == Some(Encoding::QuotedPrintable) {
+            text = Cow::Owned(declared_text(part, &decode_source(message, part)).into_owned());
+        } else if damaged == Some(Encoding::Base64)
             && let Some((bytes, rest)) = decode_base64_lines(part_source(message, part))
         {
             let label = declared_charset(part);

@@ -316,6 +316,17 @@ fn parse_text(bytes: &[u8]) -> (Message, u64) {
     (message, hash.digest())
 }
 
+/// Returns the distance between the texts of addresses: less than usual if there are so many that
+/// they have no room otherwise.
+fn text_gap<'a>(addresses: impl Iterator<Item = &'a MailAddress>) -> u32 {
+    let texts = addresses.flat_map(|one| one.name.iter().chain([&one.address]));
+    // A word has a byte at least, and one behind it.
+    let (count, words) =
+        texts.fold((0, 0), |(count, words), text| (count + 1, words + text.len().div_ceil(2)));
+    let room = (HEADER_POSITIONS.len() / 2).saturating_sub(words);
+    u32::try_from(room / count.max(1)).unwrap_or(TEXT_GAP).clamp(1, TEXT_GAP)
+}
+
 /// Returns a hash of all bytes of a file.
 fn hash_file(bytes: &[u8]) -> u32 {
     // The low half of the hash.
@@ -327,13 +338,15 @@ pub(crate) struct TermVisitor<'v, V> {
     tokenizer: &'v mut Tokenizer,
     term: Vec<u8>,
     pairs: CommonPairs,
+    /// The distance between two texts, [`TEXT_GAP`] unless a header has very many.
+    gap: u32,
     visit: V,
 }
 
 impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
     pub(crate) fn new(tokenizer: &'v mut Tokenizer, visit: V) -> TermVisitor<'v, V> {
         let (term, pairs) = (Vec::with_capacity(80), CommonPairs::default());
-        TermVisitor { tokenizer, term, pairs, visit }
+        TermVisitor { tokenizer, term, pairs, gap: TEXT_GAP, visit }
     }
 
     /// Visits the common pairs in all text that was visited.
@@ -360,7 +373,7 @@ impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
         let end = self.tokenizer.for_each_word(text, first, |word, position| {
             visit(field as u8, word.as_bytes(), Some(position));
         });
-        end.saturating_add(TEXT_GAP)
+        end.saturating_add(self.gap)
     }
 
     /// Visits the words of a text before `limit`. Returns the first position of the next text.
@@ -375,7 +388,7 @@ impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
                 visit(MessageTermField::Text as u8, word.as_bytes(), Some(position));
             }
         });
-        end.saturating_add(TEXT_GAP)
+        end.saturating_add(self.gap)
     }
 
     /// Visits a header value twice: in its own field, and among all text.
@@ -404,6 +417,7 @@ impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
             self.visit_header(MessageTermField::Subject, subject, &mut at);
             text_position = at.1;
         }
+        self.gap = text_gap(fields.iter().flat_map(|(_, addresses)| addresses.iter()));
         for (field, addresses) in fields {
             let mut at = (0, text_position);
             for one in addresses {
@@ -414,6 +428,7 @@ impl<'v, V: FnMut(u8, &[u8], Option<u32>)> TermVisitor<'v, V> {
             }
             text_position = at.1;
         }
+        self.gap = TEXT_GAP;
         if let Some(list) = &headers.list_id {
             self.visit_value(MessageTermField::List, &fold(list));
         }

@@ -1,7 +1,7 @@
 //! What is extracted from messages.
 
 use larder_extract::message_flags::MessageFlag;
-use larder_extract::{MessageExtractor, MessageTermField};
+use larder_extract::{HEADER_POSITIONS, MessageExtractor, MessageTermField};
 
 /// Returns the words of all text of a message, in the order of their visits.
 fn text_words(bytes: &str) -> Vec<String> {
@@ -114,4 +114,29 @@ fn servers_on_the_way_do_not_make_another_text() {
         assert_ne!(message(&header, "8bit", raw), known, "{header}");
     }
     assert_ne!(message(header, "8bit", b"Gr\xfc\xdfe\nund so fort\n"), known);
+}
+
+/// The texts of addresses have room in the positions of the header, however many there are.
+#[test]
+fn the_last_of_very_many_recipients_is_found() {
+    for count in [3_000, 20_000] {
+        let recipients =
+            (0..count).map(|at| format!("Person P{at} <user{at}@host{at}.example.org>"));
+        let recipients = recipients.collect::<Vec<_>>().join(",\n ");
+        let bytes = format!("Subject: x\nTo: {recipients}\nCc: Last One <last@example.org>\n\nx\n");
+        let mut extractor = MessageExtractor::new(&[]);
+        let document = extractor.extract(bytes.as_bytes(), 0);
+        let (mut found, mut positions) = (Vec::new(), Vec::new());
+        let last = format!("user{}", count - 1);
+        extractor.for_each_term(&document, |field, word, position| {
+            if [last.as_bytes(), b"last"].contains(&word) && position.is_some() {
+                found.push((char::from(field), String::from_utf8_lossy(word).into_owned()));
+                positions.extend(position);
+            }
+        });
+        for (field, word) in [('t', &*last), ('w', &*last), ('c', "last"), ('w', "last")] {
+            assert!(found.contains(&(field, word.to_string())), "{field}:{word}: {found:?}");
+        }
+        assert!(positions.iter().all(|position| *position < HEADER_POSITIONS.end));
+    }
 }

@@ -6,10 +6,11 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::item_ids::has_item;
 use crate::machine_time::now_milliseconds;
-use crate::message_file::MessageFile;
+use crate::message_file::{MessageFile, path_flags};
 use crate::output::{print_message, sanitize_line};
 use crate::source_names::{follow_source_names, print_index_notes, print_left_out_sources};
 use larder_edit::labels::are_labels_outdated;
+use larder_format::maildir_name::MaildirFlags;
 use larder_format::message::trim_message_id;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{MailQuery, MailQueryContext, MailSearch, NamedMessage, ThreadMember};
@@ -350,7 +351,11 @@ impl<'r> MessageOpener<'r> {
                 false => MessageFile::open(path),
             };
             match opened {
-                Ok(file) => return Ok(MessageFile { labels, ..file }),
+                Ok(file) => {
+                    let flags = files.paths.iter().map(|path| path_flags(path));
+                    let flags = flags.fold(file.flags, MaildirFlags::union);
+                    return Ok(MessageFile { flags, labels, is_indexed: true, ..file });
+                }
                 Err(failure) => first_failure = first_failure.or(Some(failure)),
             }
         }

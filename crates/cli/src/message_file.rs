@@ -19,8 +19,12 @@ pub(crate) struct MessageFile {
     /// `None` is standard input.
     pub(crate) path: Option<PathBuf>,
     pub(crate) bytes: Vec<u8>,
+    /// The flags in the names of all files of the message that are known.
+    pub(crate) flags: MaildirFlags,
     /// The labels of the message, if it was found in the index.
     pub(crate) labels: Vec<String>,
+    /// The message was found in the index: it is shown whatever it is.
+    pub(crate) is_indexed: bool,
 }
 
 impl MessageFile {
@@ -48,13 +52,19 @@ impl MessageFile {
         };
         let name = path.unwrap_or(Path::new("standard input"));
         let bytes = bytes.map_err(|error| CommandFailure::from_file_error(name, &error))?;
-        Ok(MessageFile { path: path.map(Path::to_path_buf), bytes, labels: Vec::new() })
+        Ok(MessageFile {
+            path: path.map(Path::to_path_buf),
+            bytes,
+            flags: path.map(path_flags).unwrap_or_default(),
+            labels: Vec::new(),
+            is_indexed: false,
+        })
     }
 
-    /// Parses the message. A file that is no mail is an error.
+    /// Parses the message. A file that is no mail is an error, unless it is in the index.
     pub(crate) fn parse(&self) -> Result<Message, CommandFailure> {
         let message = Message::parse(&self.bytes);
-        if !message.problems.contains(&MessageProblem::NoHeader) {
+        if self.is_indexed || !message.problems.contains(&MessageProblem::NoHeader) {
             return Ok(message);
         }
         let what = format!("{}: no mail message: no From, To, Subject or Date", self.name());
@@ -67,14 +77,13 @@ impl MessageFile {
         let path = self.path.as_deref().map(|path| sanitize_line(&path.display().to_string()));
         path.unwrap_or_else(|| "standard input".into())
     }
+}
 
-    /// Returns the flags in the name of a file of a maildir.
-    pub(crate) fn flags(&self) -> MaildirFlags {
-        let Some(path) = &self.path else { return MaildirFlags::default() };
-        let is_new = path.parent().is_some_and(|folder| folder.ends_with("new"));
-        let name = path.file_name().map(|name| MaildirName::parse(name.as_bytes()).flags(is_new));
-        name.unwrap_or_default()
-    }
+/// Returns the flags in the name of a file of a maildir.
+pub(crate) fn path_flags(path: &Path) -> MaildirFlags {
+    let is_new = path.parent().is_some_and(|folder| folder.ends_with("new"));
+    let name = path.file_name().map(|name| MaildirName::parse(name.as_bytes()).flags(is_new));
+    name.unwrap_or_default()
 }
 
 fn read_to_limit(stream: impl std::io::Read) -> std::io::Result<Vec<u8>> {

@@ -117,6 +117,33 @@ fn flags_of_a_maildir_are_shown() {
     }
 }
 
+/// A message has the flags of all of its files, in lists and in pages. A file without header
+/// fields, which is in the index, has a page, too.
+#[test]
+fn flags_of_all_files_of_a_message_are_shown() {
+    let home = crate::mail_lists::home_with_mail();
+    let archive = home.work("mail/Archive/cur");
+    std::fs::rename(archive.join("5.host:2,S"), archive.join("5.host:2,FR")).unwrap();
+    std::fs::write(archive.join("6.host:2,D"), "").unwrap();
+    home.run(&["sync"]);
+    let expected = "flagged replied seen";
+    let page = home.ok(&["show", "c1"]);
+    assert!(page.contains(&format!("\nflags  {expected}\n")), "{page}");
+    let page = home.ok(&["show", "--thread", "c1"]);
+    assert!(page.contains(&format!("\nflags  {expected}\n")), "{page}");
+    let flags = &home.json(&["show", "c1"])[0]["flags"];
+    assert_eq!(*flags, serde_json::json!(["flagged", "replied", "seen"]));
+    let found = home.ok(&["find", "--kind", "message", "flag:draft"]);
+    let id = found.split_whitespace().next().unwrap().to_string();
+    assert_snapshot!(home.code(&["show", &id], 0).masked_output(), @"
+    (no subject)
+    flags  draft
+
+    (no text)
+    ! warning: [HOME]/work/mail/Archive/cur/6.host:2,D: no header field of mail
+    ");
+}
+
 /// A message sends neither escape sequences to the terminal nor hides what it says.
 #[test]
 fn messages_cannot_control_the_terminal() {

@@ -89,6 +89,12 @@ impl MaildirFlags {
         MaildirFlags(self.0 | flag as u8)
     }
 
+    /// Returns the flags of both sets.
+    #[must_use]
+    pub fn union(self, other: MaildirFlags) -> MaildirFlags {
+        MaildirFlags(self.0 | other.0)
+    }
+
     /// Returns whether the set has a flag.
     #[must_use]
     pub fn contains(self, flag: MaildirFlag) -> bool {

@@ -134,7 +134,7 @@ fn print_page(
     let user_locale = context.settings.user_locale.clone();
     let out = &mut context.out;
     let mut rows = message_rows(message, &user_locale);
-    let mut flags: Vec<&str> = file.flags().iter().map(|flag| flag.name()).collect();
+    let mut flags: Vec<&str> = file.flags.iter().map(|flag| flag.name()).collect();
     flags.extend(message.is_signed().then_some("signed"));
     flags.extend(message.is_encrypted().then_some("encrypted"));
     rows.extend((!flags.is_empty()).then(|| ("flags", flags.join(" "))));
@@ -195,7 +195,7 @@ fn message_json(
     json!({
         "kind": "message",
         "file": file.path.as_ref().map(|path| path.to_string_lossy()),
-        "flags": file.flags().iter().map(|flag| flag.name()).collect::<Vec<_>>(),
+        "flags": file.flags.iter().map(|flag| flag.name()).collect::<Vec<_>>(),
         "labels": file.labels,
         "signed": message.is_signed(),
         "encrypted": message.is_encrypted(),

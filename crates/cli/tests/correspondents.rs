@@ -124,6 +124,15 @@ fn people_are_listed_with_their_contacts() {
     ! hint: write it as in date:, such as 2026-03-06, 6w or @1772755200
     exit 2
     "#);
+    for kind in [&["--kind", "message"][..], &["--kind", "contact"], &["anna"]] {
+        for (option, term) in
+            [(&["--after", "2026-03-06"][..], "date:"), (&["--personal"], "flag:")]
+        {
+            let run = home.code(&[&["find"][..], option, kind].concat(), 2).masked_output();
+            assert!(run.starts_with(&format!("! error: {} is for --corr", option[0])), "{run}");
+            assert!(run.contains(&format!("by the query: {term}")), "{run}");
+        }
+    }
     let run = home.code(&["find", "--format", "mutt", "anna"], 2);
     assert_snapshot!(run.masked_output(), @"
     ! error: --format mutt is not supported by this command

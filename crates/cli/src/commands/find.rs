@@ -153,10 +153,10 @@ pub(crate) struct FindArgs {
     ])]
     correspondents: bool,
     /// Correspondents: only those of messages from or to you
-    #[arg(long, requires = "correspondents")]
+    #[arg(long)]
     personal: bool,
     /// Correspondents: only those of messages of DATE or later
-    #[arg(long, value_name = "DATE", requires = "correspondents")]
+    #[arg(long, value_name = "DATE")]
     after: Option<String>,
 }
 
@@ -336,8 +336,17 @@ impl FindArgs {
             || kind.is_some_and(|kind| kind.source_location() == SourceLocation::Locator)
     }
 
-    /// Refuses the options of lists of messages for other kinds.
+    /// Refuses the options of lists of messages for other kinds, and those of correspondents.
     fn check_kind(&self) -> Result<(), CommandFailure> {
+        let of_correspondents = [
+            (self.personal, "--personal", "flag:personal"),
+            (self.after.is_some(), "--after", "date:DATE.."),
+        ];
+        if let Some((_, option, term)) = of_correspondents.iter().find(|(is_used, ..)| *is_used) {
+            let message = format!("{option} is for --correspondents");
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint(format!("messages are chosen by the query: {term}")));
+        }
         let options = [
             (self.threads, "--threads"),
             (self.summary, "--summary"),

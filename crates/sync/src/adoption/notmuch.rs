@@ -3,7 +3,7 @@
 //! The tags are those of `notmuch dump`. Named queries are in the configuration (`query.NAME`), of
 //! which a dump has the part that is in the database.
 
-use super::notmuch_query::{replace_references, translate_query};
+use super::notmuch_query::{find_differences, replace_references, translate_query};
 use super::{ForeignMail, RunProgram};
 use crate::error::Error;
 use larder_format::label_dump::{LabelDump, LabelDumpFormat, decode_hex};
@@ -83,6 +83,9 @@ fn add_query(key: &str, value: &str, foreign: &mut ForeignMail) {
             foreign
                 .notices
                 .push(format!("the query {name:?} is now {query:?}, with the same meaning"));
+        }
+        for difference in find_differences(value) {
+            foreign.notices.push(format!("the query {name:?}: {difference}"));
         }
         foreign.searches.push((name.to_string(), query));
     } else if let Some(name) = key.strip_prefix("squery.") {

@@ -10,10 +10,14 @@ pub(super) fn translate_query(line: &str) -> String {
 }
 
 /// Returns a query with the terms that mean something else in Larder written otherwise: `to:`
-/// finds all recipients in notmuch, `mimetype:` a part of the type, a date such as `2y` the whole
-/// year, and parentheses in quotes are a group of words. Other quoted terms and the inner query of
-/// a thread stay as they are.
+/// finds all recipients in notmuch, `body:` forwarded messages, too, `mimetype:` a part of the
+/// type, a date such as `2y` the whole year, parentheses in quotes are a group of words, and a term
+/// in quotes is a phrase. Other quoted terms and the inner query of a thread stay as they are.
 fn translate_terms(line: &str) -> String {
+    let has_distance = line.split_whitespace().any(|word| {
+        let operator = word.split('/').next().unwrap_or(word);
+        ["NEAR", "ADJ"].contains(&operator)
+    });
     let mut translated = String::with_capacity(line.len());
     let mut rest = line;
     let mut is_start = true;
@@ -21,7 +25,13 @@ fn translate_terms(line: &str) -> String {
         if is_start && let Some((name, value)) = split_term(rest) {
             let length = value_length(value);
             let (value, behind) = value.split_at(length);
-            translated.push_str(&translate_term(name, value));
+            match name {
+                // Both words are of one field.
+                "body" if has_distance || value.is_empty() => {
+                    translated.push_str(&format!("body:{value}"));
+                }
+                _ => translated.push_str(&translate_term(name, value)),
+            }
             rest = behind;
             is_start = false;
             continue;
@@ -29,9 +39,12 @@ fn translate_terms(line: &str) -> String {
         // A phrase is copied as a whole.
         let phrase = rest.strip_prefix('"').and_then(|inner| inner.find('"')).map(|end| end + 2);
         let length = phrase.unwrap_or(c.len_utf8());
-        is_start = c.is_whitespace() || "(-".contains(c);
         let (copied, behind) = rest.split_at(length);
-        translated.push_str(copied);
+        match phrase.filter(|_| is_start).and_then(|_| split_quoted_term(copied)) {
+            Some((name, value)) => translated.push_str(&format!("{name} {value}")),
+            None => translated.push_str(copied),
+        }
+        is_start = c.is_whitespace() || "(-".contains(c);
         rest = behind;
     }
     translated
@@ -41,23 +54,44 @@ fn translate_terms(line: &str) -> String {
 /// behind its colon.
 fn split_term(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once(':')?;
-    ["to", "mimetype", "date", "from", "subject"].contains(&name).then_some((name, value))
+    ["to", "mimetype", "date", "from", "subject", "body"].contains(&name).then_some((name, value))
+}
+
+/// Returns the two sides of the colon in quotes that look like a term, as `"from:anna"`: notmuch
+/// reads the words as a phrase.
+fn split_quoted_term(quoted: &str) -> Option<(&str, &str)> {
+    let (name, value) = quoted.split_once(':')?;
+    let letters = name.strip_prefix('"')?;
+    let is_term = !letters.is_empty()
+        && letters.bytes().all(|byte| byte.is_ascii_lowercase())
+        && !value.starts_with([' ', '"', '/']);
+    is_term.then_some((name, value))
 }
 
 /// Returns the length of the value that a text begins with: up to white space or a parenthesis
-/// outside of quotes.
+/// outside of quotes. A group at its beginning is the value.
 fn value_length(text: &str) -> usize {
-    let mut is_quoted = false;
-    let is_end = |c: char| {
-        is_quoted ^= c == '"';
-        !is_quoted && (c.is_whitespace() || c == ')' || c == '(')
-    };
-    text.find(is_end).unwrap_or(text.len())
+    let (mut is_quoted, mut depth) = (false, 0_usize);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            '(' if at == 0 || depth > 0 => depth += 1,
+            ')' if depth == 1 => return at + 1,
+            ')' if depth > 1 => depth -= 1,
+            _ if depth > 0 => {}
+            '(' | ')' => return at,
+            _ if c.is_whitespace() => return at,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 fn translate_term(name: &str, value: &str) -> String {
     match name {
         "to" => format!("recip:{value}"),
+        "body" => format!("(body:{value} or embed:{value})"),
         "from" | "subject" => {
             let group = value.strip_prefix("\"(").and_then(|rest| rest.strip_suffix(")\""));
             match group.filter(|words| !words.contains(['(', ')', '"'])) {
@@ -69,7 +103,7 @@ fn translate_term(name: &str, value: &str) -> String {
             let bounds: Vec<String> = value.split("..").map(translate_age).collect();
             format!("date:{}", bounds.join(".."))
         }
-        _ if value.is_empty() || value.contains(['/', '*', '"']) => format!("{name}:{value}"),
+        _ if value.is_empty() || value.contains(['/', '*', '"', '(']) => format!("{name}:{value}"),
         _ => format!("{name}:*{value}*"),
     }
 }
@@ -101,6 +135,74 @@ fn translate_age(bound: &str) -> String {
         rest = behind;
     }
     if translated.is_empty() { bound.to_string() } else { translated }
+}
+
+/// Returns what a query means in Larder, where notmuch reads something else and no term says it.
+pub(super) fn find_differences(line: &str) -> Vec<String> {
+    let mut differences = Vec::new();
+    if line.trim_start().starts_with('-') {
+        differences.push("the hyphen at its beginning negates the term; not in notmuch".into());
+    }
+    let mut is_quoted = false;
+    let is_end = |c: char| {
+        is_quoted ^= c == '"';
+        !is_quoted && (c.is_whitespace() || "()+".contains(c))
+    };
+    for term in line.split(is_end) {
+        let range = term.trim_start_matches('-').strip_prefix("date:");
+        let bounds = range.and_then(|range| range.split_once(".."));
+        if bounds.is_some_and(|(from, to)| is_reversed(from, to)) {
+            differences.push(format!(
+                "the ends of {term} are swapped; notmuch finds nothing in such a range"
+            ));
+        }
+    }
+    differences
+}
+
+/// Returns whether the first end of a range is certainly after the other one: of two ages, of two
+/// dates that are written with the year first, or of two numbers of seconds.
+fn is_reversed(from: &str, to: &str) -> bool {
+    let (from, to) = (from.trim_matches('"'), to.trim_matches('"'));
+    if let (Some(from), Some(to)) = (parse_age(from), parse_age(to)) {
+        return from < to;
+    }
+    if let (Some(from), Some(to)) = (from.strip_prefix('@'), to.strip_prefix('@')) {
+        return from.parse::<i64>().ok().zip(to.parse().ok()).is_some_and(|(from, to)| from > to);
+    }
+    let is_date = |text: &str| {
+        let mut fields = text.split('-');
+        fields.next().is_some_and(|year| year.len() == 4)
+            && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    let length = from.len().min(to.len());
+    is_date(from) && is_date(to) && from.get(..length) > to.get(..length)
+}
+
+/// Returns the seconds of an age: `2y`, `1M2d`, or `now`.
+fn parse_age(text: &str) -> Option<u64> {
+    if text == "now" {
+        return Some(0);
+    }
+    let (mut seconds, mut number) = (0_u64, None);
+    for c in text.trim_start_matches('-').chars() {
+        if let Some(digit) = c.to_digit(10) {
+            number = Some(number.unwrap_or(0_u64).saturating_mul(10).saturating_add(digit.into()));
+            continue;
+        }
+        let unit: u64 = match c {
+            's' => 1,
+            'm' => 60,
+            'h' => 3600,
+            'd' => 86_400,
+            'w' => 7 * 86_400,
+            'M' => 30 * 86_400,
+            'y' | 'Y' => 365 * 86_400,
+            _ => return None,
+        };
+        seconds = seconds.saturating_add(number.take()?.saturating_mul(unit));
+    }
+    (number.is_none() && !text.is_empty()).then_some(seconds)
 }
 
 /// Replaces the terms `query:NAME` by `@NAME`. Quoted text stays as it is.
@@ -149,7 +251,11 @@ mod tests {
         for (line, expect) in [
             ("to:anna", "recip:anna"),
             ("(to:\"a b\" or -to:x)", "(recip:\"a b\" or -recip:x)"),
-            ("\"to:anna\" xto:b subject:to:c", "\"to:anna\" xto:b subject:to:c"),
+            ("\"to:anna\" xto:b subject:to:c", "\"to anna\" xto:b subject:to:c"),
+            ("\"from:a b\" or \"re: x\" x\"to:y\"", "\"from a b\" or \"re: x\" x\"to:y\""),
+            ("body:x -body:\"a b\"", "(body:x or embed:x) -(body:\"a b\" or embed:\"a b\")"),
+            ("(body:(a (b))) body:", "((body:(a (b)) or embed:(a (b)))) body:"),
+            ("body:a NEAR/3 body:b", "body:a NEAR/3 body:b"),
             ("mimetype:pdf and a", "mimetype:*pdf* and a"),
             ("mimetype:text/plain mimetype:\"x y\"", "mimetype:text/plain mimetype:\"x y\""),
             ("subject:\"(a b)\" from:\"a b\"", "subject:(a b) from:\"a b\""),
@@ -163,6 +269,27 @@ mod tests {
         ] {
             assert_eq!(translate_terms(line), expect);
         }
+    }
+
+    #[test]
+    fn terms_that_notmuch_reads_otherwise_are_named() {
+        for (line, count) in [
+            ("-tag:spam", 1),
+            ("a -tag:spam", 0),
+            ("date:1m..1M", 1),
+            ("date:1M..1m or (date:2021..2019)", 1),
+            ("a -date:2021-03..2021 date:2019..2021-03", 0),
+            ("a and -date:2021-04..2021-03 date:now..\"2d\"", 2),
+            ("date:@9..@10 date:@10..@9 date:monday..2019 subject:date:2..1", 1),
+            ("date:..2019 date:2019.. date:2019..! date:99..98", 0),
+        ] {
+            assert_eq!(find_differences(line).len(), count, "{line}");
+        }
+        let found = find_differences("x date:2021..2019");
+        assert_eq!(
+            found,
+            ["the ends of date:2021..2019 are swapped; notmuch finds nothing in such a range"]
+        );
     }
 
     #[test]

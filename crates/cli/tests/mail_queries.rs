@@ -286,6 +286,10 @@ fn names_that_no_message_has_are_named() {
         ("list:sea.x", "list: compares whole names; list:sea.x* finds 1 message"),
         ("list:x.example", "list: compares whole names; list:*x.example* finds 1 message"),
         ("list:penguin", "no message is of the list \"penguin\""),
+        (
+            "list:SEA.x.exampel",
+            "no message is of the list \"SEA.x.exampel\"; did you mean list:sea.x.example?",
+        ),
         ("label:travle", "no label is \"travle\"; did you mean label:travel?"),
         ("tag:nolabel", "no label is \"nolabel\"; labels: travel"),
         ("maildir:/sea", "no folder is \"/sea\"; did you mean maildir:/Lists/sea?"),

@@ -46,7 +46,7 @@ const MESSAGES: GroupRow = GroupRow {
         ("id", &[]),
         ("kind", &[]),
         ("collection", &[]),
-        ("message_id", &["msgid", "i"]),
+        ("message_id", &["message-id", "msgid", "i"]),
         ("date", &["d"]),
         ("timestamp", &[]),
         ("size", &["z"]),
@@ -64,7 +64,7 @@ const MESSAGES: GroupRow = GroupRow {
         ("labels", &["label", "q"]),
         ("folders", &["maildir", "m"]),
         ("files", &["path", "l"]),
-        ("thread_id", &[]),
+        ("thread_id", &["thread", "w"]),
     ],
     has_stored_fields: false,
     orders: &[],
@@ -252,6 +252,14 @@ mod tests {
         assert_eq!(columns.columns_of(KindGroup::Commits), [None, None, Some("hash")]);
         assert!(columns.columns_of(KindGroup::StoredItems).iter().flatten().count() == 1);
         assert!(KindGroup::ALL.iter().all(|group| columns.is_listed(*group)));
+    }
+
+    #[test]
+    fn fields_of_messages_have_the_names_of_mu() {
+        for (name, field) in [("thread", "thread_id"), ("w", "thread_id"), ("p", "priority")] {
+            assert_eq!(KindGroup::Messages.find_field(name), Some(field));
+        }
+        assert_eq!(KindGroup::Messages.find_field("message-id"), Some("message_id"));
     }
 
     #[test]

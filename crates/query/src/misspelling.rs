@@ -22,8 +22,24 @@ pub(crate) fn count_changes(word: &str, name: &str) -> usize {
 
 /// Returns the name that a text is most likely a misspelling of.
 pub(crate) fn nearest_name<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
+    find_nearest(text, names, |name| MAX_MISSPELLING.min(name.len() / 2))
+}
+
+/// Returns the host name that a text is most likely meant for: another top-level domain is more
+/// than a misspelling.
+pub(crate) fn nearest_host<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
+    let most = |name: &str| MAX_MISSPELLING.min(name.len() / 2).max(name.len() / 6);
+    find_nearest(text, names, most)
+}
+
+/// Returns the nearest name with at most so many changes as a function says for the name.
+fn find_nearest<'n>(
+    text: &str,
+    names: &[&'n str],
+    most: impl Fn(&str) -> usize,
+) -> Option<&'n str> {
     let changes = names.iter().map(|name| (count_changes(text, name), *name));
-    let near = changes.filter(|(changes, name)| *changes <= MAX_MISSPELLING.min(name.len() / 2));
+    let near = changes.filter(|(changes, name)| *changes <= most(name));
     near.min().map(|(_, name)| name)
 }
 
@@ -35,4 +51,18 @@ const FLAG_SYNONYMS: [(&str, &str); 4] =
 pub(crate) fn nearest_flag<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
     let synonym = FLAG_SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(text));
     nearest_name(synonym.map_or(text, |(_, name)| name), names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_domain_is_near_a_long_host_name() {
+        let names = ["dev.lists.example.org", "sea.example.org"];
+        assert_eq!(nearest_host("dev.lists.example.com", &names), Some(names[0]));
+        assert_eq!(nearest_host("sea.example.com", &names), None);
+        assert_eq!(nearest_host("saa.example.org", &names), Some(names[1]));
+        assert_eq!(nearest_name("dev.lists.example.com", &names), None);
+    }
 }

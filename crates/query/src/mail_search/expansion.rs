@@ -136,6 +136,13 @@ impl MailSearch<'_> {
         Ok(BlockTest::Positions(PositionTest { words, relation, range }))
     }
 
+    /// Returns the values of a field that has whole ones, those of former messages included.
+    pub(super) fn expand_values(&self, field: MessageTermField) -> Result<Vec<String>, Error> {
+        let terms = self.expand(field, &WordExpansion::with_start(""))?;
+        let value = |term: &Vec<u8>| str::from_utf8(term.get(1..)?).ok().map(str::to_string);
+        Ok(terms.iter().filter_map(value).collect())
+    }
+
     /// Returns the terms of a field that an expansion stands for, ascending.
     fn expand(
         &self,

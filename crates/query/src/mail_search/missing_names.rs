@@ -7,8 +7,9 @@ use super::MailSearch;
 use super::name_check::join_names;
 use crate::error::Error;
 use crate::mail_query::{FolderTest, MailQuery, MailTextFields, TextMatch, TextTest};
-use crate::misspelling::nearest_name;
+use crate::misspelling::{nearest_host, nearest_name};
 use larder_format::fold::fold;
+use larder_store::MessageTermField;
 
 /// The number of names that are told apart in one query.
 const MAX_HINTS: usize = 3;
@@ -102,7 +103,31 @@ impl MailSearch<'_> {
             let typed = quote(&typed);
             return Ok(format!("list: compares whole names; list:{typed} finds {messages}"));
         }
-        Ok(format!("no message is of the list {name:?}"))
+        Ok(match self.nearest_list(name)? {
+            Some(near) => {
+                let near = quote(&near);
+                format!("no message is of the list {name:?}; did you mean list:{near}?")
+            }
+            None => format!("no message is of the list {name:?}"),
+        })
+    }
+
+    /// Returns the most similar folded name of a list that a message has.
+    fn nearest_list(&self, name: &str) -> Result<Option<String>, Error> {
+        let (name, mut lists) = (fold(name), self.expand_values(MessageTermField::List)?);
+        loop {
+            let names: Vec<&str> = lists.iter().map(String::as_str).collect();
+            let Some(near) = nearest_host(&name, &names).map(str::to_string) else {
+                return Ok(None);
+            };
+            let text = TextMatch::Words(near.clone());
+            let query = MailQuery::Text(TextTest { fields: MailTextFields::LIST, text });
+            if self.count(&query)? > 0 {
+                return Ok(Some(near));
+            }
+            // A list of former messages.
+            lists.retain(|one| *one != near);
+        }
     }
 
     fn label_hint(&self, name: &str) -> Result<String, Error> {

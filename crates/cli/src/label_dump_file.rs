@@ -2,6 +2,7 @@
 
 use crate::failure::{CommandFailure, FailureKind};
 use crate::output::sanitize_line;
+use larder_format::label_dump::is_sup_dump;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -29,6 +30,11 @@ pub(crate) fn read_label_dump(file: &Path, command: &str) -> Result<Vec<u8>, Com
     if bytes.len() as u64 > MAX_DUMP_BYTES {
         let message = format!("{shown} is larger than 1 GiB: no file of labels is");
         return Err(CommandFailure::new(FailureKind::Input, message));
+    }
+    if is_sup_dump(&bytes) {
+        let message = format!("{shown} is a dump of notmuch in the format sup, which is not read");
+        return Err(CommandFailure::new(FailureKind::Input, message)
+            .with_hint("notmuch dump --format=batch-tag writes the format that is read"));
     }
     Ok(bytes)
 }

@@ -543,6 +543,12 @@ fn labels_of_notmuch_are_found_as_notmuch_finds_them() {
         notmuch(&[&["tag"], changes, &["--", query]].concat());
     }
     home.write("dump", notmuch(&["dump"]));
+    let sup = home.run_with(&["labels", "import", "-"], b"#notmuch-dump sup:3 tags\nm@x (a b)\n");
+    assert_snapshot!(sup.masked_output(), @"
+    ! error: - is a dump of notmuch in the format sup, which is not read
+    ! hint: notmuch dump --format=batch-tag writes the format that is read
+    exit 3
+    ");
     home.ok(&["labels", "import", "dump"]);
     for query in [
         "tag:inbox",

@@ -116,8 +116,20 @@ impl LabelDump {
     }
 }
 
+/// The beginning of a dump of notmuch in the format of sup, which does not mark its tags.
+const SUP_DUMP_START: &[u8] = b"#notmuch-dump sup:";
+
+/// Returns whether a dump is in the format of sup, which is not read.
+#[must_use]
+pub fn is_sup_dump(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().starts_with(SUP_DUMP_START)
+}
+
 /// Returns the format of a dump, by its first line that has text.
 fn find_format(bytes: &[u8]) -> Option<LabelDumpFormat> {
+    if is_sup_dump(bytes) {
+        return None;
+    }
     let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let first = lines.find(|line| !line.is_empty())?;
     let is_mu =

@@ -427,6 +427,8 @@ mod tests {
         let held = |at_peak| StackBytes { samples: 1, at_peak, ..Default::default() };
         let describe = |profile: &mut StackProfile, samples| {
             profile.samples = samples;
+            profile.files.truncate(1);
+            profile.names.modules.fill(0);
             let section = profile.section(0, &live(0, 0));
             (profile.describe_origins(&live(100, 0), "1"), section)
         };
@@ -443,6 +445,12 @@ mod tests {
         let mut some = profile_of(&[(&["[unknown]"], held(40)), (&["main"], held(60))]);
         let named = "By the call stacks, main asked for the most memory: 60 % of the peak.";
         assert_eq!(describe(&mut some, 2).0, format!("{named} 1 of 2 call stacks have {reason}"));
+        // Where the files are known, it was the stack that could not be read.
+        some.files.push("a.out".into());
+        let reason = "no functions ([unknown]): the stack could not be copied, as after the end of \
+                      the first thread (`pthread_exit` in `main`).";
+        let text = some.describe_origins(&live(100, 0), "1");
+        assert_eq!(text, format!("{named} 1 of 2 call stacks have {reason}"));
     }
 
     /// Estimates have their error, and name no function if it is too large.

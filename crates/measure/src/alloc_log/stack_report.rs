@@ -183,6 +183,7 @@ impl StackProfile {
         figure: LiveFigure,
     ) -> ReportTable {
         let name = |number: usize| match self.names.names[number].as_str() {
+            UNKNOWN_NAME if self.has_files() => format!("{UNKNOWN_NAME}, no stack could be copied"),
             UNKNOWN_NAME => format!("{UNKNOWN_NAME}, the program ended before its files were read"),
             name => name.to_string(),
         };
@@ -333,12 +334,26 @@ impl StackProfile {
         self.unknown().is_some_and(|unknown| Some(figure.bytes(unknown)) == most)
     }
 
+    /// Returns whether the files of the program were read.
+    fn has_files(&self) -> bool {
+        self.files.len() > 1
+    }
+
     /// Says that the functions of some samples are not known, and why.
     fn describe_unknown(&self) -> Option<String> {
         let unknown = self.unknown()?.samples;
+        let reason = match self.has_files() {
+            true => {
+                "the stack could not be copied, as after the end of the first thread (`pthread_exit` \
+                 in `main`)"
+            }
+            false => {
+                "the program had ended, or begun another one, before larder had read its files, \
+                 which takes some milliseconds"
+            }
+        };
         Some(format!(
-            "{} of {} no functions ({UNKNOWN_NAME}): the program had ended, or begun another one, \
-             before larder had read its files, which takes some milliseconds.",
+            "{} of {} no functions ({UNKNOWN_NAME}): {reason}.",
             match unknown == self.samples {
                 true => "All".to_string(),
                 false => MeasureUnit::Count.format(unknown as f64),

@@ -27,7 +27,7 @@ use crate::ring_layout::{
 use crate::ring_position::RingPosition;
 use crate::sample_distance::next_distance;
 use crate::syscall::{
-    clock_nanoseconds, parent_id, process_id, syscall3, syscall6, thread_pointer,
+    clock_nanoseconds, parent_id, process_id, syscall3, syscall6, thread_id, thread_pointer,
 };
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
@@ -376,7 +376,8 @@ impl RingWriter {
             syscall6(
                 libc::SYS_process_vm_readv,
                 [
-                    process_id() as usize,
+                    // As in `stack_sample`: the first thread may have ended.
+                    thread_id() as usize,
                     places.as_ptr() as usize,
                     places.len(),
                     &raw const memory as usize,
@@ -606,8 +607,12 @@ unsafe extern "C" fn at_load() {
 }
 
 /// Notes that the process ends by its own will. The caller knows that this is no child that shares
-/// the memory of the process after `vfork`.
+/// the memory of the process after `vfork`. Call stacks are looked up in the files of the process,
+/// so one that takes samples lets the collector read what there is.
 pub(crate) fn note_own_exit() {
+    if let Some(writer) = open_writer().filter(|writer| writer.state().stack_interval != 0) {
+        writer.wait_until_read();
+    }
     change_ring_state(ring_state::RECORDING, ring_state::EXITED);
 }
 
@@ -629,14 +634,18 @@ pub(crate) fn take_back_exit() {
 /// Changes the state of the ring. One that was abandoned stays so, because later calls are not in
 /// it.
 fn change_ring_state(from: u32, to: u32) {
-    let state = STATE.load(Ordering::Relaxed);
-    // SAFETY: the state is never unmapped.
-    let words = unsafe { (*state).words.load(Ordering::Acquire) };
-    if !words.is_null() {
-        let writer = RingWriter { state, words };
+    if let Some(writer) = open_writer() {
         let state = writer.header_u32(offset::STATE);
         let _ = state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
     }
+}
+
+/// Returns the writer of the open ring. Opens none.
+fn open_writer() -> Option<RingWriter> {
+    let state = STATE.load(Ordering::Relaxed);
+    // SAFETY: the state is never unmapped.
+    let words = unsafe { (*state).words.load(Ordering::Acquire) };
+    (!words.is_null()).then_some(RingWriter { state, words })
 }
 
 #[used]

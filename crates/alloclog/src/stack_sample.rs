@@ -8,7 +8,7 @@
 use crate::ring_layout::MAX_STACK_WORDS;
 use crate::ring_writer::RingWriter;
 use crate::sample_distance::next_distance;
-use crate::syscall::{process_id, syscall6};
+use crate::syscall::{syscall6, thread_id};
 use core::arch::asm;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
@@ -78,7 +78,8 @@ fn readable_words(stack: u64) -> u64 {
         syscall6(
             libc::SYS_process_vm_readv,
             [
-                process_id() as usize,
+                // The first thread may have ended: then the process has no memory by its own id.
+                thread_id() as usize,
                 &raw const place as usize,
                 1,
                 pages.as_ptr() as usize,

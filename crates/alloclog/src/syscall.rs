@@ -48,6 +48,12 @@ pub(crate) fn process_id() -> u32 {
     unsafe { syscall3(libc::SYS_getpid, 0, 0, 0) as u32 }
 }
 
+/// Returns the id of this thread.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: takes no pointer.
+    unsafe { syscall3(libc::SYS_gettid, 0, 0, 0) as u32 }
+}
+
 /// Returns the id of the parent of this process.
 pub(crate) fn parent_id() -> u32 {
     // SAFETY: takes no pointer.

@@ -69,6 +69,32 @@ fn forked_processes_have_call_stacks() {
 }
 
 #[test]
+fn threads_behind_the_first_one_have_call_stacks() {
+    assert_named_memory("last_thread.c", "threads_behind_the_first_one_have_call_stacks");
+}
+
+/// A program waits at its end until its files are read.
+#[test]
+fn short_programs_have_call_stacks() {
+    assert_named_memory("short_life.c", "short_programs_have_call_stacks");
+}
+
+/// Asserts that the stack of the memory of a program is known.
+#[track_caller]
+fn assert_named_memory(program: &str, test: &str) {
+    let home = Home::new();
+    let Some(program) = compile(&home, program, "gcc", &["-pthread"]) else {
+        return left_out(test, "no gcc");
+    };
+    // The collector of a busy machine may be late.
+    let is_named = (0..10).any(|_| {
+        let paths = call_paths(&record_with(&home, "--stacks 1M", &program.display().to_string()));
+        paths.iter().any(|(path, _)| path.last().is_some_and(|name| name == "keep_memory"))
+    });
+    assert!(is_named, "the function is missing in each recording");
+}
+
+#[test]
 fn a_program_that_is_built_anew_has_its_own_functions() {
     let home = Home::new();
     // Without a build id, which would tell the files apart.

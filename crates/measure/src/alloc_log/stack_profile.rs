@@ -447,8 +447,8 @@ mod tests {
         assert_eq!(describe(&mut some, 2).0, format!("{named} 1 of 2 call stacks have {reason}"));
         // Where the files are known, it was the stack that could not be read.
         some.files.push("a.out".into());
-        let reason = "no functions ([unknown]): the stack could not be copied, as after the end of \
-                      the first thread (`pthread_exit` in `main`).";
+        let reason = "no functions ([unknown]): the stack could not be copied, as in a program \
+                      that forbids itself the calls for it.";
         let text = some.describe_origins(&live(100, 0), "1");
         assert_eq!(text, format!("{named} 1 of 2 call stacks have {reason}"));
     }

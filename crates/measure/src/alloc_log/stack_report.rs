@@ -344,8 +344,7 @@ impl StackProfile {
         let unknown = self.unknown()?.samples;
         let reason = match self.has_files() {
             true => {
-                "the stack could not be copied, as after the end of the first thread (`pthread_exit` \
-                 in `main`)"
+                "the stack could not be copied, as in a program that forbids itself the calls for it"
             }
             false => {
                 "the program had ended, or begun another one, before larder had read its files, \

@@ -110,11 +110,11 @@ pub(crate) enum Stale {
 impl Stale {
     pub(crate) const ALL: &[Stale] = &[Stale::Text, Stale::Sort];
 
-    /// Returns the beginning of the fingerprint.
+    /// Returns a part of the fingerprint.
     fn fingerprint(self) -> &'static str {
         match self {
-            Stale::Text => "rules 7, folding 3, tables",
-            Stale::Sort => "rules 7, folding 3, und",
+            Stale::Text => ", folding 3, tables",
+            Stale::Sort => ", folding 3, und",
             Stale::Time => "fingerprint:scheduletimes",
         }
     }

@@ -28,26 +28,48 @@ enum OtherCharset {
     },
 }
 
+/// The names of each set, in lower case and with `-` for `_`.
+const OTHER_CHARSETS: [(&[&str], OtherCharset); 11] = [
+    (&["cp932", "cp943", "ibm943"], OtherCharset::Renamed(SHIFT_JIS)),
+    (&["cp949", "ms949", "uhc", "ibm949"], OtherCharset::Renamed(EUC_KR)),
+    (&["cp950", "ms950", "windows-950"], OtherCharset::Renamed(BIG5)),
+    (&["cp936", "ms936", "windows-936"], OtherCharset::Renamed(GBK)),
+    (&["cp874", "ms874", "ibm874"], OtherCharset::Renamed(WINDOWS_874)),
+    (&["cp51932", "eucjp", "eucjp-ms", "eucjp-win"], OtherCharset::Renamed(EUC_JP)),
+    (
+        &[
+            "iso-2022-jp",
+            "csiso2022jp",
+            "iso-2022-jp-1",
+            "iso-2022-jp-2",
+            "csiso2022jp2",
+            "iso-2022-kr",
+            "csiso2022kr",
+            "cp50220",
+            "cp50221",
+        ],
+        OtherCharset::Iso2022,
+    ),
+    (&["cp437", "ibm437", "437", "cspc8codepage437"], OtherCharset::CodePage437),
+    (
+        &["utf-32", "utf32", "csutf32", "ucs-4", "iso-10646-ucs-4", "csucs4"],
+        OtherCharset::Utf32 { is_big_endian: None },
+    ),
+    (&["utf-32be", "csutf32be", "ucs-4be"], OtherCharset::Utf32 { is_big_endian: Some(true) }),
+    (&["utf-32le", "csutf32le", "ucs-4le"], OtherCharset::Utf32 { is_big_endian: Some(false) }),
+];
+
 impl OtherCharset {
+    /// Finds a set without a request for memory: each text of a message asks.
     fn find(label: &str) -> Option<OtherCharset> {
-        use OtherCharset::{CodePage437, Iso2022, Renamed, Utf32};
-        Some(match &*label.trim().to_ascii_lowercase().replace('_', "-") {
-            "cp932" | "cp943" | "ibm943" => Renamed(SHIFT_JIS),
-            "cp949" | "ms949" | "uhc" | "ibm949" => Renamed(EUC_KR),
-            "cp950" | "ms950" | "windows-950" => Renamed(BIG5),
-            "cp936" | "ms936" | "windows-936" => Renamed(GBK),
-            "cp874" | "ms874" | "ibm874" => Renamed(WINDOWS_874),
-            "cp51932" | "eucjp" | "eucjp-ms" | "eucjp-win" => Renamed(EUC_JP),
-            "iso-2022-jp" | "csiso2022jp" | "iso-2022-jp-1" | "iso-2022-jp-2" | "csiso2022jp2"
-            | "iso-2022-kr" | "csiso2022kr" | "cp50220" | "cp50221" => Iso2022,
-            "cp437" | "ibm437" | "437" | "cspc8codepage437" => CodePage437,
-            "utf-32" | "utf32" | "csutf32" | "ucs-4" | "iso-10646-ucs-4" | "csucs4" => {
-                Utf32 { is_big_endian: None }
-            }
-            "utf-32be" | "csutf32be" | "ucs-4be" => Utf32 { is_big_endian: Some(true) },
-            "utf-32le" | "csutf32le" | "ucs-4le" => Utf32 { is_big_endian: Some(false) },
-            _ => return None,
-        })
+        let label = label.trim();
+        let is_name = |name: &str| {
+            let letter = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+            name.len() == label.len() && name.bytes().eq(label.bytes().map(letter))
+        };
+        let (_, found) =
+            OTHER_CHARSETS.iter().find(|(names, _)| names.iter().any(|name| is_name(name)))?;
+        Some(*found)
     }
 
     fn decode(self, bytes: &[u8]) -> Cow<'_, str> {

@@ -73,9 +73,9 @@ impl BatchWriter<'_> {
             }
             let mut group = TextGroup::new(uid, holders);
             group.put_item(uid, one);
-            group.settle(tx, &mut writer, &mut changed)?;
+            group.give_labels(tx, &mut writer, &mut changed)?;
         }
-        changed.extend(groups.settle(tx, &mut writer)?);
+        changed.extend(groups.give_labels(tx, &mut writer)?);
         for item in changed {
             let ordinal = self.next_ordinal();
             changes.write(item, self.seq, ordinal)?;

@@ -210,7 +210,7 @@ impl MailWriter<'_, '_> {
     pub(super) fn settle_labels(&mut self) -> Result<(), ApplyError> {
         let (tx, seq) = (self.batch.tx, self.batch.seq);
         let mut select = tx.prepare_cached("SELECT seq = ?2 FROM item WHERE id = ?1")?;
-        for item in self.text_groups.settle(tx, &mut self.labels)? {
+        for item in self.text_groups.give_labels(tx, &mut self.labels)? {
             if !select.query_row((item, seq), |row| row.get(0))? {
                 self.touch_item(item)?;
             }

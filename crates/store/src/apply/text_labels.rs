@@ -118,7 +118,7 @@ impl TextGroup {
     }
 
     /// Gives the texts their labels. Adds the messages that had others to `changed`.
-    pub(super) fn settle(
+    pub(super) fn give_labels(
         &self,
         tx: &WriteTransaction<'_>,
         labels: &mut LabelWriter,
@@ -203,13 +203,13 @@ impl TextGroups {
     }
 
     /// Gives the texts of all groups their labels. Returns the messages that had others.
-    pub(super) fn settle(
+    pub(super) fn give_labels(
         &self,
         tx: &WriteTransaction<'_>,
         labels: &mut LabelWriter,
     ) -> DatabaseResult<Vec<ItemRow>> {
         let mut changed = Vec::new();
-        self.0.values().try_for_each(|group| group.settle(tx, labels, &mut changed))?;
+        self.0.values().try_for_each(|group| group.give_labels(tx, labels, &mut changed))?;
         Ok(changed)
     }
 }

@@ -13,7 +13,7 @@ const FREQUENT_SIZE_SHARE: f64 = 0.1;
 /// Anonymous memory stands out if it is so many times the live memory, and so much more.
 const UNSEEN_FACTOR: f64 = 2.0;
 const MIN_UNSEEN_BYTES: u64 = 16 << 20;
-/// The same of Python, which takes memory for small objects past the allocator.
+/// Factor and bytes for Python, which takes memory for small objects past the allocator.
 const UNSEEN_PYTHON_FACTOR: f64 = 1.25;
 const MIN_UNSEEN_PYTHON_BYTES: u64 = 4 << 20;
 /// The bounds of the requested memory are as good as one if they differ by no larger factor.

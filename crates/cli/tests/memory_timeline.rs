@@ -125,7 +125,8 @@ fn a_short_run_has_samples_and_its_duration() {
     assert!(last <= duration, "{last} of {duration}");
 }
 
-/// Proportional and private memory are only where they were read, and never above resident memory.
+/// Proportional and private memory are never above the resident memory of their sample. How many
+/// samples have them depends on the machine.
 #[test]
 fn proportional_memory_is_of_its_sample() {
     let home = Home::new();
@@ -146,7 +147,7 @@ fn proportional_memory_is_of_its_sample() {
             count += 1;
         }
     }
-    assert!((2..samples.len() * 2).contains(&count), "{count} of {}", samples.len());
+    assert!(count >= 2, "{count} of {}", samples.len());
     // The map is of memory near the peak.
     let peak = samples.iter().map(|sample| sample["resident_bytes"].as_u64().unwrap()).max();
     let map = memory["map_resident_bytes"].as_u64().unwrap_or_default();

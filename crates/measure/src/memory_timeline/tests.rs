@@ -101,6 +101,29 @@ fn memory_that_a_child_borrows_counts_once() {
     assert!(timeline.map.total().private < 100_000_000);
 }
 
+/// A sample has proportional and private memory if they were read for it, and only then.
+#[test]
+fn proportional_memory_is_only_of_samples_that_read_it() {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let mut sampler = TreeSampler::new(child.id(), Instant::now());
+    while CheapCounters::read(child.id()).is_none_or(|now| now.name != "cat") {
+        std::thread::yield_now();
+    }
+    // The map covers all memory that the child can have, so that none is due.
+    sampler.timeline.map_resident_bytes = u64::MAX;
+    sampler.next_costly = Instant::now() + Duration::from_secs(3_600);
+    assert!(sampler.sample());
+    sampler.next_costly = Instant::now();
+    assert!(sampler.sample());
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let [without, with] = sampler.timeline.samples[..] else { panic!("not two samples") };
+    assert_eq!((without.proportional_bytes, without.private_bytes), (None, None));
+    let range = 1..=with.resident_bytes;
+    assert!(with.proportional_bytes.is_some_and(|bytes| range.contains(&bytes)), "{with:?}");
+    assert!(with.private_bytes.is_some_and(|bytes| range.contains(&bytes)), "{with:?}");
+}
+
 #[test]
 fn a_tree_of_processes_is_sampled() {
     let mut command = Command::new("sh");

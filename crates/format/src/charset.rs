@@ -82,18 +82,18 @@ impl OtherCharset {
     }
 }
 
-/// Decodes text in a character set that the WHATWG encoding standard does not have, or not under
-/// this name; `None`: the name is of the standard, or unknown.
-pub(crate) fn decode_other_charset<'b>(bytes: &'b [u8], label: &str) -> Option<Cow<'b, str>> {
-    OtherCharset::find(label).map(|charset| charset.decode(bytes))
+/// Returns whether the WHATWG encoding standard does not have a character set, or not under this
+/// name; false for unknown names, too.
+pub(crate) fn is_other_charset(label: &str) -> bool {
+    OtherCharset::find(label).is_some()
 }
 
 /// Decodes text in the named character set; `None`: the name is unknown. Bytes that are not of the
 /// set become U+FFFD.
 #[must_use]
 pub(crate) fn decode_named_charset<'b>(bytes: &'b [u8], label: &str) -> Option<Cow<'b, str>> {
-    if let Some(text) = decode_other_charset(bytes, label) {
-        return Some(text);
+    if let Some(charset) = OtherCharset::find(label) {
+        return Some(charset.decode(bytes));
     }
     // The parser's table has UTF-7 and code page 850 besides, and reads byte-order marks.
     match charset_decoder(label.trim().as_bytes()) {

@@ -1,7 +1,7 @@
 //! The parts of a parsed message as one list, with their texts decoded again where the declared
 //! character set is wrong.
 
-use crate::charset::decode_other_charset;
+use crate::charset::is_other_charset;
 use crate::decoding::{decode_base64, decode_charset, decode_quoted_printable, decode_uuencode};
 use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 use crate::message::headers::MessageHeaders;
@@ -297,11 +297,11 @@ impl PartList<'_> {
             let label = declared_charset(part);
             text = Cow::Owned(format!("{}\n{}", decode_charset(&bytes, label), guess_text(rest)));
         } else {
-            let other = declared_charset(part).and_then(|label| {
+            let label = declared_charset(part).filter(|label| is_other_charset(label));
+            if label.is_some() {
                 let bytes = decode_source(message, part);
-                decode_other_charset(&bytes, label).map(Cow::into_owned)
-            });
-            text = other.map_or(text, Cow::Owned);
+                text = Cow::Owned(decode_charset(&bytes, label).into_owned());
+            }
             if text.contains(char::REPLACEMENT_CHARACTER) {
                 let bytes = decode_source(message, part);
                 let guessed = guess_text(&bytes);

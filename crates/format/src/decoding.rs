@@ -15,26 +15,26 @@ pub fn decode_quoted_printable(value: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr(b'=', value) else {
         return Cow::Borrowed(value);
     };
-    let mut decoded = value[..first].to_vec();
-    let mut rest = &value[first..];
-    while let [byte, tail @ ..] = rest {
-        rest = tail;
-        if *byte != b'=' {
-            decoded.push(*byte);
-            continue;
-        }
-        match rest {
+    let mut decoded = Vec::with_capacity(value.len());
+    let (plain, mut rest) = value.split_at(first);
+    decoded.extend_from_slice(plain);
+    while let [b'=', tail @ ..] = rest {
+        let mut next = tail;
+        match tail {
             [] => {}
-            [b'\r', b'\n', tail @ ..] | [b'\n', tail @ ..] => rest = tail,
-            [high, low, tail @ ..] => match (hex_digit_value(*high), hex_digit_value(*low)) {
+            [b'\r', b'\n', behind @ ..] | [b'\n', behind @ ..] => next = behind,
+            [high, low, behind @ ..] => match (hex_digit_value(*high), hex_digit_value(*low)) {
                 (Some(high), Some(low)) => {
                     decoded.push(high << 4 | low);
-                    rest = tail;
+                    next = behind;
                 }
                 _ => decoded.push(b'='),
             },
             _ => decoded.push(b'='),
         }
+        let (plain, behind) = next.split_at(memchr(b'=', next).unwrap_or(next.len()));
+        decoded.extend_from_slice(plain);
+        rest = behind;
     }
     Cow::Owned(decoded)
 }
@@ -43,34 +43,71 @@ fn hex_digit_value(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
+/// The value of each digit of base64 in both alphabets, below 64; above are classes of other bytes.
+const BASE64_DIGITS: [u8; 256] = {
+    let mut digits = [BASE64_FOREIGN; 256];
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut value = 0;
+    while value < alphabet.len() {
+        digits[alphabet[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits[b'-' as usize] = 62;
+    digits[b'_' as usize] = 63;
+    digits[b'=' as usize] = BASE64_PADDING;
+    let mut byte = 0;
+    while byte < digits.len() {
+        if (byte as u8).is_ascii_whitespace() {
+            digits[byte] = BASE64_SPACE;
+        }
+        byte += 1;
+    }
+    digits
+};
+const BASE64_SPACE: u8 = 64;
+const BASE64_PADDING: u8 = 65;
+const BASE64_FOREIGN: u8 = 66;
+
 /// Decodes base64 (RFC 4648, both alphabets). White space is skipped, and padding is optional; any
 /// other foreign byte gives `None`.
 #[must_use]
 pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
-    let mut decoded = Vec::with_capacity(value.len() / 4 * 3);
-    let (mut bits, mut count, mut padded) = (0u32, 0u32, false);
-    for byte in value {
-        let six = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            b'=' => {
-                padded = true;
+    let mut decoded = Vec::with_capacity(value.len() / 4 * 3 + 3);
+    let (mut bits, mut count) = (0u32, 0u32);
+    let mut rest = value;
+    while let [byte, tail @ ..] = rest {
+        // Whole groups of digits are most of a value.
+        if let ([a, b, c, d, behind @ ..], 0) = (rest, count) {
+            let digits = [a, b, c, d].map(|digit| BASE64_DIGITS[usize::from(*digit)]);
+            if digits.iter().all(|digit| *digit < 64) {
+                let [a, b, c, d] = digits.map(u32::from);
+                let [_, first, second, third] = (a << 18 | b << 12 | c << 6 | d).to_be_bytes();
+                decoded.extend_from_slice(&[first, second, third]);
+                rest = behind;
                 continue;
             }
-            byte if byte.is_ascii_whitespace() => continue,
-            _ => return None,
-        };
-        if padded {
-            return None;
         }
-        bits = bits << 6 | u32::from(six);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            decoded.push((bits >> count & 0xff) as u8);
+        rest = tail;
+        match BASE64_DIGITS[usize::from(*byte)] {
+            BASE64_SPACE => {}
+            BASE64_PADDING => {
+                let is_end = |byte: &u8| {
+                    matches!(BASE64_DIGITS[usize::from(*byte)], BASE64_SPACE | BASE64_PADDING)
+                };
+                if !tail.iter().all(is_end) {
+                    return None;
+                }
+                break;
+            }
+            BASE64_FOREIGN => return None,
+            six => {
+                bits = bits << 6 | u32::from(six);
+                count += 6;
+                if count >= 8 {
+                    count -= 8;
+                    decoded.push((bits >> count & 0xff) as u8);
+                }
+            }
         }
     }
     (count < 6).then_some(decoded)

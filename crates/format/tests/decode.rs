@@ -134,7 +134,56 @@ fn items_in_utf16_are_decoded() {
     check(b"", None);
 }
 
+/// Decodes base64 from all of its bits at once.
+fn model_base64(text: &str) -> Option<Vec<u8>> {
+    let text: String = text.split_ascii_whitespace().collect();
+    let digits = text.trim_end_matches('=');
+    let mut bits = String::new();
+    for digit in digits.chars() {
+        let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let digit = if digit == '-' { '+' } else { digit };
+        bits += &format!("{:06b}", alphabet.find(if digit == '_' { '/' } else { digit })?);
+    }
+    let bytes = bits.as_bytes().chunks_exact(8);
+    let is_whole = bytes.remainder().len() < 6;
+    let byte = |bits: &[u8]| bits.iter().fold(0, |byte, bit| byte << 1 | (bit - b'0'));
+    is_whole.then(|| bytes.map(byte).collect())
+}
+
+/// Decodes quoted-printable piece by piece.
+fn model_quoted_printable(text: &str) -> Vec<u8> {
+    let mut pieces = text.split('=');
+    let mut decoded = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    let mut rest_count = pieces.clone().count();
+    for piece in pieces {
+        rest_count -= 1;
+        let hex = piece.split_at_checked(2);
+        let hex = hex.filter(|(hex, _)| hex.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let byte = hex.and_then(|(hex, rest)| Some((u8::from_str_radix(hex, 16).ok()?, rest)));
+        match byte {
+            Some((byte, rest)) => decoded.extend([&[byte], rest.as_bytes()].concat()),
+            None if piece.is_empty() && rest_count == 0 => {}
+            None => match piece.strip_prefix("\r\n").or_else(|| piece.strip_prefix('\n')) {
+                Some(rest) => decoded.extend(rest.as_bytes()),
+                None => decoded.extend([b"=", piece.as_bytes()].concat()),
+            },
+        }
+    }
+    decoded
+}
+
 proptest! {
+    #[test]
+    fn base64_is_as_in_the_model(text in "([A-Za-z0-9+/]{4}|[A-Za-z0-9_-]|[ \r\n]){0,12}[= \n]{0,3}[!A]?") {
+        prop_assert_eq!(decode_base64(text.as_bytes()), model_base64(&text));
+    }
+
+    #[test]
+    fn quoted_printable_is_as_in_the_model(text in "(=[0-9A-Fa-f]{2}|=\r?\n|[a-c =\r\n\u{e4}]){0,20}") {
+        let decoded = decode_quoted_printable(text.as_bytes());
+        prop_assert_eq!(decoded.into_owned(), model_quoted_printable(&text));
+    }
+
     #[test]
     fn nothing_panics(bytes in any::<Vec<u8>>(), text in ".*", label in ".{0,12}") {
         let _ = (decode_quoted_printable(&bytes), decode_base64(&bytes), decode_charset(&bytes, Some(&label)));

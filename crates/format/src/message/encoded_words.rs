@@ -24,7 +24,7 @@ struct EncodedWord<'f> {
 
 /// Returns whether a field may have encoded words.
 pub(super) fn has_encoded_words(field: &[u8]) -> bool {
-    memmem::find(field, b"=?").is_some()
+    memchr::memchr_iter(b'=', field).any(|at| field.get(at + 1) == Some(&b'?'))
 }
 
 /// Returns the text of a field without structure. Line ends become spaces.

@@ -38,6 +38,7 @@ pub use crate::message::headers::{MailAddress, MessageHeaders, MessagePriority, 
 pub use crate::message::part::{MessagePart, PartContent, PartRole};
 use crate::message::unfold::unfold_parameters;
 use mail_parser::{HeaderName, MessageParser};
+use memchr::memmem;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -174,5 +175,6 @@ fn has_signed_data(part: &MessagePart) -> bool {
 /// Returns whether a line of a text part begins an OpenPGP message (RFC 9580, 6.2).
 fn has_armor(part: &MessagePart, armor: &str) -> bool {
     let PartContent::Text(text) = &part.content else { return false };
-    text.starts_with(armor) || text.contains(&format!("\n{armor}"))
+    let mut places = memmem::find_iter(text.as_bytes(), armor);
+    places.any(|at| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'))
 }

@@ -134,13 +134,16 @@ pub(super) fn skip_mbox_line(bytes: &[u8]) -> &[u8] {
 /// Returns the message up to its deepest part that is parsed: the parser needs stack for each
 /// nested message.
 fn limit_nesting<'a>(bytes: &'a [u8], problems: &mut Vec<MessageProblem>) -> &'a [u8] {
+    if bytes.len() <= MAX_NESTED_MESSAGES * "/rfc822".len() {
+        return bytes;
+    }
     // `message/rfc822`, `message/global` and `multipart/digest`, in any case.
     let is_type = |at: &usize| {
         let tail = bytes.get(at + 1..at + 7).unwrap_or_default();
         let types: [&[u8]; 3] = [b"rfc822", b"global", b"digest"];
         types.iter().any(|name| tail.eq_ignore_ascii_case(name))
     };
-    let mut types = memmem::find_iter(bytes, b"/").filter(is_type);
+    let mut types = memchr::memchr_iter(b'/', bytes).filter(is_type);
     match types.nth(MAX_NESTED_MESSAGES) {
         Some(end) => {
             problems.push(MessageProblem::NestedTooDeep);

@@ -98,9 +98,10 @@ impl CommonPairs {
     /// Passes the word of the term of each pair to `visit`.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&str)) {
         let mut pair = String::new();
-        for (first, followers) in KEYS.iter().zip(self.followers) {
-            let seconds = KEYS.iter().enumerate().filter(|(slot, _)| followers >> slot & 1 == 1);
-            for (_, second) in seconds {
+        for (first, mut followers) in KEYS.iter().zip(self.followers) {
+            // A message has few of the pairs: only the bits that are set are looked at.
+            while let Some(second) = KEYS.get(followers.trailing_zeros() as usize) {
+                followers &= followers - 1;
                 pair.clear();
                 push_word(&mut pair, *first);
                 pair.push(' ');

@@ -69,11 +69,17 @@ impl Tokenizer {
                 class => class == CharClass::Separator,
             };
             if is_word && end - start <= MAX_WORD_BYTES {
-                self.run.clear();
-                self.run.push_str(text.get(start..end).unwrap_or_default());
-                self.run.make_ascii_lowercase();
-                visit(&self.run, position);
-                self.run.clear();
+                // Most words have no capital, and need no copy.
+                let word = text.get(start..end).unwrap_or_default();
+                if word.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                    self.run.clear();
+                    self.run.push_str(word);
+                    self.run.make_ascii_lowercase();
+                    visit(&self.run, position);
+                    self.run.clear();
+                } else {
+                    visit(word, position);
+                }
                 position += 1;
             } else {
                 let is_separator = |class| class == CharClass::Separator;

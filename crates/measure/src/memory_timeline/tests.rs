@@ -106,7 +106,8 @@ fn memory_that_a_child_borrows_counts_once() {
 fn proportional_memory_is_only_of_samples_that_read_it() {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let mut sampler = TreeSampler::new(child.id(), Instant::now());
-    while CheapCounters::read(child.id()).is_none_or(|now| now.name != "cat") {
+    let is_mapped = |now: CheapCounters| now.name == "cat" && now.resident >= MIN_PROGRAM_BYTES;
+    while !CheapCounters::read(child.id()).is_some_and(is_mapped) {
         std::thread::yield_now();
     }
     // The map covers all memory that the child can have, so that none is due.

@@ -22,8 +22,8 @@
 //! * A word of more than [`MAX_WORD_BYTES`] is cut off: lines of encoded data are not worth more.
 //!
 //! Separate from `term`, whose terms have no positions. Nearly all text is ASCII, and a message has
-//! a thousand words, so ASCII is read byte by byte into one buffer; only a run of other characters
-//! is folded by tables.
+//! a thousand words, so ASCII is read byte by byte, and copied only if it has capitals or joiners;
+//! only a run of other characters is folded by tables.
 
 use larder_format::fold::{fold, is_unspaced, split_words};
 

@@ -172,14 +172,48 @@ fn model_quoted_printable(text: &str) -> Vec<u8> {
     decoded
 }
 
+#[test]
+fn each_byte_is_a_digit_of_base64_or_none() {
+    for byte in 0..=u8::MAX {
+        let found = decode_base64(&[b'Q', byte, b'U', b'I', b'J']);
+        let expect = match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' => Some(b"A\x42\x09".to_vec()),
+            // Five digits have six bits behind the last byte.
+            _ => None,
+        };
+        assert_eq!(found, expect, "{byte}");
+        let found = decode_base64(&[b'A', b'A', b'A', byte]);
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'=' | b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' => {
+                assert_eq!(found.as_deref(), Some(&[0, 0][..]), "{byte}");
+                continue;
+            }
+            _ => {
+                assert_eq!(found, None, "{byte}");
+                continue;
+            }
+        };
+        assert_eq!(found, Some(vec![0, 0, digit]), "{byte}");
+    }
+}
+
 proptest! {
     #[test]
-    fn base64_is_as_in_the_model(text in "([A-Za-z0-9+/]{4}|[A-Za-z0-9_-]|[ \r\n]){0,12}[= \n]{0,3}[!A]?") {
+    fn base64_is_as_in_the_model(
+        text in "([A-Za-z0-9+/]{4}|[A-Za-z0-9_-]|[ \t\r\n]){0,12}[= \n]{0,3}[!A]?",
+    ) {
         prop_assert_eq!(decode_base64(text.as_bytes()), model_base64(&text));
     }
 
     #[test]
-    fn quoted_printable_is_as_in_the_model(text in "(=[0-9A-Fa-f]{2}|=\r?\n|[a-c =\r\n\u{e4}]){0,20}") {
+    fn quoted_printable_is_as_in_the_model(
+        text in "(=[0-9A-Fa-f]{2}|=\r?\n|[a-c =\r\n\u{e4}]){0,20}",
+    ) {
         let decoded = decode_quoted_printable(text.as_bytes());
         prop_assert_eq!(decoded.into_owned(), model_quoted_printable(&text));
     }

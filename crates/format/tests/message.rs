@@ -369,8 +369,13 @@ fn encrypted_and_signed_messages_are_told_apart() {
             "{head}"
         );
     }
-    let armored = "Subject: x\n\n-----BEGIN PGP MESSAGE-----\n\nabc\n-----END PGP MESSAGE-----\n";
-    assert!(parse(armored).is_encrypted());
+    for (front, is_encrypted) in
+        [("", true), ("text\n", true), ("> ", false), ("> -----BEGIN PGP MESSAGE-----\n", true)]
+    {
+        let armor = "-----BEGIN PGP MESSAGE-----\n\nabc\n-----END PGP MESSAGE-----\n";
+        let message = parse(&format!("Subject: x\n\n{front}{armor}"));
+        assert_eq!(message.is_encrypted(), is_encrypted, "{front}");
+    }
 }
 
 /// A message of half a megabyte can contain thirty thousand messages, one in the other.

@@ -134,6 +134,7 @@ pub(super) fn skip_mbox_line(bytes: &[u8]) -> &[u8] {
 /// Returns the message up to its deepest part that is parsed: the parser needs stack for each
 /// nested message.
 fn limit_nesting<'a>(bytes: &'a [u8], problems: &mut Vec<MessageProblem>) -> &'a [u8] {
+    // More types than are parsed take more bytes: each has seven.
     if bytes.len() <= MAX_NESTED_MESSAGES * "/rfc822".len() {
         return bytes;
     }

@@ -6,7 +6,8 @@
 # BEFORE and AFTER are directories with the release programs of two work trees (target/release). Larder's part of T01 to T04 is run
 # by both in turn, in N pairs (nine unless given), and the order changes from pair to pair, so that other load and the temperature of
 # the processor concern both. Both get the same input, which BEFORE generates. The figure of a row is its CPU time; of a script, the
-# median over the pairs of the geometric mean of the ratios of its rows. The exit code is 1 if a script is more than 3 % above.
+# median over the pairs of the geometric mean of the ratios of its rows. The exit code is 1 if a script is more than 3 % above. Rows of less
+# than two microseconds are printed and not counted: they are as long as the clock takes, and twice as long in one run as in another.
 # LARDER_BENCH_FIGURES=FILE: write the raw figures. --quick: small input.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 pairs=9
@@ -101,12 +102,19 @@ awk -v pairs=$pairs '
 					old[++n] = before
 					new[n] = after
 					quotient[n] = after / before
+				}
+			}
+			is_counted = n && median(old, n) >= 2
+			if (n) printf "%-32s %12.1f %12.1f %8.3f%s\n", names[r], median(old, n), median(new, n), median(quotient, n), (is_counted ? "" : " not counted")
+			if (!n || is_counted && n != pairs) { printf "%s: not in each run of both builds\n", names[r]; missed = 1 }
+			for (p = 0; p < pairs && is_counted; p++) {
+				before = cpu[0, names[r], p]
+				after = cpu[1, names[r], p]
+				if (before > 0 && after > 0) {
 					sum[script[r], p] += log(after / before)
 					count[script[r], p]++
 				}
 			}
-			if (n != pairs) { printf "%s: not in each run of both builds\n", names[r]; missed = 1 }
-			if (n) printf "%-32s %12.1f %12.1f %8.3f\n", names[r], median(old, n), median(new, n), median(quotient, n)
 		}
 		print ""
 		for (s = 1; s <= 4; s++) {

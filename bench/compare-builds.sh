@@ -105,16 +105,13 @@ awk -v pairs=$pairs '
 				}
 			}
 			is_counted = n && median(old, n) >= 2
-			if (n) printf "%-32s %12.1f %12.1f %8.3f%s\n", names[r], median(old, n), median(new, n), median(quotient, n), (is_counted ? "" : " not counted")
 			if (!n || is_counted && n != pairs) { printf "%s: not in each run of both builds\n", names[r]; missed = 1 }
-			for (p = 0; p < pairs && is_counted; p++) {
-				before = cpu[0, names[r], p]
-				after = cpu[1, names[r], p]
-				if (before > 0 && after > 0) {
-					sum[script[r], p] += log(after / before)
-					count[script[r], p]++
-				}
+			# Before their median is taken, which sorts them.
+			for (p = 0; p < n && is_counted; p++) {
+				sum[script[r], p] += log(quotient[p + 1])
+				count[script[r], p]++
 			}
+			if (n) printf "%-32s %12.1f %12.1f %8.3f%s\n", names[r], median(old, n), median(new, n), median(quotient, n), (is_counted ? "" : " not counted")
 		}
 		print ""
 		for (s = 1; s <= 4; s++) {

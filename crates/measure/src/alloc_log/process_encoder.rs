@@ -1,70 +1,26 @@
 //! The calls of one process, from ring events to the tokens of a log.
 
-use super::address_table::{AddressTable, ObjectSlot};
+use super::address_table::{AddressTable, HeapObject};
 use super::call_token::{
     LONG_ALLOC, LONG_CALLOC, LONG_FAILURE, LONG_FREE, LONG_FREE_INHERITED, LONG_FREE_NEAR,
     LONG_FREE_UNKNOWN, LONG_MARK, LONG_NEW, LONG_NUMBER, LONG_OTHER, LONG_REALLOC,
     LONG_REALLOC_INHERITED, LONG_REALLOC_TO_ZERO, LONG_REALLOC_UNKNOWN, LONG_TIME, MIN_NEAR_AGE,
     NEAR_OFFSET, OTHER_STACK, OTHER_THREAD, SHORT_FREE, SHORT_MALLOC, SHORT_REALLOC, long_token,
-    push_varint, short_token, takes_alignment, usual_release,
+    push_varint, short_token, takes_alignment,
 };
 use super::log_block::CallBlock;
 use super::ring_layout::{NAME_BYTES_IN_WORD, RingOperation};
 use super::ring_reader::RingEvent;
-use super::shared_pages::SharedPages;
 use rustc_hash::FxHashMap;
 
 /// Bytes of tokens after which a block is complete.
 const BLOCK_BYTES: usize = 256 * 1024;
-/// Objects in a page that the children of forks share.
-const OBJECTS_IN_PAGE: usize = 64;
-/// The bits of a function beside a size.
-const FUNCTION_BITS: u32 = 5;
-
-/// An object that is live, in 16 bytes.
-#[derive(Debug, Clone, Copy)]
-struct HeapObject {
-    /// The number of its allocation in the process, from 1 on.
-    ordinal: u64,
-    /// Its size, and the function that usually releases it. In a free slot: the next free slot.
-    packed: u64,
-}
-
-impl HeapObject {
-    /// No object is in the first slot.
-    const NONE: HeapObject = HeapObject { ordinal: 0, packed: 0 };
-
-    #[inline(always)]
-    fn new(ordinal: u64, size: u64, allocated_by: RingOperation) -> HeapObject {
-        let release = usual_release(allocated_by) as u64;
-        HeapObject { ordinal, packed: size << FUNCTION_BITS | release }
-    }
-
-    #[inline(always)]
-    fn size(self) -> u64 {
-        self.packed >> FUNCTION_BITS
-    }
-
-    /// Gives it the size after a `realloc`.
-    fn set_size(&mut self, size: u64) {
-        self.packed = (size << FUNCTION_BITS) | (self.packed % (1 << FUNCTION_BITS));
-    }
-
-    #[inline(always)]
-    fn is_usual_release(self, operation: RingOperation) -> bool {
-        self.packed % (1 << FUNCTION_BITS) == operation as u64
-    }
-}
 
 /// Encodes the events of a process.
 pub(super) struct ProcessEncoder {
-    addresses: AddressTable,
-    objects: SharedPages<HeapObject, OBJECTS_IN_PAGE>,
-    /// The slot that became free last; 0: all are in use. Its object has the next one in place of
-    /// a size, and so on.
-    free_slot: ObjectSlot,
+    objects: AddressTable,
     /// Objects that a `realloc` is about to release, with their addresses, by thread.
-    released: FxHashMap<u64, (u64, ObjectSlot)>,
+    released: FxHashMap<u64, (u64, HeapObject)>,
     threads: FxHashMap<u64, u64>,
     thread: u64,
     last_ordinal: u64,
@@ -82,12 +38,8 @@ pub(super) struct ProcessEncoder {
 
 impl ProcessEncoder {
     pub(super) fn new() -> ProcessEncoder {
-        let mut objects = SharedPages::new();
-        objects.push(HeapObject::NONE);
         ProcessEncoder {
-            addresses: AddressTable::new(),
-            objects,
-            free_slot: 0,
+            objects: AddressTable::new(),
             released: FxHashMap::default(),
             threads: FxHashMap::default(),
             thread: 0,
@@ -106,9 +58,7 @@ impl ProcessEncoder {
     /// is live. Both share the tables until they differ.
     pub(super) fn fork(&mut self) -> ProcessEncoder {
         ProcessEncoder {
-            addresses: self.addresses.share(),
             objects: self.objects.share(),
-            free_slot: self.free_slot,
             last_ordinal: self.last_ordinal,
             inherited_ordinal: self.last_ordinal,
             block: CallBlock {
@@ -128,13 +78,13 @@ impl ProcessEncoder {
 
     /// Returns the bytes of its tables that are not shared with the encoder it was forked from.
     pub(super) fn bytes_apart(&self, parent: &ProcessEncoder) -> usize {
-        self.addresses.bytes_apart(&parent.addresses) + self.objects.bytes_apart(&parent.objects)
+        self.objects.bytes_apart(&parent.objects)
     }
 
     /// Returns how many pages of its tables no other process shares.
     #[cfg(test)]
     pub(super) fn own_pages(&self) -> usize {
-        self.addresses.own_pages() + self.objects.own_pages()
+        self.objects.own_pages()
     }
 
     pub(super) fn anomalies(&self) -> u64 {
@@ -197,9 +147,9 @@ impl ProcessEncoder {
     /// Notes the innermost frame of the call stack of the object at an address. One that has been
     /// released meanwhile, by another thread, has none.
     pub(super) fn note_stack(&mut self, address: u64, frame: u32) {
-        let slot = self.addresses.get(address);
-        let object = *self.objects.get(slot);
-        if slot != 0 && object.ordinal > self.inherited_ordinal {
+        if let Some(object) = self.objects.get(address)
+            && object.ordinal > self.inherited_ordinal
+        {
             self.long(LONG_OTHER, u64::from(frame) << 1 | OTHER_STACK);
             self.operand(self.last_ordinal - object.ordinal);
         }
@@ -291,16 +241,7 @@ impl ProcessEncoder {
     fn add(&mut self, event: &RingEvent<'_>) {
         self.last_ordinal += 1;
         let object = HeapObject::new(self.last_ordinal, event.size, event.operation);
-        let slot = match self.free_slot {
-            0 => self.objects.push(object),
-            slot => {
-                let place = self.objects.get_mut(slot);
-                self.free_slot = place.packed as ObjectSlot;
-                *place = object;
-                slot
-            }
-        };
-        self.put_at(event.address, slot);
+        self.put_at(event.address, object);
         self.block.calls += 1;
         self.block.live_objects += 1;
         self.block.live_bytes += object.size();
@@ -309,35 +250,34 @@ impl ProcessEncoder {
 
     /// Puts an object at an address. If another one is there, its release was not seen.
     #[inline(always)]
-    fn put_at(&mut self, address: u64, slot: ObjectSlot) {
-        if self.addresses.put(address, slot) != 0 {
+    fn put_at(&mut self, address: u64, object: HeapObject) {
+        if self.objects.put(address, object) {
             self.anomalies += 1;
         }
     }
 
-    /// Takes an object out of the tables.
+    /// Counts an object that is live no more.
     #[inline(always)]
-    fn remove(&mut self, slot: ObjectSlot) -> HeapObject {
-        let place = self.objects.get_mut(slot);
-        let object = *place;
-        place.packed = u64::from(self.free_slot);
-        self.free_slot = slot;
+    fn count_release(&mut self, object: HeapObject) {
         self.block.live_objects -= 1;
         self.block.live_bytes -= object.size();
-        object
     }
 
-    /// Takes the object of a release out. One from before the fork, or of unknown origin, is
-    /// encoded here: then returns `None`.
+    /// Counts a release, and returns its object. A release of one from before the fork, or of
+    /// unknown origin, is encoded here: then returns `None`.
     #[inline(always)]
-    fn remove_own(&mut self, slot: ObjectSlot, event: &RingEvent<'_>) -> Option<HeapObject> {
+    fn count_release_of_own(
+        &mut self,
+        object: Option<HeapObject>,
+        event: &RingEvent<'_>,
+    ) -> Option<HeapObject> {
         self.block.calls += 1;
-        if slot == 0 {
+        let Some(object) = object else {
             self.anomalies += 1;
             self.long(LONG_FREE_UNKNOWN, event.operation as u64);
             return None;
-        }
-        let object = self.remove(slot);
+        };
+        self.count_release(object);
         if object.ordinal <= self.inherited_ordinal {
             self.long(LONG_FREE_INHERITED, event.operation as u64);
             self.operand(object.size());
@@ -348,8 +288,8 @@ impl ProcessEncoder {
 
     #[inline(always)]
     fn free(&mut self, event: &RingEvent<'_>) {
-        let slot = self.addresses.take(event.address);
-        let Some(object) = self.remove_own(slot, event) else { return };
+        let object = self.objects.take(event.address);
+        let Some(object) = self.count_release_of_own(object, event) else { return };
         let age = self.last_ordinal - object.ordinal;
         if !object.is_usual_release(event.operation) {
             self.long(LONG_FREE, event.operation as u64);
@@ -367,19 +307,17 @@ impl ProcessEncoder {
 
     fn reallocate(&mut self, event: &RingEvent<'_>) {
         self.block.calls += 1;
-        let slot = self.take_released(event.thread, event.operand);
         let function = event.operation as u64;
-        if slot == 0 {
+        let Some(object) = self.take_released(event.thread, event.operand) else {
             self.anomalies += 1;
             self.long(LONG_REALLOC_UNKNOWN, function);
             self.operand(event.size);
             self.block.calls -= 1;
             self.add(event);
             return;
-        }
-        let object = *self.objects.get(slot);
+        };
         if object.ordinal <= self.inherited_ordinal {
-            self.remove(slot);
+            self.count_release(object);
             self.long(LONG_REALLOC_INHERITED, function);
             self.operand(object.size());
             self.operand(event.size);
@@ -395,28 +333,27 @@ impl ProcessEncoder {
             self.operand(age);
         }
         self.operand(event.size);
-        self.objects.get_mut(slot).set_size(event.size);
-        let size = self.objects.get(slot).size();
-        self.block.live_bytes = self.block.live_bytes + size - object.size();
+        let resized = object.with_size(event.size);
+        self.block.live_bytes = self.block.live_bytes + resized.size() - object.size();
         self.block.peak_bytes = self.block.peak_bytes.max(self.block.live_bytes);
-        self.put_at(event.address, slot);
+        self.put_at(event.address, resized);
     }
 
     /// Takes out the object of a `realloc`, whose release may have been announced.
     #[inline]
-    fn take_released(&mut self, thread: u64, address: u64) -> ObjectSlot {
+    fn take_released(&mut self, thread: u64, address: u64) -> Option<HeapObject> {
         if self.released.is_empty() {
-            return self.addresses.take(address);
+            return self.objects.take(address);
         }
         match self.released.remove(&thread) {
-            Some((_, slot)) => slot,
-            None => self.addresses.take(address),
+            Some((_, object)) => Some(object),
+            None => self.objects.take(address),
         }
     }
 
     fn reallocate_to_zero(&mut self, event: &RingEvent<'_>) {
-        let slot = self.take_released(event.thread, event.address);
-        let Some(object) = self.remove_own(slot, event) else { return };
+        let object = self.take_released(event.thread, event.address);
+        let Some(object) = self.count_release_of_own(object, event) else { return };
         self.long(LONG_REALLOC_TO_ZERO, self.last_ordinal - object.ordinal);
         self.last_freed = object.ordinal;
     }
@@ -426,16 +363,15 @@ impl ProcessEncoder {
         self.long(LONG_FAILURE, event.operand);
         self.operand(event.size);
         // A failed realloc leaves its object in place.
-        if let Some((address, slot)) = self.released.remove(&event.thread) {
-            self.put_at(address, slot);
+        if let Some((address, object)) = self.released.remove(&event.thread) {
+            self.put_at(address, object);
         }
     }
 
     /// Notes that a `realloc` is about to release an object.
     fn release(&mut self, event: &RingEvent<'_>) {
-        let slot = self.addresses.take(event.address);
-        if slot != 0 {
-            self.released.insert(event.thread, (event.address, slot));
+        if let Some(object) = self.objects.take(event.address) {
+            self.released.insert(event.thread, (event.address, object));
         }
     }
 

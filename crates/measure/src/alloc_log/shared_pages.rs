@@ -6,6 +6,9 @@
 
 use std::rc::Rc;
 
+/// The pages that are made before the memory of their values is given back.
+const PAGES_IN_STEP: usize = 1024;
+
 /// A table of values; copies share pages of `LEN` of them.
 #[derive(Debug)]
 pub(super) enum SharedPages<T, const LEN: usize> {
@@ -93,13 +96,8 @@ impl<T: Copy, const LEN: usize> SharedPages<T, LEN> {
                 return SharedPages::Paged(pages, *len);
             }
             SharedPages::Whole(values) => {
-                let page = |values: &[T]| {
-                    let first = *values.first()?;
-                    let value = |place| values.get(place).copied().unwrap_or(first);
-                    Some(Rc::new(std::array::from_fn(value)))
-                };
-                let pages: Vec<Rc<[T; LEN]>> = values.chunks(LEN).filter_map(page).collect();
-                (pages, values.len())
+                let len = values.len();
+                (into_pages(std::mem::take(values)), len)
             }
         };
         let copy = shared.iter().map(Rc::clone).map(TablePage::Shared).collect();
@@ -140,6 +138,26 @@ impl<T: Copy, const LEN: usize> SharedPages<T, LEN> {
     }
 }
 
+/// Copies values to pages, from the end on: the memory of those that were copied is given back
+/// meanwhile.
+fn into_pages<T: Copy, const LEN: usize>(mut values: Vec<T>) -> Vec<Rc<[T; LEN]>> {
+    let page = |values: &[T]| {
+        let first = *values.first()?;
+        let value = |place| values.get(place).copied().unwrap_or(first);
+        Some(Rc::new(std::array::from_fn(value)))
+    };
+    let step = LEN * PAGES_IN_STEP;
+    let mut pages = Vec::with_capacity(values.len().div_ceil(LEN));
+    while !values.is_empty() {
+        let start = (values.len() - 1) / step * step;
+        pages.extend(values[start..].chunks(LEN).rev().filter_map(page));
+        values.truncate(start);
+        values.shrink_to_fit();
+    }
+    pages.reverse();
+    pages
+}
+
 impl<T: Copy, const LEN: usize> TablePage<T, LEN> {
     #[inline]
     fn values_mut(&mut self) -> &mut [T; LEN] {
@@ -176,6 +194,16 @@ impl<T: Copy, const LEN: usize> TablePage<T, LEN> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_have_the_values_in_order() {
+        for len in [0, 1, 3, 4, 4 * PAGES_IN_STEP - 1, 4 * PAGES_IN_STEP, 9 * PAGES_IN_STEP + 6] {
+            let pages = into_pages::<usize, 4>((0..len).collect());
+            assert_eq!(pages.len(), len.div_ceil(4));
+            let values = pages.iter().flat_map(|page| page.iter().copied());
+            assert!(values.take(len).eq(0..len), "{len}");
+        }
+    }
 
     #[test]
     fn a_copy_shares_what_neither_changes() {

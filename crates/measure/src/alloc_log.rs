@@ -77,6 +77,7 @@ mod live_curve;
 mod live_table;
 mod log_block;
 mod log_file;
+mod memory_prefetch;
 mod memory_samples;
 mod message_writer;
 mod number_series;

@@ -11,6 +11,7 @@
 //! objects into one chain, and so make its own recording slow.
 
 use super::call_token::usual_release;
+use super::memory_prefetch::prefetch;
 use super::ring_layout::RingOperation;
 use super::shared_pages::SharedPages;
 use rustc_hash::FxHashMap;
@@ -138,6 +139,12 @@ impl AddressTable {
             large_sizes: self.large_sizes.clone(),
             ..*self
         }
+    }
+
+    /// Fetches the bucket of an address that is soon asked for.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, address: u64) {
+        prefetch(self.buckets.get(self.home(key(address))));
     }
 
     /// Puts an object at an address. Returns whether there was another one.

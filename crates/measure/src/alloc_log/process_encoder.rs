@@ -155,6 +155,12 @@ impl ProcessEncoder {
         }
     }
 
+    /// Fetches the memory for an address of a later event.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, address: u64) {
+        self.objects.prefetch(address);
+    }
+
     /// Encodes an event.
     #[inline]
     pub(super) fn encode(&mut self, event: &RingEvent<'_>) {

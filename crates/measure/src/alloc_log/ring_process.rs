@@ -166,7 +166,7 @@ impl RingProcess {
         let mut fork = None;
         let (encoder, stacks) = (&mut self.encoder, &mut self.stacks);
         let forks = &mut self.forks;
-        let progress = self.reader.read_events(limit, |event| match event.operation {
+        let receive = |event: &RingEvent<'_>, later_address| match event.operation {
             RingOperation::Fork => {
                 fork = Some(event.size as u32);
                 false
@@ -188,10 +188,12 @@ impl RingProcess {
                 true
             }
             _ => {
+                encoder.prefetch(later_address);
                 encoder.encode(event);
                 true
             }
-        });
+        };
+        let progress = self.reader.read_events(limit, receive);
         if let Some(number) = fork {
             self.forks.begin(number);
         }

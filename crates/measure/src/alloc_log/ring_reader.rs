@@ -25,6 +25,10 @@ const CAPACITY_LIMITS_LOG2: (u32, u32) = (10, 24);
 /// A read position that no writer reaches; the sum with the number of words does not overflow.
 const ENDLESS_SPACE: u64 = 1 << 62;
 
+/// The distance to the word whose address is passed on before it is read. Most events have one
+/// word, and sixteen take longer than a read of memory.
+const LOOKAHEAD_WORDS: u64 = 16;
+
 /// As many waiters as there are: the kernel takes the number as a signed one.
 const ALL_WAITERS: u32 = i32::MAX.cast_unsigned();
 
@@ -201,11 +205,12 @@ impl RingReader {
     }
 
     /// Passes complete events up to a position on, at most about a quarter of the ring, and makes
-    /// their space free. The receiver returns whether to go on.
+    /// their space free. The receiver returns whether to go on. With each event it gets an address
+    /// that a later event probably has, so that the memory for it can be fetched.
     pub(super) fn read_events(
         &mut self,
         limit: u64,
-        mut receive: impl FnMut(&RingEvent<'_>) -> bool,
+        mut receive: impl FnMut(&RingEvent<'_>, u64) -> bool,
     ) -> ReadProgress {
         let start = self.position;
         let end = limit.min(start + self.capacity() / 4);
@@ -220,7 +225,9 @@ impl RingReader {
                 break;
             };
             let event = RingEvent { operands: &self.operands, ..event };
-            let goes_on = receive(&event);
+            // The word may be an operand, or of the lap before: then it is any address.
+            let later_address = head_address(self.word(self.position + LOOKAHEAD_WORDS));
+            let goes_on = receive(&event, later_address);
             self.position += count;
             if !goes_on {
                 progress = Some(ReadProgress::Stopped(self.position - start));

@@ -162,23 +162,29 @@ impl ProcessEncoder {
     }
 
     /// Encodes an event.
-    #[inline]
+    #[inline(always)]
     pub(super) fn encode(&mut self, event: &RingEvent<'_>) {
         if event.thread != self.thread {
             self.switch_thread(event.thread);
         }
-        use RingOperation as Op;
         match event.operation {
-            Op::Malloc => {
+            RingOperation::Malloc => {
                 self.short(SHORT_MALLOC, event.size);
                 self.add(event);
             }
-            Op::Free
-            | Op::Delete
-            | Op::DeleteArray
-            | Op::Cfree
-            | Op::FreeSized
-            | Op::FreeAlignedSized => self.free(event),
+            RingOperation::Free => self.free(event),
+            _ => self.encode_other(event),
+        }
+    }
+
+    /// Encodes an event of the rarer operations.
+    #[inline(never)]
+    fn encode_other(&mut self, event: &RingEvent<'_>) {
+        use RingOperation as Op;
+        match event.operation {
+            Op::Delete | Op::DeleteArray | Op::Cfree | Op::FreeSized | Op::FreeAlignedSized => {
+                self.free(event);
+            }
             Op::Calloc => {
                 self.long(LONG_CALLOC, event.size);
                 self.add(event);
@@ -205,7 +211,7 @@ impl ProcessEncoder {
             Op::Release => self.release(event),
             Op::Mark => self.program_mark(event),
             Op::Number => self.program_number(event),
-            Op::Fork | Op::Stack | Op::Unload | Op::ForkFailure => {}
+            Op::Malloc | Op::Free | Op::Fork | Op::Stack | Op::Unload | Op::ForkFailure => {}
         }
     }
 

@@ -276,9 +276,27 @@ impl RingReader {
 
     /// Decodes the event of the head word at a position; several operands are left in `operands`.
     /// Returns the event and the number of its words.
-    #[inline]
+    #[inline(always)]
     fn decode_event(&mut self, position: u64, head: u64) -> Option<(RingEvent<'static>, u64)> {
         let operation = *ALL_OPERATIONS.get(head_operation(head))?;
+        let (address, size) = (head_address(head), head_size(head));
+        let is_one_word = fixed_operands(operation) == Some(0) && head & THREAD_BIT == 0;
+        if is_one_word && size != LONG_SIZE {
+            let event =
+                RingEvent { operation, address, size, operand: 0, thread: 0, operands: &[] };
+            return Some((event, 1));
+        }
+        self.decode_long_event(position, head, operation)
+    }
+
+    /// Decodes an event of several words.
+    #[inline(never)]
+    fn decode_long_event(
+        &mut self,
+        position: u64,
+        head: u64,
+        operation: RingOperation,
+    ) -> Option<(RingEvent<'static>, u64)> {
         let mut size = head_size(head);
         let mut next = position + 1;
         let mut operand = 0;

@@ -9,9 +9,15 @@ use std::path::Path;
 
 /// Returns whether no process holds the lock of a file.
 pub(super) fn is_abandoned(path: &Path) -> bool {
+    lock_abandoned(path).is_some()
+}
+
+/// Locks a file; `None` if another process holds the lock.
+pub(super) fn lock_abandoned(path: &Path) -> Option<File> {
     // A named pipe would block.
     let is_file = fs::symlink_metadata(path).is_ok_and(|status| status.is_file());
-    is_file && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    let file = is_file.then(|| File::open(path).ok())??;
+    file.try_lock().is_ok().then_some(file)
 }
 
 /// Returns whether an open file still has its name.

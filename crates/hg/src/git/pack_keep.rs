@@ -21,16 +21,17 @@ const EXTENSION: &str = "keep";
 pub(crate) struct PackKeep {
     path: PathBuf,
     /// Has the lock.
-    _file: File,
+    file: File,
 }
 
 impl PackKeep {
     /// Marks a pack, which may not be there yet; `unfinished` is the name that it has before.
-    /// `None`: it has a mark of somebody else, which stays. A mark without its text, which nobody
-    /// would delete after a kill, never has the final name.
+    /// `None`: it has a mark of a user or of git, which stays. One of another process here, which
+    /// writes the same pack, is replaced: that process would delete it. A mark without its text,
+    /// which nobody would delete after a kill, never has the final name.
     pub(super) fn create(pack: &Path, unfinished: &Path) -> io::Result<Option<PackKeep>> {
         let path = pack.with_extension(EXTENSION);
-        if path.exists() {
+        if path.exists() && !has_keep_text(&path) {
             return Ok(None);
         }
         let unfinished = unfinished.with_extension(EXTENSION);
@@ -45,7 +46,7 @@ impl PackKeep {
                     let _removed = fs::remove_file(&unfinished);
                     return Err(error);
                 }
-                return Ok(Some(PackKeep { path, _file: file }));
+                return Ok(Some(PackKeep { path, file }));
             }
         }
     }
@@ -55,7 +56,7 @@ impl PackKeep {
         let path = pack.with_extension(EXTENSION);
         let file = File::open(&path).ok()?;
         lock(&file).ok()?;
-        Some(PackKeep { path, _file: file })
+        Some(PackKeep { path, file })
     }
 }
 
@@ -66,9 +67,12 @@ impl Drop for PackKeep {
     fn drop(&mut self) {
         // One that stays is deleted by the next process that writes a pack.
         for _ in 0..MAX_ATTEMPTS {
-            match fs::remove_file(&self.path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {}
-                _ => return,
+            // Otherwise another process has put its own there.
+            if is_named(&self.path, &self.file) {
+                match fs::remove_file(&self.path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+                    _ => return,
+                }
             }
         }
     }
@@ -83,13 +87,14 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
+fn has_keep_text(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|text| text.trim_ascii_end() == KEEP_TEXT.as_bytes())
+}
+
 /// Deletes the mark of a process that was killed.
 pub(super) fn sweep_keep(path: &Path) {
     let is_mark = path.extension() == Some(OsStr::new(EXTENSION));
-    if is_mark
-        && fs::read(path).is_ok_and(|text| text.trim_ascii_end() == KEEP_TEXT.as_bytes())
-        && is_abandoned(path)
-    {
+    if is_mark && has_keep_text(path) && is_abandoned(path) {
         let _removed = fs::remove_file(path);
     }
 }
@@ -112,7 +117,11 @@ mod tests {
         let names = ["own", "user", "git", "left"];
         names.iter().for_each(|name| sweep_keep(&mark(name)));
         assert_eq!(names.map(|name| mark(name).exists()), [true, true, true, false]);
+        // Another process writes the same pack: each deletes its own mark only.
+        let other = PackKeep::create(&pack("own"), &unfinished).unwrap().unwrap();
         drop(own);
+        assert!(mark("own").exists());
+        drop(other);
         assert!(!mark("own").exists());
     }
 }

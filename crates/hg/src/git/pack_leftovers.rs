@@ -4,7 +4,7 @@
 //! one. A file without that lock is abandoned. `git gc` deletes files with such names, too
 //! (`tmp_...`), but only after two weeks, and never a pack that lacks its index.
 
-use super::file_lock::is_abandoned;
+use super::file_lock::{is_abandoned, is_named, lock_abandoned};
 use super::pack_keep::sweep_keep;
 use crate::object_id::GitId;
 use std::fs::{self, File};
@@ -75,11 +75,12 @@ fn sweep_index(folder: &Path, index_path: &Path) -> io::Result<()> {
     index.read_exact_at(&mut checksum, start.ok_or(io::ErrorKind::UnexpectedEof)?)?;
     let named = folder.join(format!("pack-{}", GitId(checksum)));
     let pack_path = named.with_extension("pack");
-    if pack_path.exists() && !named.with_extension("idx").exists() {
-        if !is_abandoned(&pack_path) {
-            return Ok(());
+    if pack_path.exists() {
+        // Also if there is an index: another process may have written the same pack.
+        let Some(pack) = lock_abandoned(&pack_path) else { return Ok(()) };
+        if !named.with_extension("idx").exists() && is_named(&pack_path, &pack) {
+            fs::remove_file(&pack_path)?;
         }
-        fs::remove_file(&pack_path)?;
     }
     fs::remove_file(index_path)
 }
@@ -144,6 +145,24 @@ mod tests {
         drop(files);
         sweep_leftovers(folder.path());
         assert!(names(folder.path()).is_empty());
+    }
+
+    /// Another process wrote the same pack, so there is an index of that name.
+    #[test]
+    fn the_index_of_a_pack_in_work_stays_beside_an_equal_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = |end: &str| {
+            folder.path().join(format!("pack-1111111111111111111111111111111111111111.{end}"))
+        };
+        let pack = File::create(named("pack")).unwrap();
+        pack.lock().unwrap();
+        fs::write(named("idx"), b"").unwrap();
+        fs::write(folder.path().join("tmp_pack_larder_1_0.idx"), index()).unwrap();
+        sweep_leftovers(folder.path());
+        assert_eq!(names(folder.path()).len(), 3);
+        drop(pack);
+        sweep_leftovers(folder.path());
+        assert_eq!(names(folder.path()).len(), 2);
     }
 
     /// A pack that has its index is of no concern here, whatever lies beside it.

@@ -332,24 +332,21 @@ impl PackWriter {
         index: &[u8],
         checksum: GitId,
     ) -> io::Result<Option<PackKeep>> {
-        let mut index_file = File::options().write(true).create_new(true).open(index_path)?;
-        index_file.write_all(index)?;
-        index_file.sync_all()?;
-        for path in [&self.path, index_path] {
-            let mut permissions = fs::metadata(path)?.permissions();
-            permissions.set_readonly(true);
-            fs::set_permissions(path, permissions)?;
-        }
+        write_index(index_path, index)?;
+        set_readonly(&self.path)?;
         let named = self.folder.join(format!("pack-{checksum}"));
         let (pack_path, named_index) = (named.with_extension("pack"), named.with_extension("idx"));
         let keep = PackKeep::create(&pack_path, &self.path)?;
         fs::rename(&self.path, &pack_path)?;
-        let indexed = fs::rename(index_path, &named_index);
-        if indexed.is_err() && !named_index.exists() {
-            // Without an index it is no pack, and under this name nobody would delete it.
-            let _renamed = fs::rename(&pack_path, &self.path);
+        if let Err(error) = name_index(index_path, &named_index, index) {
+            if !named_index.exists() && is_named(&pack_path, &self.file) {
+                // Without an index it is no pack, and under this name nobody would delete it.
+                let _renamed = fs::rename(&pack_path, &self.path);
+            }
+            return Err(error);
         }
-        indexed?;
+        // A sweep may have deleted it while an equal pack was swept.
+        fs::metadata(&pack_path)?;
         File::open(&self.folder)?.sync_all()?;
         Ok(keep)
     }
@@ -387,6 +384,36 @@ fn create_file(folder: &Path) -> io::Result<(PathBuf, File)> {
         }
         attempt += 1;
     }
+}
+
+fn write_index(path: &Path, index: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(index)?;
+    file.sync_all()?;
+    set_readonly(path)
+}
+
+fn set_readonly(path: &Path) -> io::Result<()> {
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(path, permissions)
+}
+
+/// How often an index is written again.
+const MAX_INDEX_COPIES: u32 = 3;
+
+/// Gives an index its final name. After another process has put the same pack there, a sweep takes
+/// the unnamed index for a leftover and deletes it: then it is written again.
+fn name_index(index_path: &Path, named_index: &Path, index: &[u8]) -> io::Result<()> {
+    for _ in 0..MAX_INDEX_COPIES {
+        match fs::rename(index_path, named_index) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                write_index(index_path, index)?;
+            }
+            renamed => return renamed,
+        }
+    }
+    fs::rename(index_path, named_index)
 }
 
 fn name_folder(folder: &Path, error: &io::Error) -> io::Error {
@@ -528,6 +555,22 @@ mod tests {
         let empty = PackWriter::create(folder.path()).unwrap();
         assert_eq!(empty.finish().unwrap().objects, 0);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_swept_index_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (unnamed, named) = (folder.path().join("tmp.idx"), folder.path().join("pack.idx"));
+        // The first is there, the second is not, the folder of the third is not.
+        write_index(&unnamed, b"index").unwrap();
+        for _ in 0..2 {
+            name_index(&unnamed, &named, b"index").unwrap();
+            assert_eq!(fs::read(&named).unwrap(), b"index");
+            assert!(!unnamed.exists());
+        }
+        let lost = folder.path().join("lost");
+        let error = name_index(&lost.join("tmp.idx"), &lost.join("pack.idx"), b"index");
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     /// As long as no ref leads to it.

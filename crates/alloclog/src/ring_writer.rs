@@ -129,6 +129,12 @@ fn start_recording() -> Option<RingWriter> {
     }
     // A state that is empty although a ring was open: the kernel has emptied it in a forked child.
     if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        // The handler of a signal forked after the state was looked up: the child has its ring.
+        let writer = open_writer();
+        if writer.is_some() {
+            note_open();
+            return writer;
+        }
         leave_ring_of_parent();
         return open_own_ring(RING_PROCESS.load(Ordering::Relaxed), 0);
     }
@@ -155,8 +161,16 @@ fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
         unsafe { (*state).words.store(ring.words, Ordering::Release) };
         Some(RingWriter { state, words: ring.words })
     });
-    PHASE.store(if opened.is_some() { OPEN } else { ENDED }, Ordering::Release);
+    match opened {
+        Some(_) => note_open(),
+        None => PHASE.store(ENDED, Ordering::Release),
+    }
     opened
+}
+
+/// Notes that there is a ring, unless the handler of a signal has ended recording since.
+fn note_open() {
+    let _ = PHASE.compare_exchange(OPENING, OPEN, Ordering::AcqRel, Ordering::Relaxed);
 }
 
 /// In the child of a fork: notes the position of the fork, and maps memory in place of the parent's

@@ -1,7 +1,7 @@
 //! Larder under the name of git-cinnabar: its commands, its settings, and its messages.
 
-use crate::mercurial::{commit, git, has_mercurial, home_with_mercurial, node, url};
-use crate::mercurial_clones::hg;
+use crate::mercurial::{commit, git, has_mercurial, hg, home_with_mercurial, node, url};
+use crate::mercurial_clones::project_hg;
 use crate::test_home::Home;
 use std::path::Path;
 
@@ -53,8 +53,7 @@ fn revisions_are_fetched_and_looked_up() {
     let text = in_clone(&home, &["cinnabar", "data", "-c", &first]);
     assert!(text.contains("Anna Berg") && text.ends_with("sank"), "{text}");
     let args = ["-R", "project", "log", "-r", "0", "-T", "{manifest.node}"];
-    let output = home.program("hg").env("HGRCPATH", "").args(args).output().unwrap();
-    let manifest = String::from_utf8(output.stdout).unwrap();
+    let manifest = hg(&home, &args);
     let text = in_clone(&home, &["cinnabar", "data", "-m", &manifest]);
     let (path, file) = text.split_once('\0').unwrap();
     assert_eq!((path, file.len()), ("walrus.txt", 40));
@@ -80,7 +79,7 @@ fn bundles_are_imported() {
         return;
     }
     let home = home_with_mercurial();
-    hg(&home, &["bundle", "-q", "--all", "project.hg"]);
+    project_hg(&home, &["bundle", "-q", "--all", "project.hg"]);
     init_clone(&home);
     let bundle = home.work("project.hg");
     in_clone(&home, &["cinnabar", "unbundle", &bundle.display().to_string()]);
@@ -98,15 +97,13 @@ fn bundles_are_imported() {
     assert_eq!(clone(&setting, "by-bundle"), (0, expected));
     assert_eq!(clone("cinnabar.clonebundle=", "by-repository"), (0, String::new()));
     // A repository is as good; this one has a changeset more.
-    hg(&home, &["clone", "-q", "project", "larger"]);
+    project_hg(&home, &["clone", "-q", "project", "larger"]);
     let larger = home.work("larger").display().to_string();
     home.write("larger/seal.txt", "flippers\n");
-    hg(&home, &["-R", &larger, "commit", "-q", "-A", "-m", "seal", "-u", "a", "-d", "0 0"]);
+    project_hg(&home, &["-R", &larger, "commit", "-q", "-A", "-m", "seal", "-u", "a", "-d", "0 0"]);
     let (code, message) = clone(&format!("cinnabar.clonebundle={larger}"), "by-larger");
     assert_eq!((code, message), (0, format!("Getting clone bundle from {larger}")));
-    let mut command = home.program("hg");
-    command.env("HGRCPATH", "").args(["-R", "larger", "log", "-r", "tip", "-T", "{node}"]);
-    let seal = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let seal = hg(&home, &["-R", "larger", "log", "-r", "tip", "-T", "{node}"]);
     let (_, commit) = git(&home, &["-C", "by-larger", "cinnabar", "hg2git", &seal]);
     assert_ne!(commit, "0".repeat(40));
     let (code, text) = clone("cinnabar.clonebundle=/none.hg", "without-bundle");
@@ -188,7 +185,7 @@ fn tags_are_a_remote_of_their_own() {
     }
     let home = home_with_mercurial();
     let user = ["-u", "anna", "-d", "1000000200 0"];
-    hg(&home, &[&["tag", "-r", "0", "walrus 1"], &user[..]].concat());
+    project_hg(&home, &[&["tag", "-r", "0", "walrus 1"], &user[..]].concat());
     let (code, text) = git(&home, &["clone", "-q", &url(&home, "project"), "clone"]);
     assert_eq!(code, 0, "{text}");
     assert_eq!(text, "Run the following command to update tags:\n  git cinnabar fetch --tags");
@@ -220,7 +217,7 @@ fn settings_are_those_of_git_cinnabar() {
         return;
     }
     let home = home_with_mercurial();
-    hg(&home, &["branch", "-q", "--force", "other"]);
+    project_hg(&home, &["branch", "-q", "--force", "other"]);
     home.write("project/seal.txt", "flippers\n");
     commit_seal(&home);
     let url = url(&home, "project");
@@ -298,7 +295,7 @@ fn settings_hold_for_conversions() {
     // Of the user.
     git(&home, &["config", "--global", "cinnabar.compat", "0.5"]);
     assert_eq!(home.run(&["hg", "convert", "project", "none.git"]).code, 2);
-    hg(&home, &["bundle", "-q", "--all", "project.hg"]);
+    project_hg(&home, &["bundle", "-q", "--all", "project.hg"]);
     git(&home, &["init", "-q", "clone"]);
     let run = home.run(&["hg", "--repository", "clone", "unbundle", "project.hg"]);
     assert_eq!(run.code, 2);
@@ -313,8 +310,8 @@ fn the_older_rule_for_twins_is_followed() {
     }
     let home = home_with_mercurial();
     for branch in ["left", "right"] {
-        hg(&home, &["update", "-q", "-C", "0"]);
-        hg(&home, &["branch", "-q", branch]);
+        project_hg(&home, &["update", "-q", "-C", "0"]);
+        project_hg(&home, &["branch", "-q", branch]);
         home.write("project/twin.txt", "same\n");
         commit(&home, "twin", 1_000_000_300);
     }

@@ -1,7 +1,9 @@
 //! Mercurial repositories through git: `git clone hg::...` with larder as the remote helper, and
 //! `larder hg`.
 
+use crate::command_server::SharedServer;
 use crate::test_home::{Home, LARDER, left_out};
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -28,13 +30,7 @@ fn home_with_programs() -> Home {
 pub fn home_with_mercurial() -> Home {
     let home = home_with_programs();
     git(&home, &["config", "--global", "fetch.prune", "true"]);
-    let hg = |args: &[&str]| {
-        let mut command = home.program("hg");
-        command.env("HGPLAIN", "1").env("HGRCPATH", "").args(args);
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
-    hg(&["init", "project"]);
+    hg(&home, &["init", "project"]);
     home.write("project/walrus.txt", "tusks\n");
     commit(&home, "the walrus\n\nsank", 1_000_000_000);
     home.write("project/walrus.txt", "tusks\nwhiskers\n");
@@ -42,12 +38,27 @@ pub fn home_with_mercurial() -> Home {
     home
 }
 
+/// Runs Mercurial in the folder of work, without settings of a user. Returns what it prints.
+pub fn hg(home: &Home, args: &[&str]) -> String {
+    static SERVER: SharedServer = SharedServer::new();
+    let command = || {
+        let mut command = home.program("hg");
+        // The process outlives this home.
+        command.env("HGPLAIN", "1").env("HGRCPATH", "").env_remove("TMPDIR");
+        command
+    };
+    let folder = home.work(".");
+    let folder = [OsStr::new("--cwd"), folder.as_os_str()];
+    let all = folder.into_iter().chain(args.iter().map(OsStr::new));
+    let output = SERVER.run(command, &all.collect::<Vec<_>>());
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 pub fn commit(home: &Home, message: &str, seconds: u32) {
     let date = format!("{seconds} -7200");
-    let mut command = home.program("hg");
-    command.env("HGPLAIN", "1").env("HGRCPATH", "").args(["-R", "project", "commit", "-A", "-q"]);
-    command.args(["-m", message, "-u", "Anna Berg <anna@example.org>", "-d", &date]);
-    assert!(command.status().unwrap().success());
+    let author = ["-u", "Anna Berg <anna@example.org>", "-d", &date];
+    hg(home, &[&["-R", "project", "commit", "-A", "-q", "-m", message], &author[..]].concat());
 }
 
 fn commit_file(home: &Home, name: &str) {
@@ -71,10 +82,7 @@ pub fn url(home: &Home, name: &str) -> String {
 }
 
 pub fn node(home: &Home, revision: &str) -> String {
-    let mut command = home.program("hg");
-    command.env("HGPLAIN", "1").env("HGRCPATH", "");
-    command.args(["-R", "project", "log", "-r", revision, "-T", "{node}"]);
-    String::from_utf8(command.output().unwrap().stdout).unwrap()
+    hg(home, &["-R", "project", "log", "-r", revision, "-T", "{node}"])
 }
 
 #[test]
@@ -177,7 +185,7 @@ fn a_relative_path_is_kept_from_the_root() {
     assert_eq!(tip("clone", "walrus"), "the seal");
     assert_eq!(tip("fetched", "origin"), "the seal");
     // A clone without changesets imports nothing.
-    assert!(home.program("hg").args(["init", "empty"]).status().unwrap().success());
+    hg(&home, &["init", "empty"]);
     run(&["clone", "-q", "hg::empty", "empty-clone"]);
     run(&["-C", "empty-clone", "fetch", "-q"]);
 }
@@ -189,11 +197,7 @@ fn a_bookmark_becomes_a_folder_and_a_folder_a_bookmark() {
         return;
     }
     let home = home_with_mercurial();
-    let bookmark = |args: &[&str]| {
-        let mut command = home.program("hg");
-        command.env("HGPLAIN", "1").env("HGRCPATH", "").args(["-R", "project", "bookmark"]);
-        assert!(command.args(args).status().unwrap().success());
-    };
+    let bookmark = |args: &[&str]| hg(&home, &[&["-R", "project", "bookmark"], args].concat());
     bookmark(&["-r", "0", "walrus/pup"]);
     git(&home, &["clone", "-q", &url(&home, "project"), "clone"]);
     let folder = "refs/remotes/origin/bookmarks";
@@ -234,11 +238,7 @@ fn an_import_is_forgotten_and_repeated() {
         return;
     }
     let home = home_with_mercurial();
-    let run = |args: &[&str]| {
-        let output = home.program("hg").env("HGRCPATH", "").args(args).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
-    run(&["-q", "-R", "project", "bundle", "--all", "-t", "zstd-v2", "project.hg"]);
+    hg(&home, &["-q", "-R", "project", "bundle", "--all", "-t", "zstd-v2", "project.hg"]);
     git(&home, &["init", "-q", "repository"]);
     let hg = |args: &[&str]| home.run(&[&["hg", "--repository", "repository"], args].concat());
     let bundle = std::fs::read(home.work("project.hg")).unwrap();
@@ -273,10 +273,8 @@ fn tags_of_others_are_kept() {
     }
     let home = home_with_mercurial();
     let hg_tag = |args: &[&str]| {
-        let mut command = home.program("hg");
-        command.env("HGPLAIN", "1").env("HGRCPATH", "").args(["-R", "project", "tag"]);
         let user = ["-u", "Anna Berg <anna@example.org>", "-d", "1000000200 0"];
-        assert!(command.args(user).args(args).status().unwrap().success());
+        hg(&home, &[&["-R", "project", "tag"], &user[..], args].concat())
     };
     let tags = || {
         let run = home.run(&["hg", "--repository", "clone", "tags", "--format", "json"]);
@@ -384,11 +382,7 @@ fn each_line_of_a_batch_is_answered_at_once() {
         return;
     }
     let home = home_with_programs();
-    let hg = |args: &[&str]| {
-        let mut command = home.program("hg");
-        let output = command.env("HGRCPATH", "").args(args).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
+    let hg = |args: &[&str]| hg(&home, args);
     hg(&["init", "project"]);
     for description in ["12773", "145184"] {
         hg(&["-R", "project", "update", "-q", "null"]);
@@ -534,13 +528,8 @@ fn a_conversion_is_checked() {
     assert_eq!((fast.code, fast.stdout()), (0, format!("{fast_verdict}: {counts}")));
     assert_eq!((full.code, full.stdout()), (0, format!("OK: {counts}")));
     // A changeset in place of one that is hidden now brings the manifest again.
-    let mut command = home.program("hg");
-    command
-        .env("HGPLAIN", "1")
-        .env("HGRCPATH", "")
-        .args(["--config", "experimental.evolution=all"]);
-    command.args(["-R", "project", "commit", "--amend", "-m", "other", "-d", "1000000200 0"]);
-    assert!(command.status().unwrap().success());
+    let amend = ["-R", "project", "commit", "--amend", "-m", "other", "-d", "1000000200 0"];
+    hg(&home, &[&["--config", "experimental.evolution=all"], &amend[..]].concat());
     git(&home, &["-C", "clone", "fetch", "-q"]);
     let counts = "3 changesets, 2 manifests, 2 file revisions checked\n";
     assert_eq!(fsck(&["--full"]).stdout(), format!("OK: {counts}"));

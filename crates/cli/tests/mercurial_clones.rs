@@ -1,15 +1,12 @@
 //! First clones of Mercurial repositories: the branch that is checked out, and what git asks for
 //! that Mercurial does not have.
 
-use crate::mercurial::{commit, git, has_mercurial, home_with_mercurial, node, url};
+use crate::mercurial::{commit, git, has_mercurial, hg, home_with_mercurial, node, url};
 use crate::test_home::Home;
 
 /// Runs Mercurial in the repository `project`.
-pub fn hg(home: &Home, args: &[&str]) {
-    let mut command = home.program("hg");
-    command.env("HGPLAIN", "1").env("HGRCPATH", "").args(["-R", "project"]).args(args);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+pub fn project_hg(home: &Home, args: &[&str]) {
+    hg(home, &[&["-R", "project"], args].concat());
 }
 
 /// Returns the branch that is checked out, and the first line of its commit.
@@ -24,11 +21,11 @@ fn the_next_fetch_after_a_clone_knows_closed_heads() {
         return;
     }
     let home = home_with_mercurial();
-    hg(&home, &["update", "-q", "0"]);
+    project_hg(&home, &["update", "-q", "0"]);
     home.write("project/seal.txt", "flippers\n");
     commit(&home, "the seal", 1_000_000_200);
     let user = ["-u", "anna", "-d", "1000000300 0"];
-    hg(&home, &[&["commit", "--close-branch", "-m", "no more seals"], &user[..]].concat());
+    project_hg(&home, &[&["commit", "--close-branch", "-m", "no more seals"], &user[..]].concat());
     let clone = |args: &[&str], name: &str| {
         let url = url(&home, "project");
         let (code, text) = git(&home, &[&["clone"], args, &[&url, name]].concat());
@@ -59,13 +56,13 @@ fn without_a_default_branch_that_of_the_newest_changeset_is_used() {
     }
     let home = home_with_mercurial();
     std::fs::rename(home.work("project"), home.work("other")).unwrap();
-    hg(&home, &["init", "project"]);
+    project_hg(&home, &["init", "project"]);
     for branch in ["walrus", "a seal"] {
-        hg(&home, &["branch", "-q", branch]);
+        project_hg(&home, &["branch", "-q", branch]);
         home.write("project/name.txt", branch);
         commit(&home, branch, 1_000_000_200);
     }
-    hg(&home, &["bundle", "-q", "--all", "project.hg"]);
+    project_hg(&home, &["bundle", "-q", "--all", "project.hg"]);
     for source in ["project", "project.hg"] {
         let clone = format!("clone-{source}");
         let (code, text) = git(&home, &["clone", "-q", &url(&home, source), &clone]);
@@ -128,7 +125,7 @@ fn the_first_clone_tells_of_tags() {
     let note = "note: tags of Mercurial are new or changed; to set them in git: larder hg tags";
     let command = "git cinnabar fetch --tags";
     assert!(!clone(&[], "plain").contains("tags"));
-    hg(&home, &["tag", "-r", "0", "v1", "-u", "anna", "-d", "1000000200 0"]);
+    project_hg(&home, &["tag", "-r", "0", "v1", "-u", "anna", "-d", "1000000200 0"]);
     assert!(clone(&["-q"], "quiet-cinnabar").contains(command));
     std::fs::remove_file(home.work("git-cinnabar")).unwrap();
     let text = clone(&[], "clone");
@@ -146,7 +143,7 @@ fn tags_that_moved_need_another_command() {
     }
     let home = home_with_mercurial();
     let tag = |args: &[&str]| {
-        hg(&home, &[&["tag", "-u", "anna", "-d", "1000000200 0"], args].concat());
+        project_hg(&home, &[&["tag", "-u", "anna", "-d", "1000000200 0"], args].concat());
     };
     let fetch = || git(&home, &["-C", "clone", "fetch"]).1;
     let (of_cinnabar, own) = ("git cinnabar fetch --tags", "larder hg tags");
@@ -169,7 +166,7 @@ fn heads_of_a_bundle_are_named() {
         return;
     }
     let home = home_with_mercurial();
-    hg(&home, &["bundle", "-q", "--all", "project.hg"]);
+    project_hg(&home, &["bundle", "-q", "--all", "project.hg"]);
     git(&home, &["init", "-q", "repository"]);
     let import = || home.run(&["hg", "--repository", "repository", "unbundle", "project.hg"]);
     let run = import();
@@ -223,8 +220,8 @@ fn a_second_conversion_adds_what_is_new() {
         return;
     }
     let home = home_with_mercurial();
-    hg(&home, &["bookmark", "-r", "0", "walrus"]);
-    hg(&home, &["bookmark", "-r", "0", "kept"]);
+    project_hg(&home, &["bookmark", "-r", "0", "walrus"]);
+    project_hg(&home, &["bookmark", "-r", "0", "kept"]);
     let convert = || {
         let run = home.run(&["hg", "convert", "project", "converted.git", "--format", "json"]);
         assert_eq!(run.code, 0, "{}", run.stderr());
@@ -240,8 +237,8 @@ fn a_second_conversion_adds_what_is_new() {
     in_converted(&["update-ref", "refs/heads/bookmarks/kept", "branches/default/tip"]);
     in_converted(&["update-ref", "refs/heads/own", "branches/default/tip"]);
     in_converted(&["symbolic-ref", "HEAD", "refs/heads/own"]);
-    hg(&home, &["bookmark", "-d", "walrus", "kept"]);
-    hg(&home, &["bookmark", "-r", "1", "walrus/pup"]);
+    project_hg(&home, &["bookmark", "-d", "walrus", "kept"]);
+    project_hg(&home, &["bookmark", "-r", "1", "walrus/pup"]);
     home.write("project/seal.txt", "flippers\n");
     commit(&home, "the seal", 1_000_000_200);
     assert!(convert().contains(r#""changesets":1"#));

@@ -7,7 +7,7 @@
 
 use crate::failing_calls::fault_library;
 use crate::full_disk::on_a_disk;
-use crate::mercurial::{commit, git, has_mercurial, home_with_mercurial, url};
+use crate::mercurial::{commit, git, has_mercurial, hg, home_with_mercurial, url};
 use crate::test_home::{Home, LARDER, left_out};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -211,10 +211,8 @@ fn a_store_that_does_not_fit_on_the_disk_is_no_damaged_bundle() {
     let home = home_with_mercurial();
     home.generate("project/noise.txt", 2000, 3);
     commit(&home, "noise", 1_000_000_300);
-    let mut command = home.program("hg");
-    command.env("HGRCPATH", "").args(["-R", "project", "bundle", "-q", "-a"]);
-    command.args(["-t", "none-v2;stream=v2", "project/store.hg"]);
-    assert!(command.status().unwrap().success());
+    let specification = ["-t", "none-v2;stream=v2", "project/store.hg"];
+    hg(&home, &[&["-R", "project", "bundle", "-q", "-a"], &specification[..]].concat());
     let run = on_a_disk(&home, STORE_SCRIPT, 100, "project", "");
     if run.code != 0 {
         return left_out("a store on a full disk", &format!("no tmpfs ({})", run.stderr()));
@@ -258,12 +256,8 @@ fn fetches_from_two_remotes_at_once_do_not_mix() {
         return;
     }
     let home = home_with_clone();
-    let hg = |args: &[&str]| {
-        let output = home.program("hg").env("HGRCPATH", "").args(args).output().unwrap();
-        assert!(output.status.success());
-    };
-    hg(&["clone", "-q", "project", "copy"]);
-    hg(&["clone", "-q", "-r", "0", "project", "old"]);
+    hg(&home, &["clone", "-q", "project", "copy"]);
+    hg(&home, &["clone", "-q", "-r", "0", "project", "old"]);
     for name in ["old", "copy"] {
         let added = git(&home, &["-C", "clone", "remote", "add", name, &url(&home, name)]);
         assert_eq!(added, (0, String::new()));
@@ -371,8 +365,7 @@ fn a_bundle_that_is_cut_off_is_named() {
         return;
     }
     let home = home_with_clone();
-    let args = ["-R", "project", "bundle", "-q", "-a", "-t", "none-v2", "whole.hg"];
-    assert!(home.program("hg").env("HGRCPATH", "").args(args).status().unwrap().success());
+    hg(&home, &["-R", "project", "bundle", "-q", "-a", "-t", "none-v2", "whole.hg"]);
     let bytes = std::fs::read(home.work("whole.hg")).unwrap();
     home.write("cut.hg", &bytes[..bytes.len() - 40]);
     let (code, text) = git(&home, &["clone", "-q", &url(&home, "cut.hg"), "of-bundle"]);

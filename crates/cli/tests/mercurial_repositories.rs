@@ -1,7 +1,7 @@
 //! Git repositories of other forms than a new clone: worktrees, borrowed objects, mirrors, several
 //! remotes, SHA-256, no permission to write.
 
-use crate::mercurial::{commit, git, has_mercurial, home_with_mercurial, node, url};
+use crate::mercurial::{commit, git, has_mercurial, hg, home_with_mercurial, node, url};
 use crate::test_home::Home;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -24,11 +24,6 @@ fn metadata(home: &Home, repository: &str) -> String {
 fn add_changeset(home: &Home) {
     home.write("project/seal.txt", "flippers\n");
     commit(home, "the seal", 1_000_000_200);
-}
-
-fn hg(home: &Home, args: &[&str]) {
-    let output = home.program("hg").env("HGRCPATH", "").args(args).output().unwrap();
-    assert!(output.status.success());
 }
 
 /// Creates a second repository of Mercurial, with a history of its own.

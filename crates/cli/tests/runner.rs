@@ -30,6 +30,7 @@
 //! | `mail_lists` | lists of messages and threads |
 //! | `mail_sources` | sources of mail and commits |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
+//! | `command_server` | no test: the commands of Mercurial, as in the tests of `larder-hg` |
 //! | `source_tree` | no test: the sources as syntax trees |
 //! | `naming`, `module_graph`, `kind_places` | names, the form of comments, cycles and tables of modules, the places of a kind |
 //! | `toy_kind` | a further kind of item, behind the feature `toy-kind` |
@@ -55,6 +56,8 @@ mod argument_fuzzing;
 mod calendar_changes;
 mod calendar_queries;
 mod call_stacks;
+#[path = "../../hg/tests/command_server.rs"]
+mod command_server;
 mod commits;
 mod concurrency;
 mod contact_changes;

@@ -1,5 +1,6 @@
 //! Debian's `hg`, with which tests make repositories and which they compare with.
 
+use crate::command_server::SharedServer;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,12 @@ fn command(program: &str) -> Command {
     command
 }
 
+/// Runs a command of `hg` with the environment of [`command`].
+fn run_hg(arguments: &[&OsStr]) -> Output {
+    static SERVER: SharedServer = SharedServer::new();
+    SERVER.run(|| command("hg"), arguments)
+}
+
 /// A repository that `hg` works on.
 pub(crate) struct Mercurial {
     pub(crate) path: PathBuf,
@@ -54,20 +61,20 @@ pub(crate) struct Mercurial {
 impl Mercurial {
     /// Makes an empty repository. `settings` are those of `hg --config`.
     pub(crate) fn init(path: &Path, settings: &[&str]) -> Mercurial {
-        let repository = Mercurial { path: path.to_owned() };
-        let mut init = command("hg");
-        settings.iter().for_each(|setting| {
-            init.args(["--config", setting]);
-        });
-        check(init.arg("init").arg(path).output().unwrap());
-        repository
+        let settings =
+            settings.iter().flat_map(|setting| [OsStr::new("--config"), setting.as_ref()]);
+        let arguments = settings.chain([OsStr::new("init"), path.as_os_str()]);
+        check(run_hg(&arguments.collect::<Vec<_>>()));
+        Mercurial { path: path.to_owned() }
     }
 
     pub(crate) fn output<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Output {
-        let mut hg = command("hg");
-        hg.args(["--config", "phases.publish=0", "--config", "ui.allowemptycommit=1"]);
-        hg.arg("-R").arg(&self.path).arg("--cwd").arg(&self.path).args(arguments);
-        hg.output().unwrap()
+        let settings = ["--config", "phases.publish=0", "--config", "ui.allowemptycommit=1"];
+        let path = self.path.as_os_str();
+        let mut all: Vec<&OsStr> = settings.map(OsStr::new).to_vec();
+        all.extend([OsStr::new("-R"), path, OsStr::new("--cwd"), path]);
+        all.extend(arguments.iter().map(AsRef::as_ref));
+        run_hg(&all)
     }
 
     /// Runs `hg`, and returns what it prints.

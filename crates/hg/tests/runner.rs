@@ -10,6 +10,7 @@
 mod bundles;
 mod checks;
 mod cinnabar_imports;
+mod command_server;
 mod golden_vectors;
 mod hostile_input;
 mod incremental_fetches;

@@ -1,9 +1,11 @@
 //! A repository made by Mercurial, and the check of what sources deliver from it.
 
+use crate::command_server::SharedServer;
 pub(crate) use crate::mercurial::has_mercurial;
 use larder_hg::{ChangeError, ChangeSource, Node, Revision, apply_delta};
 use sha1::{Digest as _, Sha1};
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -50,7 +52,11 @@ impl TestRepository {
 
     /// Runs hg in the repository, and returns what it writes.
     pub(crate) fn hg(&self, arguments: &[&str]) -> Vec<u8> {
-        let Output { status, stdout, stderr } = self.command(arguments).output().unwrap();
+        static SERVER: SharedServer = SharedServer::new();
+        let folder = [OsStr::new("--cwd"), self.path().as_os_str()];
+        let all = folder.into_iter().chain(arguments.iter().map(OsStr::new));
+        let output = SERVER.run(|| self.command(&[]), &all.collect::<Vec<_>>());
+        let Output { status, stdout, stderr } = output;
         assert!(status.success(), "hg {arguments:?}: {}", String::from_utf8_lossy(&stderr));
         stdout
     }

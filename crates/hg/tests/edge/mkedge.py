@@ -2,7 +2,7 @@
 """Create small Mercurial repositories full of edge cases.  Usage: mkedge.py OUTDIR
 Makes OUTDIR/{cli,raw,conflict,negdate,...}; every date/user is fixed so that node ids are reproducible.
 """
-import os, subprocess, sys
+import os, struct, subprocess, sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from hgraw import RawRepo, NULL, node
 
@@ -12,13 +12,58 @@ env = dict(os.environ, HGPLAIN="1", HGRCPATH="", HGENCODING="utf-8", LC_ALL="C.U
 clock = [1_000_000_000]
 
 
-def hg(repo, *a, ok=(0,), **kw):
-    cmd = ["hg", "-R", repo, "--cwd", repo, "--config", "ui.allowemptycommit=1", "--config", "phases.publish=0"] + list(a)
-    r = subprocess.run(cmd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kw)
-    if r.returncode not in ok:
-        print("FAILED", r.returncode, cmd, r.stdout.decode(errors="replace"))
+class Server:
+    """A command server, so that hundreds of commands cost one start of Python.
+
+    https://wiki.mercurial-scm.org/CommandServer
+    """
+
+    def __init__(self):
+        command = ["hg", "serve", "--cmdserver", "pipe"]
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.hg = subprocess.Popen(command, env=env, cwd="/", **pipes)
+        self.has_ended = False
+        hello = self.read_block()
+        assert hello[0] == b"o", hello
+
+    def read_block(self):
+        header = self.hg.stdout.read(5)
+        if not header:
+            # A command raised an exception.
+            self.has_ended = True
+            return b"r", struct.pack(">i", 255)
+        channel, length = struct.unpack(">cI", header)
+        return channel, self.hg.stdout.read(length)
+
+    def run(self, command):
+        args = b"\0".join(os.fsencode(arg) for arg in command)
+        self.hg.stdin.write(b"runcommand\n" + struct.pack(">I", len(args)) + args)
+        self.hg.stdin.flush()
+        output = b""
+        while True:
+            channel, data = self.read_block()
+            if channel == b"r":
+                return struct.unpack(">i", data)[0], output
+            assert channel in (b"o", b"e"), (channel, command)
+            output += data
+
+
+server = Server()
+
+
+def run(command, ok=(0,)):
+    global server
+    code, output = server.run(command)
+    if code not in ok:
+        print("FAILED", code, command, output.decode(errors="replace"))
         sys.exit(1)
-    return r.stdout
+    if server.has_ended:
+        server = Server()
+    return output
+
+
+def hg(repo, *a, ok=(0,)):
+    return run(["-R", repo, "--cwd", repo, "--config", "ui.allowemptycommit=1", "--config", "phases.publish=0", *a], ok)
 
 
 def ci(repo, msg, user="Test User <test@example.org>", date=None, *extra):
@@ -43,7 +88,7 @@ def w(repo, path, data, mode=None):
 def init(name):
     r = os.path.join(out, name)
     subprocess.run(["rm", "-rf", r])
-    subprocess.run(["hg", "init", r], env=env, check=True)
+    run(["init", r])
     return r
 
 

@@ -1,7 +1,7 @@
 //! A restore that is killed or interrupted at any call that writes leaves the old state or the new
 //! one, and a restore of another backup afterwards is right.
 //!
-//! `torture/preload/fault.c` sends the signal. By default, 25 calls over the whole run get each
+//! `torture/preload/fault.c` sends the signal. By default, 12 calls over the whole run get each
 //! signal; `LARDER_RESTORE_POINTS` sets another number.
 
 use crate::failing_calls::fault_library;
@@ -107,7 +107,7 @@ fn end_restores(signal: i32, damaged: bool, name: &str) {
     let home = &case.home;
     let calls = case.count_calls(damaged);
     assert!(calls > 20, "{calls} calls");
-    let points = times("LARDER_RESTORE_POINTS", 25).min(calls);
+    let points = times("LARDER_RESTORE_POINTS", 12).min(calls);
     let (mut old, mut ended) = (0, 0);
     for point in 0..points {
         let at = point * calls / points;

@@ -345,7 +345,8 @@ impl PackWriter {
             }
             return Err(error);
         }
-        // A sweep may have deleted it while an equal pack was swept.
+        // A process that wrote the same pack, and was killed, may have replaced this one; a sweep
+        // then deletes it.
         fs::metadata(&pack_path)?;
         File::open(&self.folder)?.sync_all()?;
         Ok(keep)

@@ -13,7 +13,7 @@ echo "formatting"
 cargo fmt --all --check
 echo "lints"
 cargo clippy --quiet --workspace --all-targets -- -D warnings
-cargo clippy --quiet --package larder --features toy-kind --all-targets -- -D warnings
+cargo clippy --quiet --package larder --features toy-kind --bins --test toy_kind -- -D warnings
 echo "fuzz targets"
 cargo build --quiet --package larder-fuzz --features libfuzzer --bins
 echo "documentation"
@@ -26,7 +26,7 @@ else
 fi
 cargo test --quiet --workspace --doc
 echo "toy kind"
-cargo test --quiet --package larder --features toy-kind --test runner toy_kind::
+cargo test --quiet --package larder --features toy-kind --test toy_kind
 echo "torture"
 torture/run.py --quick
 

@@ -21,13 +21,8 @@ const KIND_PLACES: &[&str] = &[
 ];
 
 /// The files that only a feature needs: manifests, its test, and documentation.
-const FEATURE_PLACES: &[&str] = &[
-    "ARCHITECTURE.md",
-    "crates/cli/Cargo.toml",
-    "crates/cli/tests/runner.rs",
-    "crates/format/Cargo.toml",
-    "scripts/test.sh",
-];
+const FEATURE_PLACES: &[&str] =
+    &["ARCHITECTURE.md", "crates/cli/Cargo.toml", "crates/format/Cargo.toml", "scripts/test.sh"];
 
 /// The names of modules that belong to a kind: of files, and of folders.
 const KIND_MODULES: &[&str] = &[

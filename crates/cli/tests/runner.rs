@@ -33,7 +33,6 @@
 //! | `command_server` | no test: the commands of Mercurial, as in the tests of `larder-hg` |
 //! | `source_tree` | no test: the sources as syntax trees |
 //! | `naming`, `module_graph`, `kind_places` | names, the form of comments, cycles and tables of modules, the places of a kind |
-//! | `toy_kind` | a further kind of item, behind the feature `toy-kind` |
 //! | `invariants`, `readme` | promises of the sources, of the README and of docs/tour.md |
 
 #![allow(
@@ -110,8 +109,6 @@ mod saved_searches;
 mod source_tree;
 mod store_checks;
 mod test_home;
-#[cfg(feature = "toy-kind")]
-mod toy_kind;
 mod unusual_input;
 mod watch;
 mod word_rules;

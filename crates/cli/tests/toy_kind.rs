@@ -2,7 +2,20 @@
 //! edited, undone and exported.
 //!
 //! The feature that adds the kind is off in every release and in all other tests. The places that
-//! name it are all that a kind needs; a test in `kind_places` lists them.
+//! name it are all that a kind needs; a test in `kind_places` lists them. So this is a test program
+//! of its own.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    missing_docs,
+    unreachable_pub,
+    reason = "the helpers of tests are tests too"
+)]
+
+#[allow(dead_code)] // The runner uses the rest.
+mod test_home;
 
 use crate::test_home::{ANNA, Home};
 use std::io::{BufRead as _, BufReader};

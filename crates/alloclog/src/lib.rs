@@ -19,6 +19,7 @@
 //! | `ring_connection` | a new ring, made known to the collector |
 //! | `ring_position` | the next free word of a ring |
 //! | `idle_time` | the time for which a thread has waited in vain |
+//! | `process_ring` | the ring of this process, from its opening to its end |
 //! | `ring_writer` | events into the ring |
 //! | `process_fork` | the forks of the process, and the rings of their children |
 //! | `process_exit` | the end of the process by its own will |
@@ -44,6 +45,7 @@ mod operator_functions;
 mod operator_hooks;
 mod process_exit;
 mod process_fork;
+mod process_ring;
 mod program_marks;
 mod real_functions;
 mod replay;

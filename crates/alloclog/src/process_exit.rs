@@ -10,8 +10,8 @@
 //! The next functions are looked up at the start, because `_exit` may be called by a handler of a
 //! signal. Another library may have one of its own.
 
+use crate::process_ring::{note_exit, note_own_exit};
 use crate::real_functions::next_symbol;
-use crate::ring_writer::{note_exit, note_own_exit};
 use crate::syscall::syscall3;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};

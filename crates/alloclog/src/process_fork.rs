@@ -4,9 +4,10 @@
 //! the child inherits. The hooks of `fork`, and of `daemon` and `forkpty`, which fork within libc,
 //! see that a fork has failed: a second event takes the first one back.
 
+use crate::process_ring::{note_exit, open_child_ring, take_back_exit};
 use crate::real_functions::{ForkFn, SixWordsFn, next_symbol};
 use crate::ring_layout::RingOperation;
-use crate::ring_writer::{note_exit, open_child_ring, take_back_exit, writer};
+use crate::ring_writer::writer;
 use crate::syscall::thread_pointer;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;

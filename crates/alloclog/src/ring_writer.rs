@@ -3,245 +3,36 @@
 //! A writer reserves words that are free by moving the write position, fills all but the first, and
 //! stores the first last. While the process has one thread that takes no locked instruction; with
 //! more it takes one. A handler of a signal may write events between any two instructions of a
-//! writer, whose words are then reserved, or not yet. A full ring makes the writer wait for the
-//! collector, but not for one that stands still: then recording ends and the program goes on.
-//!
-//! The private state is in a page that the kernel empties in a forked child (`MADV_WIPEONFORK`),
-//! whichever way the child came about: it finds no ring and opens one of its own. The page after it
-//! has the write position, and is not emptied: the child knows the position of its fork.
-//!
-//! A handler of a signal may fork between any two instructions of a writer, which then goes on in
-//! the child, too. Words that it had reserved are the parent's: so the child has other memory in
-//! place of the parent's ring. Where nothing was reserved, the event is of the child's ring.
+//! writer, whose words are then reserved, or not yet; if it forks, an event of which nothing was
+//! reserved is written to the ring of the child.
 
-use crate::idle_time::IdleTime;
-use crate::real_functions::{functions, resolve_functions};
-use crate::replay::run_if_asked;
-use crate::ring_connection::{
-    RecordingSettings, RingOrigin, open_ring, read_settings, ring_bytes, wake_collector,
-};
+use crate::process_ring::{ProcessRing, WriterState, process_ring};
+use crate::real_functions::functions;
 use crate::ring_layout::{
-    HEADER_BYTES, LAP_BIT, LONG_SIZE, PAYLOAD_MASK, RingOperation, THREAD_BIT, head_word, lap_bit,
-    offset, ring_state,
+    LAP_BIT, LONG_SIZE, PAYLOAD_MASK, RingOperation, THREAD_BIT, head_word, lap_bit, offset,
 };
-use crate::ring_position::RingPosition;
-use crate::sample_distance::next_distance;
-use crate::syscall::{
-    clock_nanoseconds, parent_id, process_id, syscall3, syscall6, thread_id, thread_pointer,
-};
+use crate::syscall::{syscall6, thread_id, thread_pointer};
 use core::ffi::c_void;
-use core::ptr::{addr_of_mut, null_mut};
-use core::sync::atomic::{
-    AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-};
+use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The state of recording in this process; all zero: not recording.
-#[repr(C)]
-pub(crate) struct WriterState {
-    words: AtomicPtr<u64>,
-    capacity_log2: u32,
-    /// Words up to this position may be written without asking for the read position.
-    limit: AtomicU64,
-    /// The read position after a wait in vain for the collector.
-    idle_read: AtomicU64,
-    /// Bytes until the next sample of the stack.
-    pub(crate) bytes_to_sample: AtomicI64,
-    /// The mean distance of samples in bytes; 0: none are taken.
-    pub(crate) stack_interval: u64,
-    /// The state of the random numbers for the distance of samples.
-    pub(crate) random: AtomicU64,
-}
-
-/// Bytes of the page of the state; that of the write position follows.
-const STATE_BYTES: usize = 4096;
-
-/// The state of a process that does not record.
-static mut IDLE: WriterState = WriterState {
-    words: AtomicPtr::new(null_mut()),
-    capacity_log2: 0,
-    limit: AtomicU64::new(0),
-    idle_read: AtomicU64::new(u64::MAX),
-    bytes_to_sample: AtomicI64::new(i64::MAX),
-    stack_interval: 0,
-    random: AtomicU64::new(0),
-};
-static STATE: AtomicPtr<WriterState> = AtomicPtr::new(addr_of_mut!(IDLE));
-
-/// How long a thread waits until the collector has read what there is.
-const READ_WAIT_NANOSECONDS: i64 = 100_000_000;
-
-/// How far recording has come in this program.
-static PHASE: AtomicU32 = AtomicU32::new(UNSTARTED);
-const UNSTARTED: u32 = 0;
-const OPENING: u32 = 1;
-const OPEN: u32 = 2;
-const ENDED: u32 = 3;
-
-/// The settings of the first ring, for the children of forks: a program that writes a title for its
-/// process overwrites the environment that the kernel shows, and one that gives up rights may not
-/// read it. Accessed by the thread that has moved [`PHASE`] to [`OPENING`].
-static mut SETTINGS: Option<RecordingSettings> = None;
-
-/// The process that opened the current ring, the parent of one that is forked from it.
-static RING_PROCESS: AtomicU32 = AtomicU32::new(0);
-
-/// The inode of the file of the current ring, by which a child of a fork names its parent.
-static RING_INODE: AtomicU64 = AtomicU64::new(0);
-
-/// The address of the ring, 0 if there is none.
-static RING_PLACE: AtomicUsize = AtomicUsize::new(0);
-
-/// In the child of a fork, the write position of its parent at that moment.
-static FORK_POSITION: AtomicU64 = AtomicU64::new(0);
-
-/// Nanoseconds of a wait for space.
-const WAIT_NANOSECONDS: usize = 100_000_000;
-/// Nanoseconds without any progress of the collector after which recording ends. Nobody asks sooner
-/// whether it is there: a program may have forbidden itself each system call for that.
-const MAX_IDLE_NANOSECONDS: i64 = 10_000_000_000;
-
-/// A process that records.
+/// A writer of events, in a process that records.
 #[derive(Clone, Copy)]
 pub(crate) struct RingWriter {
-    state: *mut WriterState,
-    words: *mut u64,
+    ring: ProcessRing,
 }
 
 /// Returns the writer of this process; `None` if it is not recorded. The first call of a process
 /// opens the ring.
 #[inline(always)]
 pub(crate) fn writer() -> Option<RingWriter> {
-    let state = STATE.load(Ordering::Relaxed);
-    // SAFETY: the state is either the static one or a page that is never unmapped.
-    let words = unsafe { (*state).words.load(Ordering::Acquire) };
-    if words.is_null() { start_recording() } else { Some(RingWriter { state, words }) }
-}
-
-/// Opens the ring of a process that has none: a new program, or a forked child.
-#[cold]
-#[inline(never)]
-fn start_recording() -> Option<RingWriter> {
-    if PHASE.load(Ordering::Acquire) == ENDED || !resolve_functions() {
-        return None;
-    }
-    if PHASE.compare_exchange(UNSTARTED, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-        return open_own_ring(parent_id(), 0);
-    }
-    // A state that is empty although a ring was open: the kernel has emptied it in a forked child.
-    if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-        // The handler of a signal forked after the state was looked up: the child has its ring.
-        let writer = open_writer();
-        if writer.is_some() {
-            note_open();
-            return writer;
-        }
-        leave_ring_of_parent();
-        return open_own_ring(RING_PROCESS.load(Ordering::Relaxed), 0);
-    }
-    None
-}
-
-fn open_own_ring(parent: u32, fork_number: u32) -> Option<RingWriter> {
-    // SAFETY: this thread has moved the phase to `OPENING`.
-    let kept = unsafe { (&raw const SETTINGS).read() };
-    let opened = kept.or_else(read_settings).and_then(|settings| {
-        // SAFETY: as above.
-        unsafe { (&raw mut SETTINGS).write(Some(settings)) };
-        let fork_position = FORK_POSITION.load(Ordering::Relaxed);
-        let parent_ring = RING_INODE.load(Ordering::Relaxed);
-        let origin = RingOrigin { parent, parent_ring, fork_number, fork_position };
-        let ring = open_ring(&settings, origin)?;
-        // SAFETY: the ring is new memory of this process.
-        let state = unsafe { new_state(&settings) }?;
-        RING_INODE.store(ring.inode, Ordering::Relaxed);
-        RING_PROCESS.store(process_id(), Ordering::Relaxed);
-        RING_PLACE.store(ring.words as usize - HEADER_BYTES, Ordering::Relaxed);
-        STATE.store(state, Ordering::Release);
-        // SAFETY: the state is a page of its own.
-        unsafe { (*state).words.store(ring.words, Ordering::Release) };
-        Some(RingWriter { state, words: ring.words })
-    });
-    match opened {
-        Some(_) => note_open(),
-        None => PHASE.store(ENDED, Ordering::Release),
-    }
-    opened
-}
-
-/// Notes that there is a ring, unless the handler of a signal has ended recording since.
-fn note_open() {
-    let _ = PHASE.compare_exchange(OPENING, OPEN, Ordering::AcqRel, Ordering::Relaxed);
-}
-
-/// In the child of a fork: notes the position of the fork, and maps memory in place of the parent's
-/// ring, which is not in this process. Memory that is there already is left alone.
-fn leave_ring_of_parent() {
-    let place = RING_PLACE.swap(0, Ordering::Relaxed);
-    // SAFETY: the settings are not changed after a ring was opened with them.
-    let settings = unsafe { (&raw const SETTINGS).read() };
-    let Some(settings) = settings.filter(|_| place != 0) else { return };
-    // SAFETY: the ring was opened with this state, whose pages stay.
-    let position = unsafe { (*position_of(STATE.load(Ordering::Relaxed))).get() };
-    FORK_POSITION.store(position, Ordering::Relaxed);
-    let bytes = ring_bytes(settings.capacity_log2);
-    let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let kind = (kind | libc::MAP_FIXED_NOREPLACE) as usize;
-    // SAFETY: a new mapping, which replaces none. An old kernel may place it elsewhere.
-    unsafe {
-        let mapped = syscall6(libc::SYS_mmap, [place, bytes, access, kind, usize::MAX, 0]);
-        if mapped != place as isize && !(-4095..0).contains(&mapped) {
-            syscall3(libc::SYS_munmap, mapped as usize, bytes, 0);
-        }
-    }
-}
-
-/// Returns the write position that belongs to a state.
-#[inline(always)]
-fn position_of(state: *mut WriterState) -> *const RingPosition {
-    state.wrapping_byte_add(STATE_BYTES).cast()
-}
-
-/// Maps a page for the state, which is empty in a forked child, and one for the write position.
-unsafe fn new_state(settings: &RecordingSettings) -> Option<*mut WriterState> {
-    // SAFETY: the mapping is new; `WriterState` fits into a page and all zeros are a value of it.
-    unsafe {
-        let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-        let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
-        let page = syscall6(libc::SYS_mmap, [0, 2 * STATE_BYTES, access, kind, usize::MAX, 0]);
-        if (-4095..0).contains(&page) {
-            return None;
-        }
-        let advice = libc::MADV_WIPEONFORK as usize;
-        if syscall3(libc::SYS_madvise, page as usize, STATE_BYTES, advice) < 0 {
-            return None;
-        }
-        let state = page as *mut WriterState;
-        (*state).capacity_log2 = settings.capacity_log2;
-        (*state).limit = AtomicU64::new(1 << settings.capacity_log2);
-        (*state).idle_read = AtomicU64::new(u64::MAX);
-        (*state).stack_interval = settings.stack_interval;
-        // Processes differ by their ids, and where these are alike by the address.
-        let seed = u64::from(process_id()) << 32 ^ page as u64;
-        (*state).random = AtomicU64::new(seed);
-        (*state).bytes_to_sample =
-            AtomicI64::new(next_distance(settings.stack_interval, &(*state).random));
-        Some(state)
-    }
+    process_ring().map(|ring| RingWriter { ring })
 }
 
 impl RingWriter {
     /// Returns the state, for samples of the stack.
     #[inline(always)]
     pub(crate) fn state(&self) -> &WriterState {
-        // SAFETY: the page is never unmapped.
-        unsafe { &*self.state }
-    }
-
-    #[inline(always)]
-    fn position(&self) -> &RingPosition {
-        // SAFETY: the page follows that of the state, and is never unmapped.
-        unsafe { &*position_of(self.state) }
+        self.ring.state()
     }
 
     /// Returns whether the process has one thread.
@@ -275,7 +66,7 @@ impl RingWriter {
         let is_single = self.is_single_threaded();
         let is_long = size >= LONG_SIZE;
         let count = 1 + u64::from(operand.is_some()) + u64::from(is_long) + u64::from(!is_single);
-        let Some(start) = self.reserve(count, is_single) else {
+        let Some(start) = self.ring.reserve(count, is_single) else {
             self.write_in_child((operation, address, size), operand);
             return;
         };
@@ -304,15 +95,9 @@ impl RingWriter {
         (operation, address, size): (RingOperation, u64, u64),
         operand: Option<u64>,
     ) {
-        if let Some(writer) = writer().filter(|writer| writer.state != self.state) {
+        if let Some(writer) = writer().filter(|writer| writer.ring != self.ring) {
             writer.write_event(operation, address, size, operand);
         }
-    }
-
-    /// Returns whether this is the child of a fork, and words were reserved in its parent.
-    #[cold]
-    fn has_parent_reserved(&self, end: u64) -> bool {
-        self.state != STATE.load(Ordering::Relaxed) && end <= FORK_POSITION.load(Ordering::Relaxed)
     }
 
     /// Writes an event whose number of operands depends on its size; `operand` gives each.
@@ -347,7 +132,7 @@ impl RingWriter {
         if count > 1 << (self.state().capacity_log2 - 1) {
             return;
         }
-        let Some(start) = self.reserve(count, is_single) else { return };
+        let Some(start) = self.ring.reserve(count, is_single) else { return };
         fill(start + 1);
         let mut head = head_word(operation, address, size);
         if !is_single {
@@ -378,8 +163,7 @@ impl RingWriter {
         let first = position & (capacity - 1);
         let before_wrap = words.min(capacity - first);
         let part = |index: u64, words: u64| libc::iovec {
-            // SAFETY: the index is within the ring.
-            iov_base: unsafe { self.words.add(index as usize) }.cast(),
+            iov_base: self.ring.word(index).cast(),
             iov_len: words as usize * 8,
         };
         let places = [part(first, before_wrap), part(0, words - before_wrap)];
@@ -404,266 +188,36 @@ impl RingWriter {
         for number in 0..words {
             let place = position + number;
             // SAFETY: as in `put`.
-            let word = unsafe { *self.words.add((place & (capacity - 1)) as usize) };
+            let word = unsafe { *self.ring.word(place) };
             self.put(place, if number < copied { word } else { 0 });
         }
+    }
+
+    /// See [`ProcessRing::wait_until_read`].
+    pub(crate) fn wait_until_read(&self) {
+        self.ring.wait_until_read();
     }
 
     /// Counts a call that released nothing.
     #[inline(always)]
     pub(crate) fn count_null_free(&self) {
-        self.header_u64(offset::NULL_FREES).fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Reserves words, once the ring has space for them. `None`: recording has ended.
-    ///
-    /// A thread that waits beside others has reserved nothing: the reader stops at reserved words,
-    /// and would see none of what the others wrote after them before the process was killed.
-    #[inline(always)]
-    fn reserve(&self, count: u64, is_single: bool) -> Option<u64> {
-        let position = self.position();
-        let limit = &self.state().limit;
-        if is_single {
-            let start = position.add_single(count);
-            let end = start + count;
-            let has_space = end <= limit.load(Ordering::Relaxed)
-                || self.wait_for_space(end)
-                || self.has_parent_reserved(end);
-            return has_space.then_some(start);
-        }
-        let mut start = position.get();
-        loop {
-            let end = start + count;
-            if end > limit.load(Ordering::Relaxed) && !self.wait_for_space(end) {
-                return None;
-            }
-            match position.advance(start, end) {
-                Ok(()) => return Some(start),
-                Err(moved) => start = moved,
-            }
-        }
-    }
-
-    /// Waits until the ring has space up to a position. Returns `false` if recording has ended.
-    #[cold]
-    #[inline(never)]
-    fn wait_for_space(&self, end: u64) -> bool {
-        let state = self.state();
-        if state.words.load(Ordering::Relaxed).is_null() {
-            return false;
-        }
-        let capacity = 1_u64 << state.capacity_log2;
-        let read = self.header_u64(offset::READ_POSITION);
-        let mut last_read = read.load(Ordering::Acquire);
-        let mut idle = IdleTime::default();
-        let mut is_wait_in_vain = false;
-        let mut is_stalled = false;
-        loop {
-            if state.words.load(Ordering::Relaxed).is_null() {
-                return false;
-            }
-            let futex = self.header_u32(offset::SPACE_FUTEX);
-            let moves = futex.load(Ordering::Acquire);
-            let now = read.load(Ordering::Acquire);
-            if end <= now + capacity {
-                state.limit.fetch_max(now + capacity, Ordering::Relaxed);
-                return true;
-            }
-            if !is_stalled {
-                self.header_u32(offset::STALLS).fetch_add(1, Ordering::Relaxed);
-                is_stalled = true;
-            }
-            if now != last_read {
-                idle.end();
-            } else if is_wait_in_vain {
-                // By the clock: a handler of a signal ends a wait early.
-                if idle.note_wait(clock_nanoseconds()) > MAX_IDLE_NANOSECONDS {
-                    self.end_recording();
-                    return false;
-                }
-            }
-            last_read = now;
-            is_wait_in_vain = false;
-            self.header_u32(offset::WAITERS).store(1, Ordering::SeqCst);
-            fence(Ordering::SeqCst);
-            // The collector may have moved on before it could see that somebody waits.
-            if end <= read.load(Ordering::SeqCst) + capacity {
-                continue;
-            }
-            let limit = [0_usize, WAIT_NANOSECONDS];
-            // SAFETY: the futex is in memory shared with the collector.
-            let result = unsafe {
-                syscall6(
-                    libc::SYS_futex,
-                    [
-                        futex.as_ptr() as usize,
-                        libc::FUTEX_WAIT as usize,
-                        moves as usize,
-                        limit.as_ptr() as usize,
-                        0,
-                        0,
-                    ],
-                )
-            };
-            is_wait_in_vain = ![0, -(libc::EAGAIN as isize)].contains(&result);
-        }
-    }
-
-    /// Wakes the collector and waits until it has read all events so far, but for about a tenth of
-    /// a second at most. After a wait in vain there is none until the collector goes on reading.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn wait_until_read(&self) {
-        let state = self.state();
-        let end = self.position().get();
-        let read = self.header_u64(offset::READ_POSITION);
-        let first_read = read.load(Ordering::Acquire);
-        if first_read >= end || state.idle_read.load(Ordering::Relaxed) == first_read {
-            return;
-        }
-        // SAFETY: the settings are not changed after a ring was opened with them.
-        let settings = unsafe { (&raw const SETTINGS).read() };
-        if !settings.is_some_and(|settings| wake_collector(&settings)) {
-            self.end_recording();
-            return;
-        }
-        let limit = clock_nanoseconds() + READ_WAIT_NANOSECONDS;
-        let limit = [limit / 1_000_000_000, limit % 1_000_000_000];
-        loop {
-            let futex = self.header_u32(offset::SPACE_FUTEX);
-            let moves = futex.load(Ordering::Acquire);
-            self.header_u32(offset::WAITERS).store(1, Ordering::SeqCst);
-            fence(Ordering::SeqCst);
-            // As in `wait_for_space`.
-            if read.load(Ordering::SeqCst) >= end {
-                return;
-            }
-            // SAFETY: the futex is in memory shared with the collector, the time as the kernel
-            // defines it.
-            let result = unsafe {
-                syscall6(
-                    libc::SYS_futex,
-                    [
-                        futex.as_ptr() as usize,
-                        libc::FUTEX_WAIT_BITSET as usize,
-                        moves as usize,
-                        limit.as_ptr() as usize,
-                        0,
-                        libc::FUTEX_BITSET_MATCH_ANY as u32 as usize,
-                    ],
-                )
-            };
-            if ![0, -(libc::EAGAIN as isize), -(libc::EINTR as isize)].contains(&result) {
-                state.idle_read.store(read.load(Ordering::Relaxed), Ordering::Relaxed);
-                return;
-            }
-        }
-    }
-
-    /// Ends the recording of this process: the collector is gone, or stands still.
-    #[cold]
-    fn end_recording(&self) {
-        PHASE.store(ENDED, Ordering::Release);
-        self.header_u32(offset::STATE).store(ring_state::ABANDONED, Ordering::Release);
-        self.state().words.store(null_mut(), Ordering::Release);
+        self.ring.header_u64(offset::NULL_FREES).fetch_add(1, Ordering::Relaxed);
     }
 
     #[inline(always)]
     fn put(&self, position: u64, payload: u64) {
         let state = self.state();
         let word = payload & PAYLOAD_MASK | lap_bit(position, state.capacity_log2);
-        let mask = (1_u64 << state.capacity_log2) - 1;
-        // SAFETY: the index is within the ring, and these words are reserved for this thread.
-        unsafe { *self.words.add((position & mask) as usize) = word };
+        // SAFETY: the word is in the ring, and reserved for this thread.
+        unsafe { *self.ring.word(position) = word };
     }
 
     #[inline(always)]
     fn publish(&self, position: u64, head: u64) {
         let state = self.state();
         let word = head & !LAP_BIT | lap_bit(position, state.capacity_log2);
-        let mask = (1_u64 << state.capacity_log2) - 1;
         // SAFETY: as in `put`.
-        let place = unsafe { &*self.words.add((position & mask) as usize).cast::<AtomicU64>() };
+        let place = unsafe { &*self.ring.word(position).cast::<AtomicU64>() };
         place.store(word, Ordering::Release);
     }
-
-    #[inline(always)]
-    fn header(&self) -> *mut u8 {
-        // SAFETY: the header comes before the words.
-        unsafe { self.words.cast::<u8>().sub(HEADER_BYTES) }
-    }
-
-    #[inline(always)]
-    fn header_u64(&self, field: usize) -> &AtomicU64 {
-        // SAFETY: the fields are within the header, and aligned.
-        unsafe { &*self.header().add(field).cast::<AtomicU64>() }
-    }
-
-    #[inline(always)]
-    fn header_u32(&self, field: usize) -> &AtomicU32 {
-        // SAFETY: as above.
-        unsafe { &*self.header().add(field).cast::<AtomicU32>() }
-    }
 }
-
-/// Opens the ring of the child of a fork of this number.
-pub(crate) fn open_child_ring(fork_number: u32) {
-    let parent = RING_PROCESS.load(Ordering::Relaxed);
-    leave_ring_of_parent();
-    if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-        open_own_ring(parent, fork_number);
-    }
-}
-
-unsafe extern "C" fn at_load() {
-    run_if_asked();
-    let _ = writer();
-}
-
-/// Notes that the process ends by its own will. The caller knows that this is no child that shares
-/// the memory of the process after `vfork`. Call stacks are looked up in the files of the process,
-/// so one that takes samples lets the collector read what there is.
-pub(crate) fn note_own_exit() {
-    if let Some(writer) = open_writer().filter(|writer| writer.state().stack_interval != 0) {
-        writer.wait_until_read();
-    }
-    change_ring_state(ring_state::RECORDING, ring_state::EXITED);
-}
-
-/// Notes that the process ends by its own will, unless this is a child that shares its memory after
-/// `vfork`.
-pub(crate) fn note_exit() {
-    if RING_PROCESS.load(Ordering::Relaxed) == process_id() {
-        note_own_exit();
-    }
-}
-
-/// Notes that the process goes on after all.
-pub(crate) fn take_back_exit() {
-    if RING_PROCESS.load(Ordering::Relaxed) == process_id() {
-        change_ring_state(ring_state::EXITED, ring_state::RECORDING);
-    }
-}
-
-/// Changes the state of the ring. One that was abandoned stays so, because later calls are not in
-/// it.
-fn change_ring_state(from: u32, to: u32) {
-    if let Some(writer) = open_writer() {
-        let state = writer.header_u32(offset::STATE);
-        let _ = state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
-    }
-}
-
-/// Returns the writer of the open ring. Opens none.
-fn open_writer() -> Option<RingWriter> {
-    let state = STATE.load(Ordering::Relaxed);
-    // SAFETY: the state is never unmapped.
-    let words = unsafe { (*state).words.load(Ordering::Acquire) };
-    (!words.is_null()).then_some(RingWriter { state, words })
-}
-
-#[used]
-#[unsafe(link_section = ".init_array")]
-static AT_LOAD: unsafe extern "C" fn() = at_load;
-
-const _: () = assert!(size_of::<WriterState>() <= STATE_BYTES);

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `ring_layout` | the layout of the ring; the same file as in the recorder |
 //! | `ring_reader` | the collector's end of a ring |
+//! | `ring_socket` | the socket to which processes send their rings |
 //! | `shared_pages` | tables that processes share until they differ |
 //! | `address_table` | live objects by address |
 //! | `call_token` | the codes of calls in a log |
@@ -105,6 +106,7 @@ mod report;
 mod ring_layout;
 mod ring_process;
 mod ring_reader;
+mod ring_socket;
 mod shared_pages;
 mod small_sizes;
 mod stack_profile;

@@ -13,11 +13,12 @@ use super::log_block::{BlockKind, ProcessStart, RecordingEnd, RssSample};
 use super::memory_samples::SAMPLE_INTERVAL_US;
 use super::preload_list::preload_list;
 use super::process_encoder::ProcessEncoder;
-use super::recorded_process::{self, RingConnection, RingFailure, RingMessage, SentRing};
+use super::recorded_process;
 use super::recording_log::RecordingLog;
 use super::ring_layout::ENVIRONMENT_VARIABLE;
 use super::ring_process::{ProcessExit, RingProcess};
 use super::ring_reader::{RingError, RingReader};
+use super::ring_socket::{RingFailure, RingMessage, RingSocket, SentRing, socket_folder};
 use super::stack_unwinder::{SharedCode, StackUnwinder};
 use super::unrecorded_processes::{UnrecordedFinder, UnrecordedProcess};
 use super::wake_pipe::WakePipe;
@@ -29,8 +30,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::net::UnixListener;
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -137,13 +137,7 @@ pub struct AbandonedProcess {
 
 /// The state of a recording.
 struct RecordingState {
-    listener: UnixListener,
-    /// Connections whose rings have not arrived.
-    connections: Vec<RingConnection>,
-    /// The failure to accept the next one.
-    accept_failure: Option<io::Error>,
-    /// The first such failure.
-    connection_failure: Option<String>,
+    socket: RingSocket,
     arrived: Vec<ArrivedRing>,
     start: Instant,
     log: RecordingLog,
@@ -177,11 +171,9 @@ pub fn record_command(
     output: File,
     options: RecordingOptions,
 ) -> Result<RecordingSummary, AllocLogError> {
-    let folder = recorded_process::socket_folder().map_err(AllocLogError::Socket)?;
-    let (listener, socket) =
-        recorded_process::listen(folder.path()).map_err(AllocLogError::Socket)?;
-    listener.set_nonblocking(true).map_err(AllocLogError::Socket)?;
-    let mut child = start_command(command, &socket, &options)?;
+    let folder = socket_folder().map_err(AllocLogError::Socket)?;
+    let (socket, socket_path) = RingSocket::listen(folder.path()).map_err(AllocLogError::Socket)?;
+    let mut child = start_command(command, &socket_path, &options)?;
     let log = RecordingLog::new(output, options.replaces_output);
     // After the start of the command, which keeps its own limit.
     raise_file_limit();
@@ -192,12 +184,9 @@ pub fn record_command(
         let pipe = rustix::fs::fstat(&messages).map_or(0, |found| found.st_ino);
         (MessagePhases::start(messages, pattern, output, waker), pipe)
     });
-    let unrecorded = UnrecordedFinder::new(&[&socket, &options.recorder]);
+    let unrecorded = UnrecordedFinder::new(&[&socket_path, &options.recorder]);
     let mut recording = RecordingState {
-        listener,
-        connections: Vec::new(),
-        accept_failure: None,
-        connection_failure: None,
+        socket,
         arrived: Vec::new(),
         start: now,
         log,
@@ -292,10 +281,7 @@ impl RecordingState {
     /// Sleeps, less if a ring arrives or a process ends.
     fn wait(&self, time: Duration) {
         let mut events = vec![PollFd::new(self.wake_pipe.reader(), PollFlags::IN)];
-        // Else a connection that cannot be accepted would end each sleep.
-        if self.accept_failure.is_none() {
-            events.push(PollFd::new(&self.listener, PollFlags::IN));
-        }
+        events.extend(self.socket.connection_event());
         for process in &self.processes {
             if let ProcessExit::File(exit) = &process.exit
                 && !process.is_over
@@ -315,29 +301,14 @@ impl RecordingState {
     /// Takes the rings that have arrived; returns whether there were any, or are about to be.
     fn accept_rings(&mut self) -> bool {
         let mut is_any = false;
-        self.accept_failure = loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => self.connections.push(RingConnection::new(stream)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break None,
-                Err(error) => break Some(error),
-            }
-        };
-        if let Some(error) = &self.accept_failure {
-            self.connection_failure.get_or_insert_with(|| error.to_string());
-        }
-        for connection in std::mem::take(&mut self.connections) {
-            if connection.is_silent() {
-                self.connections.push(connection);
-            } else {
-                match connection.receive() {
-                    Some(RingMessage::Ring(sent)) => is_any |= self.take_ring(sent),
-                    Some(RingMessage::Failure(failure)) => self.note_failure(failure),
-                    None => {}
-                }
+        for message in self.socket.receive() {
+            match message {
+                RingMessage::Ring(sent) => is_any |= self.take_ring(sent),
+                RingMessage::Failure(failure) => self.note_failure(failure),
             }
         }
         self.add_arrived(false);
-        is_any || !self.connections.is_empty() || !self.arrived.is_empty()
+        is_any || self.socket.is_message_due() || !self.arrived.is_empty()
     }
 
     /// Takes a ring that has arrived; returns whether it can be read.
@@ -641,7 +612,7 @@ impl RecordingState {
             bytes: self.log.bytes(),
             unrecorded,
             abandoned: self.abandoned,
-            connection_failure: self.connection_failure,
+            connection_failure: self.socket.into_failure(),
             write_failure: self.log.into_failure(),
         }
     }

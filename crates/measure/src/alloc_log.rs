@@ -49,6 +49,7 @@
 //! | `function_names` | the functions of frames |
 //! | `stack_profile` | bytes by function and by call path |
 //! | `stack_report` | call stacks in a report |
+//! | `flame_graphs` | their flame graphs |
 //! | `memory_samples` | which samples of the memory of processes are written |
 //! | `message_writer` | a process as the possible writer of a message |
 //! | `recording_log` | the log while it is written |
@@ -69,6 +70,7 @@ mod call_times;
 mod call_token;
 mod end_point;
 mod findings;
+mod flame_graphs;
 mod function_names;
 mod json_report;
 mod large_sizes;

@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 pub struct StackBytes {
     /// Samples.
     pub samples: u64,
-    /// Requests.
-    pub requests: u64,
+    /// Requests, in parts of one of which there are [`REQUEST_PARTS`].
+    pub(super) request_parts: u64,
     /// Bytes asked for, as if every change of a size took new memory.
     pub requested: u64,
     /// Of these, bytes that were live at the peak of the process.
@@ -34,10 +34,22 @@ pub struct StackBytes {
     pub(super) end_variance: u64,
 }
 
+/// The parts of a request in which requests are estimated: a sample rarely stands for a whole
+/// number of them.
+const REQUEST_PARTS: u64 = 1024;
+
+impl StackBytes {
+    /// Returns the number of requests.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.request_parts.saturating_add(REQUEST_PARTS / 2) / REQUEST_PARTS
+    }
+}
+
 impl std::ops::AddAssign for StackBytes {
     fn add_assign(&mut self, other: StackBytes) {
         self.samples += other.samples;
-        self.requests = self.requests.saturating_add(other.requests);
+        self.request_parts = self.request_parts.saturating_add(other.request_parts);
         self.requested = self.requested.saturating_add(other.requested);
         self.at_peak = self.at_peak.saturating_add(other.at_peak);
         self.at_end = self.at_end.saturating_add(other.at_end);
@@ -93,10 +105,10 @@ impl StackCounter {
     pub(super) fn add(&mut self, object: &LiveObject, frame: u64) {
         let Some(index) = usize::try_from(frame).ok() else { return };
         let Some(entry) = self.stacks.by_frame.get_mut(index) else { return };
-        let SampleWeight { bytes, requests, variance } =
+        let SampleWeight { bytes, request_parts, variance } =
             SampleWeight::new(object.size, self.stacks.interval);
         entry.samples += 1;
-        entry.requests = entry.requests.saturating_add(requests);
+        entry.request_parts = entry.request_parts.saturating_add(request_parts);
         entry.end_variance = entry.end_variance.wrapping_add(variance);
         entry.requested = entry.requested.saturating_add(bytes);
         entry.at_end = entry.at_end.wrapping_add(bytes);
@@ -169,7 +181,8 @@ impl StackCounter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SampleWeight {
     bytes: u64,
-    requests: u64,
+    /// As in [`StackBytes`].
+    request_parts: u64,
     /// The variance of the bytes, divided by the interval.
     variance: u64,
 }
@@ -179,12 +192,12 @@ impl SampleWeight {
         let size = size as f64;
         let probability = -(-size / interval as f64).exp_m1();
         if probability <= 0.0 {
-            return SampleWeight { bytes: 0, requests: 0, variance: 0 };
+            return SampleWeight { bytes: 0, request_parts: 0, variance: 0 };
         }
         let bytes = size / probability;
         SampleWeight {
             bytes: bytes as u64,
-            requests: (1.0 / probability).round() as u64,
+            request_parts: (REQUEST_PARTS as f64 / probability).round() as u64,
             variance: (bytes * bytes * (1.0 - probability) / interval as f64) as u64,
         }
     }
@@ -203,15 +216,28 @@ mod tests {
     fn samples_stand_for_all_bytes() {
         // Small objects stand for about an interval, large ones for themselves.
         let small = SampleWeight::new(1, 1_000_000);
-        assert_eq!((small.bytes / 1000, small.requests), (1000, 1_000_001));
+        let requests = small.request_parts / REQUEST_PARTS;
+        assert_eq!((small.bytes / 1000, requests), (1000, 1_000_000));
         assert!((999_000..=1_000_000).contains(&small.variance), "{small:?}");
-        let large = SampleWeight { bytes: 100_000_000, requests: 1, variance: 0 };
+        let large = SampleWeight { bytes: 100_000_000, request_parts: REQUEST_PARTS, variance: 0 };
         assert_eq!(SampleWeight::new(100_000_000, 1000), large);
         assert_eq!(SampleWeight::new(0, 1000).bytes, 0);
         // On average the sum is right: size * probability / probability.
         let size = 700.0_f64;
         let probability = 1.0 - (-size / 1000.0).exp();
         assert!((SampleWeight::new(700, 1000).bytes as f64 * probability - size).abs() < 1.0);
+    }
+
+    /// A weight of one and a half, of which half would be lost if each were a whole number.
+    #[test]
+    fn requests_are_right_on_average() {
+        let (size, interval) = (9_000, 8_192);
+        let probability = 1.0 - (-(size as f64) / interval as f64).exp();
+        let samples = (100_000.0 * probability) as u64;
+        let mut counter = StackCounter::new(interval, 1);
+        (1..=samples).for_each(|ordinal| counter.add(&object(ordinal, size), 1));
+        let requests = counter.finish().unwrap().by_frame[1].requests();
+        assert!(requests.abs_diff(100_000) < 100, "{requests}");
     }
 
     #[test]
@@ -228,7 +254,7 @@ mod tests {
         let stacks = counter.finish().unwrap();
         let one = StackBytes {
             samples: 2,
-            requests: 2,
+            request_parts: 2 * REQUEST_PARTS,
             requested: 1070,
             at_peak: 1000,
             at_end: 70,
@@ -236,7 +262,7 @@ mod tests {
         };
         let two = StackBytes {
             samples: 1,
-            requests: 1,
+            request_parts: REQUEST_PARTS,
             requested: 500,
             at_peak: 500,
             short_lived: 500,

@@ -109,8 +109,8 @@ impl StackProfile {
         let mut text = format!(
             "One request in {} on average was sampled with its call stack, {} in all; the figures \
              are estimates from these, which add up to {} of the requested memory and to {} of the \
-             peak. 95 of 100 estimates are off by at most the figure after ±. A new size counts as \
-             a request of its own. Short-lived memory was released within 0.01 % of the calls. \
+             peak. 95 of 100 estimates are off by at most the figure after ±; without a sample that \
+             was live it is not known. A new size counts as a request of its own. Short-lived memory was released within 0.01 % of the calls. \
              {CHARGE_RULE}",
             MeasureUnit::Bytes.format(self.interval as f64),
             MeasureUnit::Count.format(self.samples as f64),
@@ -419,7 +419,7 @@ impl StackProfile {
         let bytes_json = |bytes: &StackBytes| {
             json!({
                 "samples": bytes.samples,
-                "requests": bytes.requests,
+                "requests": bytes.requests(),
                 "requested_bytes": bytes.requested,
                 "bytes_at_peak": bytes.at_peak,
                 "error_at_peak": LiveFigure::AtPeak.error(bytes, self.interval),
@@ -457,6 +457,10 @@ impl StackProfile {
     }
 }
 
+fn format_bytes(value: u64) -> String {
+    MeasureUnit::Bytes.format(value as f64)
+}
+
 /// Returns a table of the rows with the highest figures, by the numbers of what they are about.
 fn bytes_table(
     (title, subject): (&str, &str),
@@ -483,11 +487,16 @@ fn bytes_table(
         "samples",
     ];
     let cells = rows.into_iter().map(|(number, bytes)| {
-        let error = figure.error(&bytes, interval);
-        let live = [figure.bytes(&bytes), error, other.bytes(&bytes)];
-        let figures = live.into_iter().chain([bytes.requested, bytes.short_lived]);
-        let figures = figures.map(|figure| MeasureUnit::Bytes.format(figure as f64));
-        let counts = [bytes.requests, bytes.samples];
+        let live = figure.bytes(&bytes);
+        let figures = [other.bytes(&bytes), bytes.requested, bytes.short_lived];
+        let figures = figures.map(format_bytes);
+        // Without a sample that is live, there is no estimate, which would have an error.
+        let error = match live {
+            0 => "-".into(),
+            _ => format_bytes(figure.error(&bytes, interval)),
+        };
+        let figures = [format_bytes(live), error].into_iter().chain(figures);
+        let counts = [bytes.requests(), bytes.samples];
         let counts = counts.map(|count| MeasureUnit::Count.format(count as f64));
         std::iter::once(name(number)).chain(figures).chain(counts).collect()
     });

@@ -4,7 +4,7 @@ use super::AllocLogError;
 use super::call_decoder::{CallPlace, CallVisitor, LifetimeClock, decode_process};
 use super::call_stacks::{CallStacks, StackCounter};
 use super::call_statistics::{CallStatistics, LifetimeShares};
-use super::call_times::CallTimes;
+use super::call_times::{CallTimes, TIME_STEP_US};
 use super::large_sizes::LargeSizes;
 use super::live_curve::{CurvePoint, LiveCurve, MAX_PHASES};
 use super::live_table::{LiveObject, LiveTable};
@@ -145,11 +145,21 @@ impl AllocAnalysis {
 
     /// Formats a lifetime in microseconds, as far as it is known.
     pub(super) fn format_lifetime(&self, time_us: u64) -> String {
-        let format = |time_us: u64| MeasureUnit::Time.format(time_us as f64);
-        match time_us < self.time_step_us {
-            true => format!("<{}", format(self.time_step_us)),
-            false => format(time_us),
-        }
+        format_time_step(time_us, self.time_step_us)
+    }
+}
+
+/// Formats the time from the start, or from a mark, in microseconds, as far as the log knows it.
+pub(super) fn format_time(time_us: u64) -> String {
+    format_time_step(time_us, TIME_STEP_US)
+}
+
+/// Formats a time; one that is less than a step is not told from none.
+fn format_time_step(time_us: u64, step_us: u64) -> String {
+    let format = |time_us: u64| MeasureUnit::Time.format(time_us as f64);
+    match time_us < step_us {
+        true => format!("<{}", format(step_us)),
+        false => format(time_us),
     }
 }
 

@@ -7,6 +7,8 @@
 const MAX_NOTES: usize = 8192;
 /// The least time between two notes, so that they take little of the log.
 pub(super) const NOTE_INTERVAL_US: u64 = 5_000;
+/// The least time between two calls that can be told from none.
+pub(super) const TIME_STEP_US: u64 = 2 * NOTE_INTERVAL_US;
 
 /// The times of the calls of a process.
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl CallTimes {
 
     /// Returns the least time that a lifetime can be told from none.
     pub(super) fn step_us(&self) -> u64 {
-        self.spacing_us.max(2 * NOTE_INTERVAL_US)
+        self.spacing_us.max(TIME_STEP_US)
     }
 
     /// Returns the time of the last note.

@@ -1,7 +1,7 @@
 //! The findings of an allocation log: sentences with the figures that stand out.
 
 use super::alloc_subject::{AllocSubject, common_end_point, shorten_command};
-use super::analysis::AllocAnalysis;
+use super::analysis::{AllocAnalysis, format_time};
 use super::call_statistics::CallStatistics;
 use super::end_point::EndPoint;
 use super::log_file::AllocLog;
@@ -220,7 +220,7 @@ fn describe_peak(analysis: &AllocAnalysis) -> String {
         bytes(peak.bytes),
         count_of(peak.objects, "object"),
         share(peak.calls, analysis.calls),
-        MeasureUnit::Time.format(analysis.time_to_peak_us() as f64)
+        format_time(analysis.time_to_peak_us())
     )
 }
 

@@ -1,7 +1,7 @@
 //! The section of a report about phases: calls, memory, sizes and lifetimes of each.
 
 use super::alloc_subject::AllocSubject;
-use super::analysis::{AllocAnalysis, PhaseStatistics};
+use super::analysis::{AllocAnalysis, PhaseStatistics, format_time};
 use super::call_statistics::LifetimeShares;
 use super::findings::count_of;
 use super::phase_charts::{phase_charts, phase_tables};
@@ -12,7 +12,7 @@ use crate::measure_report::{ReportSection, ReportTable};
 type PhaseColumn = (&'static str, fn(&PhaseStatistics, &AllocAnalysis) -> String);
 
 const OVERVIEW: [PhaseColumn; 5] = [
-    ("time", |phase, _| MeasureUnit::Time.format(phase.duration_us as f64)),
+    ("time", |phase, _| format_time(phase.duration_us)),
     ("calls", |phase, _| count(phase.statistics.total_calls())),
     ("requested, at most", |phase, _| bytes(phase.statistics.upper_bytes)),
     ("peak", |phase, _| bytes(phase.peak_bytes)),

@@ -9,6 +9,7 @@ use super::alloc_subject::{
 };
 use super::analysis::AllocAnalysis;
 use super::call_statistics::NARROW_BUCKET_BYTES;
+use super::call_times::TIME_STEP_US;
 use super::end_point::EndPoint;
 use super::findings::{
     count_of, describe_changes, describe_cuts, describe_findings, describe_gaps, describe_process,
@@ -110,9 +111,12 @@ fn memory_section(subjects: &[AllocSubject<'_>]) -> ReportSection {
         quantity(subjects, "peak of live memory", MeasureUnit::Bytes, |s| {
             Some(s.analysis.peak.bytes as f64)
         }),
-        quantity(subjects, "time from the start to that peak", MeasureUnit::Time, |s| {
-            Some(s.analysis.time_to_peak_us() as f64)
-        }),
+        QuantityRow {
+            step: TIME_STEP_US as f64,
+            ..quantity(subjects, "time from the start to that peak", MeasureUnit::Time, |s| {
+                Some(s.analysis.time_to_peak_us() as f64)
+            })
+        },
         quantity(subjects, "calls up to that peak", MeasureUnit::Count, |s| {
             Some(s.analysis.peak.calls as f64)
         }),

@@ -251,7 +251,7 @@ fn are_bounds_apart(statistics: &CallStatistics) -> bool {
 /// Returns the requested memory, with both of its bounds if they are apart.
 fn requested_text(statistics: &CallStatistics) -> String {
     let (lower, upper) = (bytes(statistics.lower_bytes), bytes(statistics.upper_bytes));
-    match are_bounds_apart(statistics) {
+    match lower != upper && are_bounds_apart(statistics) {
         true => format!("{lower} (what sizes grew by) to {upper} (all sizes)"),
         false => upper,
     }

@@ -7,8 +7,8 @@ use super::ring_layout::{ALL_OPERATIONS, LAST_CALL, RingOperation};
 use super::stack_profile::StackProfile;
 use crate::chart::ColourRole;
 
-/// The part of a command that is shown.
-const MAX_COMMAND_CHARS: usize = 60;
+/// The parts of a long command that are shown, its beginning and its end.
+const COMMAND_CHARS: (usize, usize) = (50, 20);
 /// The colours of the first and the second subject.
 pub(super) const SUBJECT_COLOURS: [ColourRole; 2] = [ColourRole::First, ColourRole::Error];
 
@@ -60,11 +60,24 @@ pub(super) fn common_end_point(subjects: &[AllocSubject<'_>]) -> EndPoint {
     if is_cut { EndPoint::Log } else { EndPoint::Process }
 }
 
-/// Returns the beginning of a command that is too long for a line.
+/// Returns a command that is too long for a line without the folder of its program, and without its
+/// middle: equal programs are told apart by what comes last.
 pub(super) fn shorten_command(command: &str) -> String {
-    match command.char_indices().nth(MAX_COMMAND_CHARS) {
-        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
-        None => command.to_string(),
+    let (start, end) = COMMAND_CHARS;
+    if command.chars().count() <= start + end {
+        return command.to_string();
+    }
+    // A folder with a blank is not recognised as one, which only makes the command longer.
+    let program = command.split(' ').next().unwrap_or_default();
+    let folder = program.rfind('/').map_or(0, |slash| slash + 1);
+    let command = command.get(folder..).unwrap_or_default();
+    let chars: Vec<char> = command.chars().collect();
+    match chars.len().checked_sub(end) {
+        Some(tail) if tail > start => {
+            let text = |chars: &[char]| chars.iter().collect::<String>();
+            format!("{}…{}", text(&chars[..start]), text(&chars[tail..]))
+        }
+        _ => command.to_string(),
     }
 }
 
@@ -108,4 +121,23 @@ pub fn function_name(function: RingOperation) -> &'static str {
 /// Returns the functions that a program can call.
 pub fn call_functions() -> impl Iterator<Item = RingOperation> {
     ALL_OPERATIONS.into_iter().take(LAST_CALL as usize + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorten_command;
+
+    #[test]
+    fn a_long_command_has_its_beginning_and_its_end() {
+        assert_eq!(shorten_command("/bin/sh -c true"), "/bin/sh -c true");
+        let compiler = "/usr/lib/gcc/x86_64-linux-gnu/12/cc1 -quiet -imultiarch x86_64-linux-gnu \
+                        part1.c -quiet -dumpbase part1.c -mtune=generic -o /tmp/ccwd7Uhr.s";
+        let short = "cc1 -quiet -imultiarch x86_64-linux-gnu part1.c -q…c -o /tmp/ccwd7Uhr.s";
+        assert_eq!(shorten_command(compiler), short);
+        // The folder alone made it too long.
+        let folder = "/a".repeat(40);
+        assert_eq!(shorten_command(&format!("{folder}/git log --stat")), "git log --stat");
+        let umlauts = "ä".repeat(200);
+        assert_eq!(shorten_command(&umlauts).chars().count(), 71);
+    }
 }

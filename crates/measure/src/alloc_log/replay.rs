@@ -400,6 +400,6 @@ mod tests {
         let options = ReplayOptions { recorder: path, host: path, allocator: None };
         let failure = replay_process(&log, 0, &options).unwrap_err();
         assert!(matches!(failure, AllocLogError::TooLarge { needed, .. } if needed == 1 << 50));
-        assert!(failure.to_string().contains("1,126 TB"), "{failure}");
+        assert!(failure.to_string().contains("1.1 PB"), "{failure}");
     }
 }

@@ -48,9 +48,15 @@ impl MeasureUnit {
                 return format!("{:.1} %", value * 100.0);
             }
             MeasureUnit::Share => return format!("{} %", number(value * 100.0)),
-            MeasureUnit::Bytes => {
-                &[(1.0, "bytes"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")]
-            }
+            MeasureUnit::Bytes => &[
+                (1.0, "bytes"),
+                (1e3, "kB"),
+                (1e6, "MB"),
+                (1e9, "GB"),
+                (1e12, "TB"),
+                (1e15, "PB"),
+                (1e18, "EB"),
+            ],
             MeasureUnit::Nanoseconds => &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")],
             MeasureUnit::Time => &[
                 (1.0, "µs"),

@@ -55,18 +55,28 @@ pub(super) fn quantity_table(
         let mut cells = vec![row.name.clone()];
         cells.extend(row.values.iter().map(|value| row.format_value(*value)));
         if let [before, after] = row.values[..] {
-            cells.push(format_change(before, after));
+            let known = |value: Option<f64>| value.map(|it| if it < row.step { 0.0 } else { it });
+            cells.push(format_change(row.unit, known(before), known(after)));
         }
         cells
     };
     ReportTable { title: title.into(), head, rows: rows.into_iter().map(format).collect() }
 }
 
-/// Returns the change from one value to another: as a percentage, or as a factor from 10 on.
-fn format_change(before: Option<f64>, after: Option<f64>) -> String {
+/// Returns the change from one value to another: as a percentage, or as a factor from 10 on; from
+/// one share to another, in percentage points.
+fn format_change(unit: MeasureUnit, before: Option<f64>, after: Option<f64>) -> String {
     let (Some(before), Some(after)) = (before, after) else { return "-".into() };
     if (before - after).abs() < f64::EPSILON {
         return "=".into();
+    }
+    if unit == MeasureUnit::Share {
+        return match (after - before) * 100.0 {
+            points if points.abs() < 0.05 => {
+                if points < 0.0 { "<0.1 points less" } else { "<0.1 points more" }.into()
+            }
+            points => format!("{points:+.1} points"),
+        };
     }
     if before <= 0.0 {
         return "-".into();
@@ -87,13 +97,18 @@ mod tests {
 
     #[test]
     fn changes_are_readable() {
-        let change = |before, after| format_change(Some(before), Some(after));
+        let change = |before, after| format_change(MeasureUnit::Count, Some(before), Some(after));
         assert_eq!(change(5.0, 5.0), "=");
         assert_eq!(change(100.0, 99.999), "<0.1 % less");
         assert_eq!(change(1e9, 1e9 + 1.0), "<0.1 % more");
         assert_eq!(change(100.0, 87.5), "-12.5 %");
         assert_eq!(change(2.0, 5.0), "+150.0 %");
         assert_eq!(change(1_000.0, 3_925_333.0), "× 3,925");
-        assert_eq!((change(0.0, 5.0), format_change(None, Some(1.0))), ("-".into(), "-".into()));
+        assert_eq!(change(0.0, 5.0), "-");
+        assert_eq!(format_change(MeasureUnit::Count, None, Some(1.0)), "-");
+        let points = |before, after| format_change(MeasureUnit::Share, Some(before), Some(after));
+        assert_eq!(points(0.98, 0.43), "-55.0 points");
+        assert_eq!((points(0.0, 0.5), points(0.5, 0.5)), ("+50.0 points".into(), "=".into()));
+        assert_eq!(points(0.5, 0.4999), "<0.1 points less");
     }
 }

@@ -69,7 +69,7 @@ text{fill:var(--text);paint-order:stroke;stroke:var(--ground);stroke-width:2px}t
 .area{fill:var(--c);opacity:.2}
 .life{stroke:var(--c);fill:none}
 .range{fill:var(--c);opacity:.35}
-.part{fill:var(--c);opacity:.8;stroke:var(--ground);stroke-width:.5}
+.part{fill:var(--c);opacity:.9}
 .phase{fill:var(--text);opacity:.05}
 .mark{stroke:var(--faint);stroke-dasharray:2 3;fill:none}
 .touch{opacity:0}.touch rect{fill:var(--text);opacity:.08}.touch:hover{opacity:1}

@@ -157,11 +157,14 @@ fn distribution_lines(
     let line = |((_, phase), colour): ((usize, &PhaseStatistics), ColourRole)| {
         let of = total(phase) as f64;
         let steps = steps(phase).into_iter();
+        let steps = steps.map(|(value, sum)| (value.max(1) as f64, sum as f64 / of));
+        // From none on, so that the rise of a phase with a single value is drawn.
+        let points = [(1.0, 0.0)].into_iter().chain(steps).collect();
         StepLine {
             name: phase.name.clone(),
             colour,
             is_filled: false,
-            points: steps.map(|(value, sum)| (value.max(1) as f64, sum as f64 / of)).collect(),
+            points,
             lows: Vec::new(),
             end: None,
         }

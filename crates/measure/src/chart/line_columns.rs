@@ -6,6 +6,8 @@ use std::fmt::{self, Write as _};
 
 /// Steps of less than this are not drawn.
 const MIN_STEP_PIXELS: f64 = 0.05;
+/// Lines of less than this are drawn as dots.
+const MIN_LINE_PIXELS: f64 = 3.0;
 
 /// A line; the value of each point holds until the next.
 #[derive(Debug, Clone)]
@@ -93,6 +95,13 @@ pub(super) fn step_path(
     Ok(path)
 }
 
+/// Returns the place of a dot for a line that begins where it ends, and has no length to be seen.
+pub(super) fn end_dot(columns: &[LineColumn], right: f64) -> Option<(f64, f64)> {
+    let first = columns.first().filter(|first| right - first.x < MIN_LINE_PIXELS)?;
+    let [.., last] = columns.last()?.steps;
+    Some((first.x.min(right), last))
+}
+
 /// Returns the path around the area between the highest and the lowest values, if there is one.
 pub(super) fn range_path(columns: &[LineColumn], right: f64) -> Result<Option<String>, fmt::Error> {
     let has_range = columns.iter().any(|column| column.low - column.high >= 1.0);
@@ -128,6 +137,14 @@ mod tests {
         assert!(path.len() < 1000, "{path}");
         assert!(step_path(&columns, None, 10.0).unwrap().starts_with("M0.0 100.0H0.0V106.0"));
         assert_eq!(range_path(&columns, 10.0).unwrap().unwrap().matches('H').count(), 20);
+    }
+
+    #[test]
+    fn a_line_of_one_value_at_its_end_is_a_dot() {
+        let columns = line_columns([(9.0, 40.0, 40.0)].into_iter());
+        assert_eq!(end_dot(&columns, 10.0), Some((9.0, 40.0)));
+        assert_eq!(end_dot(&columns, 100.0), None);
+        assert_eq!(end_dot(&[], 10.0), None);
     }
 
     #[test]

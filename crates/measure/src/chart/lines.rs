@@ -2,7 +2,7 @@
 //! dots, which hold at their points only.
 
 use crate::chart::hover::draw_line_strips;
-use crate::chart::line_columns::{StepLine, line_columns, range_path, step_path};
+use crate::chart::line_columns::{StepLine, end_dot, line_columns, range_path, step_path};
 use crate::chart::phase_axes::PhaseAxes;
 use crate::chart::{Chart, ColourRole, XmlEscaped, dash_pattern};
 use std::fmt::{self, Write as _};
@@ -88,7 +88,11 @@ impl StepChart<'_> {
                 writeln!(out, "<path class=\"range\" d=\"{range}\"/>")?;
             }
             let dashes = dash_pattern(number);
-            writeln!(out, "<path class=\"line\" stroke-dasharray=\"{dashes}\" d=\"{path}\"/></g>")?;
+            writeln!(out, "<path class=\"line\" stroke-dasharray=\"{dashes}\" d=\"{path}\"/>")?;
+            if let Some((x, y)) = end_dot(&columns, right) {
+                writeln!(out, "<circle class=\"fill\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>")?;
+            }
+            out.push_str("</g>\n");
         }
         for dots in dots {
             let places =

@@ -52,13 +52,14 @@ impl Chart for StackedAreaChart<'_> {
 }
 
 impl StackedAreaChart<'_> {
-    /// Returns the point with the highest sum of each column of pixels.
+    /// Returns the point with the highest sum of each column of pixels, which it fills: a peak of
+    /// few calls is not paler than others.
     fn columns(&self, x: &ScaledAxis<'_>) -> Vec<AreaColumn<'_>> {
         let mut columns: Vec<AreaColumn<'_>> = Vec::new();
         for (at, values) in &self.points {
-            let (x, sum) = (x.position(*at), values.iter().sum());
+            let (x, sum) = (x.position(*at).floor(), values.iter().sum());
             match columns.last_mut() {
-                Some(last) if last.x.floor() == x.floor() => {
+                Some(last) if last.x == x => {
                     if sum > last.sum {
                         (last.sum, last.values) = (sum, values);
                     }

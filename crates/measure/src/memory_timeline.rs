@@ -65,6 +65,8 @@ const MAX_SAMPLES: usize = 20_000;
 /// A process with less has begun a program that is not mapped yet, and has the name of the one
 /// before.
 const MIN_PROGRAM_BYTES: u64 = 64 << 10;
+/// The time within which a command has begun its program.
+const EXEC_TIME: Duration = Duration::from_millis(10);
 
 /// The memory that may be touched between two reads of the same memory.
 const MAX_BORROWED_DIFFERENCE_BYTES: u64 = 64 << 10;
@@ -151,6 +153,8 @@ pub struct MemoryPhase {
 struct TreeSampler {
     root: u32,
     start: Instant,
+    /// Until then a root with less than [`MIN_PROGRAM_BYTES`] has not begun its program.
+    exec_limit: Instant,
     timeline: MemoryTimeline,
     next_costly: Instant,
     /// The time that all maps took, and the last one.
@@ -206,6 +210,7 @@ pub fn watch_command(
     });
     let mut sampler = TreeSampler::new(child.id(), start);
     sampler.processor_time = Some(Duration::ZERO);
+    sampler.exec_limit = start + EXEC_TIME;
     // Another thread waits, so that the end has its time. The child is not reaped there: signals
     // may still be sent to it.
     let (sender, ends) = channel();
@@ -300,6 +305,7 @@ impl TreeSampler {
         TreeSampler {
             root,
             start,
+            exec_limit: start,
             timeline: MemoryTimeline::default(),
             next_costly: start,
             map_times: Default::default(),
@@ -345,7 +351,7 @@ impl TreeSampler {
                 }
             }
             // Those that have ended, and are not yet reaped, have no memory.
-            if counters.resident > 0 {
+            if counters.resident > 0 && !self.is_before_program(pid, &counters) {
                 self.note_process(pid, &counters);
                 sample.resident_bytes += counters.resident;
                 processes.push((pid, counters));
@@ -492,6 +498,13 @@ impl TreeSampler {
         let map = if needs_map { self.sample_with(true) } else { None };
         let name = String::from_utf8_lossy(name).into_owned();
         self.timeline.phases.push(MemoryPhase { name, time_us, map: map.unwrap_or_default() });
+    }
+
+    /// Returns whether the root has not begun its program: its memory is none of the command's.
+    fn is_before_program(&self, pid: u32, counters: &CheapCounters) -> bool {
+        pid == self.root
+            && counters.resident < MIN_PROGRAM_BYTES
+            && Instant::now() < self.exec_limit
     }
 
     fn note_process(&mut self, pid: u32, counters: &CheapCounters) {

@@ -282,10 +282,12 @@ impl MeasureRunArgs {
 
 /// A process with less was sampled only before its program had begun, or after its end.
 const MIN_ANONYMOUS_BYTES: u64 = 16 << 10;
+/// The samples of a shorter run are of its start.
+const MIN_SAMPLED_TIME: Duration = Duration::from_millis(3);
 
 /// Returns a peak of anonymous memory, if the run was long enough to measure it.
-fn measured_memory(bytes: u64) -> Option<u64> {
-    (bytes >= MIN_ANONYMOUS_BYTES).then_some(bytes)
+fn measured_memory(run: &ProcessCost, bytes: u64) -> Option<u64> {
+    (run.wall >= MIN_SAMPLED_TIME && bytes >= MIN_ANONYMOUS_BYTES).then_some(bytes)
 }
 
 /// A cost of a run: its name for people, its key in JSON (microseconds or bytes), its value, if it
@@ -298,10 +300,10 @@ const COST_COLUMNS: [CostColumn; 7] = [
     ("system", "system_us", |run| Some(to_microseconds(run.system))),
     ("processor", "cpu_us", |run| Some(to_microseconds(run.user + run.system))),
     ("anonymous memory of the largest process, sampled", "anonymous_bytes", |run| {
-        measured_memory(run.peak_anonymous_bytes)
+        measured_memory(run, run.peak_anonymous_bytes)
     }),
     ("anonymous memory of the first process, sampled", "first_anonymous_bytes", |run| {
-        measured_memory(run.first_anonymous_bytes)
+        measured_memory(run, run.first_anonymous_bytes)
     }),
     ("written", "written_bytes", |run| run.written_bytes),
 ];
@@ -332,7 +334,7 @@ mod tests {
     #[test]
     fn runs_without_a_sample_do_not_count() {
         let run = |peak_anonymous_bytes| ProcessCost {
-            wall: Duration::from_millis(1),
+            wall: Duration::from_millis(4),
             user: Duration::ZERO,
             system: Duration::ZERO,
             peak_anonymous_bytes,
@@ -341,9 +343,10 @@ mod tests {
             status: ExitStatus::from_raw(0),
             is_terminated: false,
         };
-        let runs = [run(0), run(900_000), run(4096), run(800_000)];
+        let short = ProcessCost { wall: Duration::from_millis(2), ..run(50_000) };
+        let runs = [run(0), run(900_000), run(4096), run(800_000), short];
         let spreads = COST_COLUMNS.map(|(_, key, value)| (key, cost_spread(&runs, key, value)));
-        assert_eq!(spreads[0], ("wall_us", Some([Some(1000); 3])));
+        assert_eq!(spreads[0], ("wall_us", Some([2000, 4000, 4000].map(Some))));
         let measured = [Some(800_000), Some(800_000), Some(900_000)];
         assert_eq!(spreads[4], ("anonymous_bytes", Some(measured)));
         assert_eq!(spreads[5], ("first_anonymous_bytes", Some([None; 3])));

@@ -171,7 +171,8 @@ fn time_section(timeline: &MemoryTimeline) -> ReportSection {
         vec![name.to_string(), most, values().count().to_string()]
     };
     let shares = timeline.samples.iter().map(|sample| sample.processor_share);
-    let most_busy = MeasureUnit::Count.format(shares.fold(0.0, f64::max));
+    let most_busy = shares.reduce(f64::max);
+    let most_busy = most_busy.map_or("not read".into(), |most| MeasureUnit::Count.format(most));
     ReportSection {
         heading: "Over time".into(),
         text: ABOUT_MEMORY.into(),

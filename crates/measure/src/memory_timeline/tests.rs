@@ -137,3 +137,21 @@ fn a_tree_of_processes_is_sampled() {
     assert!(timeline.samples.iter().any(|sample| sample.proportional_bytes > Some(0)));
     assert!(timeline.map.mappings.keys().any(|name| name.contains("/libc")));
 }
+
+/// What is mapped while a command begins its program is none of its memory.
+#[test]
+fn a_command_that_has_not_begun_its_program_is_left_out() {
+    let now = Instant::now();
+    let mut sampler = TreeSampler::new(7, now);
+    let is_left_out = |sampler: &TreeSampler, pid: u32, resident: u64| {
+        let status = format!("Name:\tcat\nVmRSS:\t{} kB\n", resident >> 10);
+        let stat = format!("7 (cat) R {}", "0 ".repeat(40));
+        sampler.is_before_program(pid, &CheapCounters::parse(&status, &stat).unwrap())
+    };
+    sampler.exec_limit = now + Duration::from_secs(60);
+    assert!(is_left_out(&sampler, 7, 4096));
+    assert!(!is_left_out(&sampler, 8, 4096));
+    assert!(!is_left_out(&sampler, 7, MIN_PROGRAM_BYTES));
+    sampler.exec_limit = now;
+    assert!(!is_left_out(&sampler, 7, 4096));
+}

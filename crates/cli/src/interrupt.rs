@@ -1,6 +1,6 @@
 //! Control-C: the first stops between two batches, the second stops at once.
 
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,6 +18,18 @@ pub(crate) fn install_interrupt_flag() -> Arc<AtomicBool> {
         }
     });
     flag
+}
+
+/// Returns a flag that the first SIGINT sets, at once, unless it is ignored (`&` of a shell); the
+/// second ends the process. SIGTERM and SIGHUP are left to [`note_termination`].
+pub(crate) fn note_interrupt() -> Arc<AtomicBool> {
+    let noted = Arc::new(AtomicBool::new(false));
+    if !is_ignored(SIGINT) {
+        // Where that fails, an interrupt ends the process.
+        let _failure = flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&noted))
+            .and_then(|_| flag::register(SIGINT, Arc::clone(&noted)));
+    }
+    noted
 }
 
 /// Returns a number that SIGTERM and SIGHUP set to theirs, unless they are ignored (`nohup`); they

@@ -309,6 +309,16 @@ fn the_cost_of_a_command_is_printed() {
     let run = home.code(&["measure", "run", "--repeat", "3", "--", "sh", "-c", "exit 42"], 42);
     let warning = "run 1 of 3 ended with exit code 42; no further run was started";
     assert!(run.stderr().contains(warning), "{}", run.masked_output());
+    // The third of five runs fails, or is interrupted: the figures are those of the others.
+    let third =
+        |end: &str| format!("echo >> runs; [ $(wc -l < runs) -lt 3 ] || {{ rm runs; {end}; }}");
+    for (end, code, runs) in [("exit 7", 7, 2), ("kill -INT $PPID", 130, 2)] {
+        let command = third(end);
+        let options = ["--format", "json", "measure", "run", "--repeat", "5", "--", "sh", "-c"];
+        let run = home.code(&[&options[..], &[&command]].concat(), code);
+        let cost: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
+        assert_eq!((&cost["runs"], &cost["code"]), (&runs.into(), &(code % 130).into()), "{cost}");
+    }
     let run = home.code(&["measure", "run", "--", "sh", "-c", "kill -SEGV $$"], 139);
     assert!(run.stderr().contains("run 1 of 1 ended by SIGSEGV\n"), "{}", run.masked_output());
     assert_snapshot!(home.run(&["measure", "run", "--", "no-such-command"]).masked_output(), @"

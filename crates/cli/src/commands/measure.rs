@@ -34,6 +34,7 @@ use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Generate test data, benchmark commands, analyse query and allocation logs
@@ -67,8 +68,9 @@ enum MeasureCommand {
 /// process, the command or one below it, and of the command alone, among samples: a run that was
 /// too short for them does not count, and without any other there is - (in JSON null). `larder
 /// measure memory` has sums over all processes. The command's standard output is discarded unless
-/// --show is given. The exit code is the exit code of the command. If a run fails, no further run
-/// is started.
+/// --show is given. The exit code is the exit code of the command. After a run that fails, or an
+/// interrupt, no further run is started, and the figures are those of the complete runs, if there
+/// are any.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
     /// The number of runs
@@ -206,8 +208,9 @@ impl MeasureRunArgs {
             return Err(CommandFailure::new(FailureKind::Usage, "missing command after --")
                 .with_hint("usage: larder measure run -- COMMAND"));
         };
-        let mut runs = Vec::new();
-        // An interrupt is one for the command as well, and ends this program.
+        let (mut runs, mut is_cut) = (Vec::new(), false);
+        // An interrupt is one for the command as well: no further run is started.
+        let interrupted = crate::interrupt::note_interrupt();
         let termination = crate::interrupt::note_termination();
         let signals = CommandSignals { termination, ..CommandSignals::default() };
         for _ in 0..self.repeat {
@@ -216,20 +219,25 @@ impl MeasureRunArgs {
             let cost = run_command(command.args(arguments).stdout(output), &signals)
                 .map_err(|error| CommandFailure::from_file_error(Path::new(program), &error))?;
             runs.push(cost);
-            if !cost.status.success() || cost.is_terminated {
+            // The command may have made nothing of a signal, or may have ended early by it.
+            is_cut = cost.is_terminated || interrupted.load(Ordering::Relaxed);
+            if is_cut || !cost.status.success() {
                 break;
             }
         }
-        self.print_costs(context, &runs)?;
-        Ok(runs
-            .last()
-            .map_or(CommandStatus::Done, |run| CommandStatus::Command(exit_code(run.status))))
+        self.print_costs(context, &runs, is_cut)?;
+        let is_short = runs.len() < self.repeat as usize;
+        Ok(match runs.last().map_or(0, |run| exit_code(run.status)) {
+            0 if is_cut && is_short => CommandStatus::Interrupted,
+            code => CommandStatus::Command(code),
+        })
     }
 
     fn print_costs(
         &self,
         context: &mut CommandContext,
         runs: &[ProcessCost],
+        is_cut: bool,
     ) -> Result<(), CommandFailure> {
         let code = runs.last().map_or(0, |run| exit_code(run.status));
         let signal = runs.last().and_then(|run| run.status.signal());
@@ -245,10 +253,17 @@ impl MeasureRunArgs {
             let (run, runs) = (runs.len(), self.repeat);
             context.print_warning(format!("run {run} of {runs} {end}{none_follows}"));
         }
-        let mut object = json!({ "runs": runs.len(), "code": code, "signal": signal });
+        // A run that was cut short is none of the others' kind.
+        let costs = match runs {
+            [complete @ .., last] if !complete.is_empty() && (is_cut || !last.status.success()) => {
+                complete
+            }
+            runs => runs,
+        };
+        let mut object = json!({ "runs": costs.len(), "code": code, "signal": signal });
         let mut rows = vec![["", "min", "median", "max"].map(String::from)];
         for (name, key, value) in COST_COLUMNS {
-            let Some(spread) = cost_spread(runs, key, value) else { continue };
+            let Some(spread) = cost_spread(costs, key, value) else { continue };
             let [least, median, most] = spread;
             object[key] = json!({ "min": least, "median": median, "max": most });
             let shown = spread.map(|value| match value {

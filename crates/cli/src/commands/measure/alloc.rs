@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 ///
 /// With a second log, compares them: FILE is before a change, OTHER after it. --html writes a
 /// self-contained page with charts. Of several processes, the one with the highest peak of memory
-/// of its own is analysed: what a fork inherits counts at its parent.
+/// of its own is analysed: what a fork inherits counts at its parent. With two logs, a second
+/// --process is for OTHER; without it, both have the process of that number.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllocArgs {
     /// The log that `larder measure record` has written
@@ -32,7 +33,7 @@ pub(crate) struct AllocArgs {
     svg: Option<OutputPath>,
     /// Analyse the process with this number in the list of processes
     #[arg(long, value_name = "NUMBER")]
-    process: Option<usize>,
+    process: Vec<usize>,
     /// Leave calls that change a size out of lifetimes
     #[arg(long)]
     without_reallocs: bool,
@@ -45,6 +46,10 @@ impl AllocArgs {
             .flatten()
             .map(PathBuf::as_path)
             .collect();
+        if self.process.len() > paths.len() {
+            let message = "--process is given more often than there are logs";
+            return Err(CommandFailure::new(FailureKind::Usage, message));
+        }
         let files = ReportFiles { html: self.html.as_ref(), svg: self.svg.as_ref() };
         files.check(context, &paths)?;
         let mut logs = Vec::new();
@@ -53,9 +58,10 @@ impl AllocArgs {
         }
         let mut subjects = Vec::new();
         let mut is_damaged = false;
-        for (path, log) in &logs {
+        for (number, (path, log)) in logs.iter().enumerate() {
             is_damaged |= log.damage.is_some();
-            subjects.push(self.analyse(path, log)?);
+            let process = self.process.get(number).or(self.process.last());
+            subjects.push(self.analyse(path, log, process.copied())?);
         }
         // Logs of the same name in two folders are told apart by their paths.
         if let [before, after] = &mut subjects[..]
@@ -81,8 +87,9 @@ impl AllocArgs {
         &self,
         path: &Path,
         log: &'a AllocLog,
+        process: Option<usize>,
     ) -> Result<AllocSubject<'a>, CommandFailure> {
-        let process = find_process(path, log, self.process)?;
+        let process = find_process(path, log, process)?;
         let clock = match self.without_reallocs {
             true => LifetimeClock::WithoutReallocs,
             false => LifetimeClock::AllCalls,

@@ -178,6 +178,28 @@ fn a_recording_of_no_process_says_so() {
     }
 }
 
+/// A program that sets `LD_PRELOAD` itself, or that another larder records.
+#[test]
+fn a_program_without_the_recorder_has_its_reason() {
+    let home = Home::new();
+    let library = recorder();
+    // It has to be seen, also on a busy machine.
+    let slow = "sh -c \"sleep 1\"";
+    let other =
+        format!("larder measure record --recorder {} --out other -- {slow}", library.display());
+    let cases = [
+        (format!("LD_PRELOAD=libm.so.6 {slow}"), "its LD_PRELOAD has other libraries in place of"),
+        (format!("unset LD_PRELOAD; {slow}"), "it ran without LD_PRELOAD"),
+        (other, "it is recorded by another larder"),
+    ];
+    for (command, reason) in cases {
+        let run =
+            home.shell(&format!("larder measure record --out log -- sh -c '{command}; true'"));
+        assert_eq!(run.code, 0, "{}", run.masked_output());
+        assert!(run.stderr().contains(reason), "{command}: {}", run.stderr());
+    }
+}
+
 /// A number that has no place in an event is not a smaller one.
 #[test]
 fn numbers_that_are_too_large_are_refused() {

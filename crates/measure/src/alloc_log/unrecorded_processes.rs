@@ -3,6 +3,7 @@
 use super::privileged_program::is_privileged_process;
 use super::process_maps::has_ring;
 use super::recorded_process;
+use super::ring_layout::ENVIRONMENT_VARIABLE;
 use super::ring_process::RingProcess;
 use super::static_program::has_loader;
 use crate::memory_timeline::process_tree;
@@ -20,7 +21,14 @@ pub enum UnrecordedReason {
     /// It has another root directory, or another view of the files: the recorder cannot be loaded
     /// there, or cannot reach the collector.
     OtherRoot,
-    /// It is static, or ran without `LD_PRELOAD`.
+    /// It is a static program.
+    Static,
+    /// It ran without `LD_PRELOAD`.
+    NoPreload,
+    /// Its `LD_PRELOAD` has other libraries in place of the recorder.
+    OtherPreload,
+    /// The recorder was not loaded into it, as into a program of 32 bits, or it ended too soon for
+    /// another reason to be seen.
     NotLoaded,
     /// Its program has rights of its own (setuid, setgid, capabilities).
     Privileged,
@@ -28,6 +36,8 @@ pub enum UnrecordedReason {
     OtherVersion,
     /// It could not make a ring, or send it.
     NoRing,
+    /// It sends its ring to another recording.
+    OtherRecording,
     /// The number of its children that did not send their rings after their forks.
     LostChildren(u32),
 }
@@ -78,6 +88,8 @@ struct ProcessStat {
 pub(super) struct UnrecordedFinder {
     /// The files without which no process is recorded, with device and inode.
     files: Vec<(PathBuf, (u64, u64))>,
+    /// The same files, as the command was told of them.
+    names: Vec<PathBuf>,
     /// Processes without a ring so far.
     found: BTreeMap<u32, UnrecordedChild>,
     /// Processes that have, or had, a ring.
@@ -87,7 +99,7 @@ pub(super) struct UnrecordedFinder {
 }
 
 impl UnrecordedFinder {
-    /// Creates a finder; a process has to see these files to be recorded.
+    /// Creates a finder; a process has to see these files, the socket first, to be recorded.
     pub(super) fn new(files: &[&Path]) -> UnrecordedFinder {
         let with_key = |file: &&Path| {
             let path = file.canonicalize().ok()?;
@@ -96,6 +108,7 @@ impl UnrecordedFinder {
         };
         UnrecordedFinder {
             files: files.iter().filter_map(with_key).collect(),
+            names: files.iter().map(|file| file.to_path_buf()).collect(),
             found: BTreeMap::new(),
             recorded: FxHashMap::default(),
             parents: Vec::new(),
@@ -119,7 +132,9 @@ impl UnrecordedFinder {
             if parent_ring.is_some_and(|ring| has_mapped(pid, ring) == Some(true)) {
                 continue;
             }
-            let reason = self.reason(pid);
+            let known = self.found.get(&pid).map(|found| found.process.reason);
+            // One that is about to end shows less than before.
+            let reason = self.reason(pid).or(known).unwrap_or(UnrecordedReason::NotLoaded);
             let program = recorded_process::name(pid);
             // It has ended meanwhile.
             if program.is_empty() {
@@ -149,7 +164,8 @@ impl UnrecordedFinder {
         is_mapped
     }
 
-    fn reason(&self, pid: u32) -> UnrecordedReason {
+    /// Returns the reason that a process shows; `None`: it has ended.
+    fn reason(&self, pid: u32) -> Option<UnrecordedReason> {
         let root = PathBuf::from(format!("/proc/{pid}"));
         let is_hidden = |(path, key): &(PathBuf, (u64, u64))| {
             let Ok(path) = path.strip_prefix("/") else { return false };
@@ -158,15 +174,47 @@ impl UnrecordedFinder {
                 Err(error) => error.kind() == ErrorKind::NotFound,
             }
         };
-        let is_static = has_loader(&root.join("exe")) == Some(false);
-        if !is_static && self.files.iter().any(is_hidden) {
+        let program = root.join("exe");
+        if std::fs::read_link(&program).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return None;
+        }
+        Some(if has_loader(&program) == Some(false) {
+            UnrecordedReason::Static
+        } else if self.files.iter().any(is_hidden) {
             UnrecordedReason::OtherRoot
-        } else if !is_static && is_privileged_process(pid) {
+        } else if is_privileged_process(pid) {
             UnrecordedReason::Privileged
-        } else if !is_static && self.has_recorder(pid) {
-            UnrecordedReason::NoRing
         } else {
-            UnrecordedReason::NotLoaded
+            self.reason_in_environment(pid)
+        })
+    }
+
+    /// Returns the reason that the environment of a program shows: the libraries that it loads, and
+    /// the socket to which it sends its ring.
+    fn reason_in_environment(&self, pid: u32) -> UnrecordedReason {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let variable = |name: &str| {
+            let mut variables = environment.split(|byte| *byte == 0);
+            let value =
+                variables.find_map(|it| it.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+            Some(String::from_utf8_lossy(value).into_owned())
+        };
+        let has_own = |value: &String| {
+            // A library whose path cannot be in the list has a link beside the socket.
+            let folder = self.names.first().and_then(|socket| socket.parent());
+            let mut paths = self.names.iter().map(PathBuf::as_path).chain(folder);
+            paths.any(|path| path.to_str().is_some_and(|path| value.contains(path)))
+        };
+        let socket = variable(ENVIRONMENT_VARIABLE);
+        match variable("LD_PRELOAD") {
+            _ if self.has_recorder(pid) => match socket.filter(|socket| !has_own(socket)) {
+                Some(_) => UnrecordedReason::OtherRecording,
+                None => UnrecordedReason::NoRing,
+            },
+            Some(libraries) if !has_own(&libraries) => UnrecordedReason::OtherPreload,
+            // A program may hide its environment, or write a title for its process over it.
+            None if !environment.is_empty() => UnrecordedReason::NoPreload,
+            _ => UnrecordedReason::NotLoaded,
         }
     }
 
@@ -291,7 +339,7 @@ mod tests {
         drop(child.stdin.take());
         let found = finder.finish();
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!((found[0].pid, found[0].reason), (child.id(), UnrecordedReason::NotLoaded));
+        assert_eq!((found[0].pid, found[0].reason), (child.id(), UnrecordedReason::NoPreload));
         child.wait().unwrap();
     }
 

@@ -178,34 +178,39 @@ fn record_failure(error: &AllocLogError) -> CommandFailure {
 /// Names a process that was not recorded, and the reason.
 fn describe_unrecorded(process: &UnrecordedProcess) -> String {
     let (program, pid) = (sanitize_line(&process.program), process.pid);
-    match process.reason {
-        UnrecordedReason::NotLoaded => format!(
-            "{program} (process {pid}) was not recorded: it is static, or ran without LD_PRELOAD"
-        ),
-        UnrecordedReason::Privileged => format!(
-            "{program} (process {pid}) was not recorded: it is setuid, setgid or has capabilities, \
-             and the system loads no other library into it"
-        ),
-        UnrecordedReason::OtherRoot => format!(
-            "{program} (process {pid}) was not recorded: it has another root directory (chroot), \
-             where larder cannot be reached"
-        ),
-        UnrecordedReason::OtherVersion => format!(
-            "{program} (process {pid}) was not recorded: the recorder in it is of another version \
-             of larder"
-        ),
-        UnrecordedReason::NoRing => format!(
-            "{program} (process {pid}) was not recorded: it could not make the memory file that \
-             larder reads, or send it (ulimit -f, -v, or its rights)"
-        ),
-        UnrecordedReason::LostChildren(1) => format!(
-            "a child of {program} (process {pid}) was not recorded: it did not reach larder"
-        ),
-        UnrecordedReason::LostChildren(children) => format!(
-            "{children} children of {program} (process {pid}) were not recorded: they did not reach \
-             larder"
-        ),
-    }
+    let reason = match process.reason {
+        UnrecordedReason::Static => "it is a static program",
+        UnrecordedReason::NoPreload => "it ran without LD_PRELOAD",
+        UnrecordedReason::OtherPreload => {
+            "its LD_PRELOAD has other libraries in place of the recorder; set that variable for \
+             larder, which adds the recorder to them"
+        }
+        UnrecordedReason::NotLoaded => "the recorder was not loaded into it",
+        UnrecordedReason::OtherRecording => "it is recorded by another larder",
+        UnrecordedReason::Privileged => {
+            "it is setuid, setgid or has capabilities, and the system loads no other library into it"
+        }
+        UnrecordedReason::OtherRoot => {
+            "it has another root directory (chroot), where larder cannot be reached"
+        }
+        UnrecordedReason::OtherVersion => "the recorder in it is of another version of larder",
+        UnrecordedReason::NoRing => {
+            "it could not make the memory file that larder reads, or send it (ulimit -f, -v, or its \
+             rights)"
+        }
+        UnrecordedReason::LostChildren(1) => {
+            return format!(
+                "a child of {program} (process {pid}) was not recorded: it did not reach larder"
+            );
+        }
+        UnrecordedReason::LostChildren(children) => {
+            return format!(
+                "{children} children of {program} (process {pid}) were not recorded: they did not \
+                 reach larder"
+            );
+        }
+    };
+    format!("{program} (process {pid}) was not recorded: {reason}")
 }
 
 /// Returns what is wrong with the log, if it does not have what it should.

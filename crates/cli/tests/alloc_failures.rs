@@ -3,8 +3,9 @@
 use crate::alloc_log::{analyse, compile, process_count, recorder};
 use crate::alloc_recording::{comes_true, run_ring_sender};
 use crate::test_home::{Home, left_out};
+use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// A request to end larder is one to end the command. Then the log is closed, although a process
 /// in the background goes on.
@@ -169,13 +170,70 @@ fn a_recorder_in_a_folder_with_a_blank_is_loaded() {
 fn a_recording_of_no_process_says_so() {
     let home = Home::new();
     recorder();
-    home.write("text.so", "no library");
-    for (command, code) in [("true", 5), ("sh -c 'exit 9'", 9)] {
-        let run =
-            home.shell(&format!("larder measure record --recorder text.so --out log -- {command}"));
+    home.write("code.c", "int main(int count, char **words) { return count > 2 ? 9 : 0; }\n");
+    let mut compiler = Command::new("gcc");
+    compiler.arg("-static").arg("-o").arg(home.work("code")).arg(home.work("code.c"));
+    if !compiler.output().is_ok_and(|output| output.status.success()) {
+        return left_out("a_recording_of_no_process_says_so", "no gcc");
+    }
+    // A script whose interpreter is a static program.
+    home.write("script", format!("#!{}\n", home.work("code").display()));
+    home.shell("chmod +x script");
+    for (command, code) in [("./script", 5), ("./script word", 9)] {
+        let run = home.shell(&format!("larder measure record --out log -- {command}"));
         assert_eq!(run.code, code, "{}", run.masked_output());
         assert!(run.stderr().contains("log: no process was recorded"), "{}", run.stderr());
     }
+}
+
+/// Another library would be loaded into the command and record nothing.
+#[test]
+fn a_library_that_is_no_recorder_is_refused() {
+    let home = Home::new();
+    recorder();
+    home.write("text.so", "no library");
+    let run = home.shell("larder measure record --recorder text.so --out log -- true");
+    assert_snapshot!(run.masked_output(), @"
+    ! error: text.so is not the recorder of larder, liblarder_alloclog.so
+    ! hint: `make install` installs it beside larder; --recorder names it elsewhere
+    exit 2
+    ");
+    assert!(!home.work("log").exists());
+}
+
+/// The log of the first would be that of neither.
+#[test]
+fn two_recordings_do_not_share_a_log() {
+    let home = Home::new();
+    recorder();
+    let second = "larder measure record --out log -- true; echo $?";
+    let run = home.shell(&format!("larder measure record --out log -- sh -c '{second}'"));
+    assert_eq!((run.code, run.stdout()), (0, "5\n".into()), "{}", run.masked_output());
+    let message = "error: log is locked, likely by another recording to it\n";
+    assert!(run.stderr().contains(message), "{}", run.stderr());
+    assert_eq!(analyse(&home, &[])["is_cut"], false);
+}
+
+/// The output of the command would be in the middle of the log.
+#[test]
+fn a_log_on_standard_output_has_no_other_output_in_it() {
+    let home = Home::new();
+    recorder();
+    let run = home.shell("larder measure record --out - -- sh -c 'echo shown' | cat > log");
+    assert!(run.stderr().contains("shown\n"), "{}", run.masked_output());
+    assert_eq!(analyse(&home, &[])["command"], "sh -c echo shown");
+}
+
+/// A recording that waits for a process in the background does not look as if it hung.
+#[test]
+fn a_recording_tells_of_a_process_in_the_background() {
+    let home = Home::new();
+    recorder();
+    let run = home.shell("larder measure record --out log -- sh -c 'sleep 3 &'");
+    let stderr = run.stderr();
+    let note = "note: the command has ended; ";
+    assert!(stderr.contains(note) && stderr.contains("sleep (process "), "{stderr}");
+    assert!(stderr.contains(") went on and is still recorded, until Control-C\n"), "{stderr}");
 }
 
 /// A program that sets `LD_PRELOAD` itself, or that another larder records.

@@ -134,8 +134,10 @@ pub use self::log_block::{
 pub use self::log_file::{AllocLog, LogDamage, LoggedProcess};
 pub use self::number_series::{NumberPoint, NumberSeries};
 pub use self::privileged_program::is_privileged_program;
-pub use self::program_features::{has_address_sanitizer, is_python_program};
-pub use self::recording::{AbandonedProcess, RecordingOptions, RecordingSummary, record_command};
+pub use self::program_features::{has_address_sanitizer, is_python_program, is_recorder};
+pub use self::recording::{
+    AbandonedProcess, BackgroundNotice, RecordingOptions, RecordingSummary, record_command,
+};
 pub use self::replay::{ReplayOptions, ReplayResult, ReplaySample, find_allocator, replay_process};
 pub use self::replay_report::{NamedReplay, replay_json, replay_report};
 pub use self::report::build_report;

@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// A function of AddressSanitizer that every program with it calls, in a library or of its own.
 const SANITIZER_FUNCTION: &[u8] = b"__asan_init";
+/// A function of the recorder.
+const RECORDER_FUNCTION: &[u8] = b"larder_mark";
 /// Bytes of the first line of a script, as the kernel reads it.
 const MAX_SCRIPT_LINE_BYTES: u64 = 256;
 
@@ -21,10 +23,23 @@ pub fn has_address_sanitizer(program: &OsStr, folders: &OsStr) -> bool {
 }
 
 fn names_sanitizer(path: &Path) -> Option<bool> {
+    names_function(path, SANITIZER_FUNCTION, false)
+}
+
+/// Returns whether a file is the recorder, of any version.
+#[must_use]
+pub fn is_recorder(path: &Path) -> bool {
+    // A program that sets marks calls it.
+    names_function(path, RECORDER_FUNCTION, true) == Some(true)
+}
+
+/// Returns whether a program or library has a function, or calls it unless it `must_have` it;
+/// `None` if it is neither.
+fn names_function(path: &Path, function: &[u8], must_have: bool) -> Option<bool> {
     let cache = ReadCache::new(open_program(path)?);
     let file = ProgramElf::parse(&cache).ok()?;
-    let mut names = file.dynamic_symbols().filter_map(|symbol| symbol.name_bytes().ok());
-    Some(names.any(|name| name == SANITIZER_FUNCTION))
+    let mut symbols = file.dynamic_symbols().filter(|symbol| !must_have || symbol.is_definition());
+    Some(symbols.any(|symbol| symbol.name_bytes() == Ok(function)))
 }
 
 /// Returns whether a command, found in the folders of `PATH`, is Python, or a script for it.
@@ -77,5 +92,6 @@ mod tests {
         assert!(!has_address_sanitizer(OsStr::new("no-such-program"), OsStr::new("/bin")));
         let text = tempfile::NamedTempFile::new().unwrap();
         assert_eq!(names_sanitizer(text.path()), None);
+        assert!(!is_recorder(text.path()) && !is_recorder(&program));
     }
 }

@@ -31,6 +31,7 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -47,8 +48,14 @@ const FILL_DIVISOR: u64 = 8;
 /// How long the child of a fork waits until the ring of its parent was read up to the fork: a
 /// thread of the parent may be interrupted as it writes an event.
 const INHERITANCE_LIMIT: Duration = Duration::from_secs(2);
+/// How long processes may go on after the command before that is told.
+const BACKGROUND_DELAY: Duration = Duration::from_secs(1);
 /// The interval of time notes and memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_micros(SAMPLE_INTERVAL_US);
+
+/// A function that tells of processes in the background: the program and the id of one, and their
+/// number.
+pub type BackgroundNotice = Box<dyn FnOnce(&str, u32, usize)>;
 
 /// How a command is recorded.
 pub struct RecordingOptions {
@@ -63,6 +70,11 @@ pub struct RecordingOptions {
     pub phases: Option<(Regex, Box<dyn Write + Send>)>,
     /// An earlier output is replaced, once the command has started.
     pub replaces_output: bool,
+    /// The log has standard output, so that of the command goes to standard error.
+    pub diverts_output: bool,
+    /// Is called once if processes go on for a second after the command has ended, with the program
+    /// and the id of one, and their number.
+    pub background_notice: Option<BackgroundNotice>,
     /// The logarithm of the number of words of a ring; `None`: the usual size.
     pub capacity_log2: Option<u32>,
     /// A request to end is sent on to the command, and the log is closed when that has ended. An
@@ -160,6 +172,7 @@ struct RecordingState {
     symbols: SymbolCache,
     unrecorded: UnrecordedFinder,
     abandoned: Vec<AbandonedProcess>,
+    background_notice: Option<BackgroundNotice>,
 }
 
 /// Runs a command and records its allocator calls, and those of the processes that it starts.
@@ -203,6 +216,7 @@ pub fn record_command(
         symbols: SymbolCache::default(),
         unrecorded,
         abandoned: Vec::new(),
+        background_notice: options.background_notice,
     };
     let status = recording.run(&mut child, &options.signals)?;
     Ok(recording.finish(child.id(), status))
@@ -229,13 +243,19 @@ fn start_command(
         preload.push(others);
     }
     let messages = if options.phases.is_some() { Stdio::piped() } else { Stdio::inherit() };
+    let failure = |error| AllocLogError::Command(program.to_string_lossy().into_owned(), error);
+    let output = match options.diverts_output {
+        true => Stdio::from(std::io::stderr().as_fd().try_clone_to_owned().map_err(failure)?),
+        false => Stdio::inherit(),
+    };
     Command::new(program)
         .args(arguments)
         .env(ENVIRONMENT_VARIABLE, settings)
         .env("LD_PRELOAD", preload)
+        .stdout(output)
         .stderr(messages)
         .spawn()
-        .map_err(|error| AllocLogError::Command(program.to_string_lossy().into_owned(), error))
+        .map_err(failure)
 }
 
 impl RecordingState {
@@ -248,6 +268,7 @@ impl RecordingState {
     ) -> Result<ExitStatus, AllocLogError> {
         let mut sleep = SLEEP_LIMITS.0;
         let mut status = None;
+        let mut ended = None;
         let mut is_terminated = false;
         loop {
             self.accept_rings();
@@ -264,6 +285,10 @@ impl RecordingState {
             if status.is_none() {
                 is_terminated |= signals.send_on(child);
                 status = child.try_wait().map_err(AllocLogError::Wait)?;
+                ended = status.map(|_| Instant::now());
+            }
+            if ended.is_some_and(|ended| ended.elapsed() > BACKGROUND_DELAY) {
+                self.tell_of_background();
             }
             if let Some(status) = status
                 && self.processes.is_empty()
@@ -275,6 +300,21 @@ impl RecordingState {
             if words < (1 << CAPACITY_LOG2) / FILL_DIVISOR {
                 self.wait(sleep);
             }
+        }
+    }
+
+    /// Tells, once, of processes that go on after the command.
+    fn tell_of_background(&mut self) {
+        let mut running: Vec<&RingProcess> = Vec::new();
+        for process in &mut self.processes {
+            if !process.has_ended() {
+                running.push(process);
+            }
+        }
+        if let Some(process) = running.first()
+            && let Some(notice) = self.background_notice.take()
+        {
+            notice(&process.program, process.pid, running.len());
         }
     }
 

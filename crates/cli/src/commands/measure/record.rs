@@ -7,7 +7,7 @@ use crate::output::{format_bytes, format_count, format_grouped, print_message, s
 use crate::output_path::{OutputPath, standard_output};
 use larder_measure::alloc_log::{
     AllocLogError, RecordingOptions, RecordingSummary, UnrecordedProcess, UnrecordedReason,
-    find_program, has_address_sanitizer, is_privileged_program, is_python_program,
+    find_program, has_address_sanitizer, is_privileged_program, is_python_program, is_recorder,
     is_static_program, record_command,
 };
 use larder_measure::command_signals::CommandSignals;
@@ -15,7 +15,7 @@ use larder_measure::process_cost::exit_code;
 use larder_store::{DataDirectory, OutputFile};
 use regex::bytes::Regex;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const RECORDER_NAME: &str = "liblarder_alloclog.so";
 /// Record every allocator call of a command, and of the processes that it starts
 ///
 /// Each call of malloc, free and their kin is written to a log, with its order, its size and the
-/// age of the memory: about a third of a byte for each call. `larder measure alloc FILE` analyses
+/// age of the memory: as a rule 0.1 to 2 bytes for each call. `larder measure alloc FILE` analyses
 /// the log. The exit code is the exit code of the command. docs/alloclog.md describes the log and
 /// how a program marks its phases.
 #[derive(Debug, clap::Args)]
@@ -71,6 +71,8 @@ impl RecordArgs {
             other_libraries: std::env::var_os("LD_PRELOAD"),
             phases: self.phases.clone().map(|pattern| (pattern, Box::new(std::io::stderr()) as _)),
             replaces_output: !self.out.is_standard_output(),
+            diverts_output: self.out.is_standard_output(),
+            background_notice: (!context.quiet).then(|| Box::new(print_background_note) as _),
             capacity_log2: None,
             signals: CommandSignals {
                 interrupt: crate::interrupt::install_interrupt_flag(),
@@ -148,7 +150,19 @@ fn create_log(context: &mut CommandContext, out: &OutputPath) -> Result<File, Co
     OutputFile::check_path(&DataDirectory::new(&context.dir), path)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
-    options.open(path).map_err(|error| CommandFailure::from_file_error(path, &error))
+    let failure = |error| CommandFailure::from_file_error(path, &error);
+    let file = options.open(path).map_err(failure)?;
+    // Two recordings to one file would leave neither. Devices may be locked by anybody.
+    if file.metadata().map_err(failure)?.is_file()
+        && let Err(TryLockError::WouldBlock) = file.try_lock()
+    {
+        let name = sanitize_line(&path.display().to_string());
+        let message = format!("{name} is locked, likely by another recording to it");
+        return Err(
+            CommandFailure::new(FailureKind::Source, message).with_hint("--out names another file")
+        );
+    }
+    Ok(file)
 }
 
 /// Finds the recorder: the file that was named, or the one beside this program.
@@ -159,10 +173,15 @@ pub(super) fn find_recorder(named: Option<&Path>) -> Result<PathBuf, CommandFail
             .map_err(|error| CommandFailure::from_file_error(Path::new("larder"), &error))?
             .with_file_name(RECORDER_NAME),
     };
-    std::fs::canonicalize(&path).map_err(|error| {
-        CommandFailure::from_file_error(&path, &error)
-            .with_hint("`make install` installs it beside larder; --recorder names it elsewhere")
-    })
+    let hint = "`make install` installs it beside larder; --recorder names it elsewhere";
+    let found = std::fs::canonicalize(&path)
+        .map_err(|error| CommandFailure::from_file_error(&path, &error).with_hint(hint))?;
+    if !is_recorder(&found) {
+        let path = sanitize_line(&path.display().to_string());
+        let message = format!("{path} is not the recorder of larder, {RECORDER_NAME}");
+        return Err(CommandFailure::new(FailureKind::Usage, message).with_hint(hint));
+    }
+    Ok(found)
 }
 
 fn record_failure(error: &AllocLogError) -> CommandFailure {
@@ -213,6 +232,23 @@ fn describe_unrecorded(process: &UnrecordedProcess) -> String {
     format!("{program} (process {pid}) was not recorded: {reason}")
 }
 
+/// Says that the log stays open after the end of the command.
+fn print_background_note(program: &str, pid: u32, processes: usize) {
+    let program = sanitize_line(program);
+    let others = match processes - 1 {
+        0 => String::new(),
+        1 => " and another process".into(),
+        others => format!(" and {others} other processes"),
+    };
+    print_message(
+        "note",
+        format!(
+            "the command has ended; {program} (process {pid}){others} went on and is still recorded, \
+             until Control-C"
+        ),
+    );
+}
+
 /// Returns what is wrong with the log, if it does not have what it should.
 fn failure_of(path: &Path, summary: &RecordingSummary) -> Option<String> {
     let name = sanitize_line(&path.display().to_string());
@@ -236,6 +272,11 @@ fn print_summary(
         if let Some(hint) = hint {
             print_message("hint", hint);
         }
+    }
+    if summary.processes > 0 && summary.calls == 0 && summary.write_failure.is_none() {
+        context.print_warning(
+            "no call is in the log: the program made none, or has an allocator of its own",
+        );
     }
     for process in &summary.unrecorded {
         context.print_warning(describe_unrecorded(process));
@@ -269,14 +310,14 @@ fn print_summary(
         return Ok(());
     }
     if !context.quiet {
-        let calls = format_grouped(summary.calls);
+        let calls = format_count(summary.calls, "call");
         let processes = format_count(summary.processes as u64, "program");
         let lost = match summary.lost_calls {
             0 => String::new(),
             lost => format!("; {} later calls are lost", format_grouped(lost)),
         };
         context.print_note(format!(
-            "recorded {calls} calls of {processes} in {} ({}){lost}",
+            "recorded {calls} of {processes} in {} ({}){lost}",
             path.display(),
             format_bytes(summary.bytes)
         ));

@@ -1,8 +1,12 @@
 //! Failing stores, conflicting writers, and input that is too large or invalid.
 
-use crate::test_home::{ANNA, BRUNO, Home};
-use std::fs::File;
+use crate::error_messages::as_anybody;
+use crate::mail_lists::home_with_mail;
+use crate::test_home::{ANNA, BRUNO, Home, left_out};
+use std::fs::{File, Permissions};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The edited text is kept if the store cannot be written.
@@ -268,4 +272,49 @@ fn pipes_and_devices_in_place_of_files() {
             pipe.masked_output()
         );
     }
+}
+
+/// A store that may not be seen is not taken for one that is not there.
+#[test]
+fn a_store_without_permission_is_no_empty_one() {
+    let home = home_with_mail();
+    let data = home.data();
+    let set_mode = |path: &Path, mode: u32| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    let folder = data.to_str().unwrap();
+    let run = |args: &[&str]| as_anybody(&home, &[&["--data-dir", folder], args].concat());
+    for parent in data.ancestors().skip(1).take_while(|parent| *parent != home.path()) {
+        set_mode(parent, 0o755);
+    }
+    set_mode(&data, 0o700);
+    for args in [
+        &["sources"][..],
+        &["searches"],
+        &["labels"],
+        &["sync"],
+        &["find", "--kind", "message", "walrus"],
+        &["find", "--correspondents", "anna"],
+        &["edit", "a1", "--label", "+x"],
+    ] {
+        let Some(run) = run(args) else {
+            return left_out("a_store_without_permission_is_no_empty_one", "no setpriv");
+        };
+        assert_eq!(run.code, 4, "{args:?}: {}", run.masked_output());
+        assert!(run.stderr().contains("Permission denied"), "{args:?}: {}", run.stderr());
+    }
+    // A store that others may read can be copied and checked by them.
+    set_mode(&data, 0o755);
+    for file in std::fs::read_dir(&data).unwrap() {
+        set_mode(&file.unwrap().path(), 0o644);
+    }
+    let backup = home.path().join("backup");
+    std::fs::create_dir(&backup).unwrap();
+    set_mode(&backup, 0o777);
+    let copy = backup.join("copy");
+    let run = |args: &[&str]| run(args).unwrap();
+    let saved = run(&["backup", copy.to_str().unwrap()]);
+    assert_eq!(saved.code, 0, "{}", saved.masked_output());
+    let checked = run(&["check"]);
+    assert_eq!(checked.code, 0, "{}", checked.masked_output());
 }

@@ -17,7 +17,7 @@ use crate::index_digest;
 use crate::mail_check::find_mail_faults;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::pending_work::PendingWork;
-use crate::read_access::is_unwritable;
+use crate::read_access::{is_forbidden, is_unwritable};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
 use crate::schema::{self, SchemaDifference};
@@ -210,14 +210,17 @@ impl Store {
     /// Verifies the whole store without changing it.
     pub fn check(&self) -> Result<CheckReport> {
         let path = &self.path;
-        // Without room for a copy, there is no room for a write-ahead log that grows either.
+        // Without room for a copy, there is no room for a write-ahead log that grows either. A user
+        // who may not make one checks the store as it is.
         let copy = match TempCopy::create_unnamed(
             &self.conn,
             &self.directory,
             self.directory.path(),
             "check",
         ) {
-            Err(error) if is_unwritable(self.directory.path(), &error) => None,
+            Err(error) if is_unwritable(self.directory.path(), &error) || is_forbidden(&error) => {
+                None
+            }
             Err(Error::Damaged { what, .. }) => {
                 return Err(Error::Damaged { path: path.clone(), what });
             }

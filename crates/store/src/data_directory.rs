@@ -293,10 +293,11 @@ impl DataDirectory {
         copies
     }
 
-    /// Returns whether the directory has a store that the caller has permission to see.
+    /// Returns whether the directory has a store. Where that cannot be seen, as without permission,
+    /// it counts as there: to open it is an error, and to take it for missing would be wrong.
     #[must_use]
     pub fn has_store(&self) -> bool {
-        self.database_path().exists()
+        self.database_path().try_exists().unwrap_or(true)
     }
 
     /// Fails if the directory has no store. A directory that the caller may not read is a different

@@ -12,7 +12,7 @@ use crate::lock::{LockFiles, WriteLock};
 use crate::lock_holder::LockRequester;
 use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
 use crate::pending_work::{self, PendingWork};
-use crate::read_access::{ensure_writable_disk, is_unwritable, open_for_reading};
+use crate::read_access::{ensure_writable_disk, is_forbidden, is_unwritable, open_for_reading};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
@@ -259,7 +259,8 @@ impl Store {
     }
 
     /// Opens an existing store, to write to it if that is possible. If the disk is full or cannot
-    /// be written, the store can be checked and copied only.
+    /// be written, or the user may not write to the files, the store can be checked and copied
+    /// only.
     pub fn open_to_copy(
         directory: impl Into<DataDirectory>,
         options: &StoreOptions,
@@ -267,7 +268,7 @@ impl Store {
         let directory = directory.into();
         let options = StoreOptions { create: false, ..options.clone() };
         match Store::open(&directory, &options) {
-            Err(error) if is_unwritable(directory.path(), &error) => {
+            Err(error) if is_unwritable(directory.path(), &error) || is_forbidden(&error) => {
                 Store::open_read_only(directory, &options)
             }
             store => store,

@@ -398,3 +398,23 @@ fn terms_of_different_kinds_have_a_note() {
     assert!(!has_note("from:nobody or phone:12345"));
     assert!(home.code(&["find", "from:anna or has:email"], 0).stderr().is_empty());
 }
+
+/// A mail that came directly and through a list is one message, of which the list is found.
+#[test]
+fn mail_of_a_list_is_found_beside_its_direct_copy() {
+    let home = Home::new();
+    for (folder, header) in [("direct", ""), ("list", "List-Id: <l.example>\nPrecedence: list\n")] {
+        let folder = home.work("mail").join(folder).join("cur");
+        std::fs::create_dir_all(&folder).unwrap();
+        for number in 0..20 {
+            let head = format!("Message-ID: <{number}>\nDate: 02 Jan 2020 10:00:00 +0000\n");
+            let text = format!("{head}{header}Subject: walrus {number}\n\nx\n");
+            std::fs::write(folder.join(format!("{number}.host:2,S")), text).unwrap();
+        }
+    }
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    for query in ["list:l.example", "flag:list", "header:precedence:list", "maildir:/direct"] {
+        assert_eq!(home.ok(&["find", "--kind", "message", "--count", query]), "20\n", "{query}");
+    }
+}

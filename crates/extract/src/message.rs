@@ -26,7 +26,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 17;
+const MESSAGE_RULES_VERSION: u32 = 18;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body. No phrase is in two of these ranges.
@@ -145,7 +145,7 @@ impl MessageExtractor {
             date: headers.date.map_or(fallback_date, |date| date.seconds),
             size: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
             text_hash,
-            file_hash: hash_file(bytes),
+            file_hash: hash_copy(bytes, headers.list_id.is_some()),
             subject: headers.subject.clone().unwrap_or_default(),
             list_id: headers.list_id.clone().unwrap_or_default(),
             from: headers.from.clone(),
@@ -327,10 +327,14 @@ fn text_gap<'a>(addresses: impl Iterator<Item = &'a MailAddress>) -> u32 {
     u32::try_from(room / count.max(1)).unwrap_or(TEXT_GAP).clamp(1, TEXT_GAP)
 }
 
-/// Returns a hash of all bytes of a file.
-fn hash_file(bytes: &[u8]) -> u32 {
+/// Returns a hash of all bytes of a file, which is less for the copy that came through a mailing
+/// list than for the one that was sent directly: the message has the values of the least, and its
+/// list is to be found.
+fn hash_copy(bytes: &[u8], is_of_list: bool) -> u32 {
+    const DIRECT: u32 = 1 << 31;
     // The low half of the hash.
-    (xxh3_64(bytes) & u64::from(u32::MAX)) as u32
+    let hash = (xxh3_64(bytes) & u64::from(u32::MAX)) as u32;
+    if is_of_list { hash & !DIRECT } else { hash | DIRECT }
 }
 
 /// Passes the terms of one message or commit to a visitor.

@@ -114,8 +114,9 @@ impl MessageSummary {
     }
 
     /// Returns the rank of the file among the files of its message. A message has the values of the
-    /// file with the least rank: the one with the earliest date, and among equal dates the one with
-    /// the least hash. So the values do not depend on the order in which the files came.
+    /// file with the least rank: the one with the earliest date, among equal dates one that came
+    /// through a mailing list, and of these the one with the least hash. So the values do not
+    /// depend on the order in which the files came.
     #[must_use]
     pub fn copy_rank(&self) -> i64 {
         copy_rank(self.date, self.file_hash)

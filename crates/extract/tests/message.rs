@@ -49,6 +49,22 @@ fn an_attached_message_in_base64_is_an_attachment() {
     }
 }
 
+/// Of a mail that came directly and through a list, the list is to be found.
+#[test]
+fn the_copy_of_a_list_comes_first() {
+    let rank = |source: String| {
+        MessageExtractor::new(&[]).extract(source.as_bytes(), 0).summary.copy_rank()
+    };
+    for number in 0..20 {
+        let mail = |header: &str, day: u32| {
+            format!("Message-ID: <{number}>\nDate: {day} Jan 2020 10:00:00 +0000\n{header}\nx\n")
+        };
+        let (list, direct) = ("List-Id: <l.example>\n", "");
+        assert!(rank(mail(list, 2)) < rank(mail(direct, 2)), "{number}");
+        assert!(rank(mail(direct, 1)) < rank(mail(list, 2)), "{number}");
+    }
+}
+
 fn text_hash(source: &[u8]) -> u64 {
     MessageExtractor::new(&[]).extract(source, 0).summary.text_hash
 }

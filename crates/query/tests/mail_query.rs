@@ -101,7 +101,8 @@ fn words_have_wildcards_and_patterns() {
 perf* => (any (prefix "perf"))
 *nitz => (any (suffix "nitz"))
 *obnit* => (any (infix "obnit"))
-foo*bar => (any "foo*bar")
+foo*bar => error at 1: a star stands inside a word
+"foo*bar" => (any "foo*bar")
 "two words*" => (any (prefix "two words"))
 /h.llo/ => (any (pattern "h.llo"))
 / => (any "/")
@@ -448,6 +449,41 @@ date:2026-02-30 => error at 1: unknown date "2026-02-30"
     assert!(hint("since:2026").contains("date:"));
     assert!(hint("org:acme").starts_with("org is a field of other kinds"), "{}", hint("org:acme"));
     assert!(hint("x-mailer:mutt").contains("header:x-mailer:TEXT"));
+}
+
+/// Signs and spaces of other query languages would quietly mean something else.
+#[test]
+fn what_other_languages_write_is_refused() {
+    let error = |line: &str| {
+        let error = MailQuery::parse(line, &vienna()).unwrap_err();
+        format!("{}; {}", error.message, error.hint.unwrap_or_default())
+    };
+    for (line, message) in [
+        ("a || b", "\"||\" is no operator; write or; to look for the text, quote it"),
+        ("a | b", "\"|\" is no operator; write or; to look for the text, quote it"),
+        ("a && b", "\"&&\" is no operator; write and; to look for the text, quote it"),
+        ("!report", "\"!\" is no operator; write not; to look for the text, quote it"),
+        ("a||b", "\"||\" is no operator; write or; to look for the text, quote it"),
+        ("a &&b", "\"&&\" is no operator; write and; to look for the text, quote it"),
+    ] {
+        assert_eq!(error(line), message);
+    }
+    let star = "a star stands inside a word; stars stand at its beginning and its end; ";
+    assert_eq!(error("rep*ort"), format!("{star}/rep.*ort/ is a regular expression"));
+    assert_eq!(error("subject:*a*b"), format!("{star}/a.*b/ is a regular expression"));
+    assert_eq!(error("file:r*.pdf"), format!("{star}/r.*\\.pdf/ is a regular expression"));
+    let space = "\"subject:\" has no text; leave out the space behind it; ";
+    let field = "subject:* finds each message that has the field";
+    assert_eq!(error("subject: report"), format!("{space}{field}"));
+    assert_eq!(error("subject: (a or b)"), format!("{space}{field}"));
+    // Other kinds may answer.
+    let among = MailQueryContext::from(&QueryContext::default().among_kinds());
+    assert!(MailQuery::parse("a || b", &among).is_ok());
+    for line in
+        ["subject: date:2026", "subject:", "\"a*b\"", "a & b", "2 * 3", "*a*", "hello!", "\"||\""]
+    {
+        assert!(MailQuery::parse(line, &vienna()).is_ok(), "{line}");
+    }
 }
 
 #[test]

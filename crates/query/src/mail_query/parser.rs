@@ -258,6 +258,7 @@ impl<'a> MailQueryParser<'a> {
         if word.is_quoted && word.value.is_empty() {
             return self.parse_empty_text(at, word);
         }
+        self.check_foreign_syntax(at, word)?;
         let query = self.resolve_word(at, word)?;
         match query {
             MailQuery::Text(TextTest { fields, text: TextMatch::Words(left) }) => {
@@ -265,6 +266,69 @@ impl<'a> MailQueryParser<'a> {
             }
             query => Ok(query),
         }
+    }
+
+    /// Refuses what other programs write, and what would quietly mean something else here. Not in
+    /// searches of several kinds, whose other kinds may answer.
+    fn check_foreign_syntax(&self, at: usize, word: &MailWord) -> Result<(), SyntaxError> {
+        let is_text = matches!(word.field, None | Some(MailField::Text(_)));
+        if word.is_quoted || !is_text || self.context.is_among_kinds {
+            return Ok(());
+        }
+        if word.field.is_none() {
+            self.check_sign(at, &word.value)?;
+        }
+        self.check_star(at, &word.value)?;
+        self.check_space(at, word)
+    }
+
+    /// Refuses signs in place of operators.
+    fn check_sign(&self, at: usize, value: &str) -> Result<(), SyntaxError> {
+        let is_negation = || {
+            let mut rest = value.chars();
+            rest.next() == Some('!') && rest.next().is_some_and(char::is_alphanumeric)
+        };
+        let (sign, operator) = match value {
+            _ if value == "|" || value.contains("||") => (value.trim_matches(|c| c != '|'), "or"),
+            _ if value.contains("&&") => ("&&", "and"),
+            _ if is_negation() => ("!", "not"),
+            _ => return Ok(()),
+        };
+        Err(SyntaxError::new(self.line, at, format!("{sign:?} is no operator"))
+            .with_hint(format!("write {operator}; to look for the text, quote it")))
+    }
+
+    /// Refuses a star that is not at the beginning or the end of a word.
+    fn check_star(&self, at: usize, value: &str) -> Result<(), SyntaxError> {
+        let inner = value.trim_matches('*');
+        if pattern_text(value).is_some() || !inner.contains('*') {
+            return Ok(());
+        }
+        let parts: Vec<String> = inner.split('*').map(regex::escape).collect();
+        Err(SyntaxError::new(self.line, at, "a star stands inside a word").with_hint(format!(
+            "stars stand at its beginning and its end; /{}/ is a regular expression",
+            parts.join(".*")
+        )))
+    }
+
+    /// Refuses a text that a space separates from the name of its field.
+    fn check_space(&self, at: usize, word: &MailWord) -> Result<(), SyntaxError> {
+        let is_text_next = || match self.peek() {
+            Some(MailToken::Word(next)) => {
+                next.field.is_none()
+                    && next.unknown_field.is_none()
+                    && parse_search_reference(&next.value).is_none()
+            }
+            Some(MailToken::Open) => true,
+            _ => false,
+        };
+        if word.field.is_none() || !word.value.is_empty() || !is_text_next() {
+            return Ok(());
+        }
+        let name = self.line.get(at..word.end).unwrap_or_default();
+        Err(SyntaxError::new(self.line, at, format!("{name:?} has no text")).with_hint(format!(
+            "leave out the space behind it; {name}* finds each message that has the field"
+        )))
     }
 
     /// Parses `field:""`: as in notmuch, the text is empty or missing.

@@ -85,7 +85,14 @@ impl Message {
         let mut parsed = PARSER.parse(source.as_ref()).unwrap_or_default();
         decode_fields(&mut parsed);
         let headers = MessageHeaders::from_parsed(&parsed);
-        let is_mail = |field: &mail_parser::Header<'_>| field.name.is_mime_header();
+        // A field of mail may be empty.
+        let is_mail = |field: &mail_parser::Header<'_>| {
+            field.name.is_mime_header()
+                || matches!(
+                    field.name,
+                    HeaderName::From | HeaderName::To | HeaderName::Subject | HeaderName::Date
+                )
+        };
         let root = parsed.parts.first();
         if headers == MessageHeaders::default()
             && !root.is_some_and(|root| root.headers.iter().any(is_mail))

@@ -494,6 +494,54 @@ fn a_footer_behind_base64_is_text() {
     assert!(text.ends_with("footer of the list\n"), "{text}");
     let message = parse("Content-Transfer-Encoding: base64\n\nThis\nwhat? no.\n");
     assert!(message.body_text().starts_with("This\n"));
+    // Letters are digits of base64.
+    let padded = "dGhlIGFubnVhbCB3YWxydXMgYXVkaXQgaW4gWsO8cmljaAo=";
+    let whole = "dGhlIGFubnVhbCB3YWxydXMgYXVkaXQgaW4gU2VvdWwK";
+    for (encoded, gap, footer) in [
+        (padded, "\n", "This list is hosted by example org"),
+        (padded, "\n", "regards\nAnna"),
+        (padded, "\r\n\r\n", "regards\r\nAnna"),
+        (whole, "\n\n", "This list is hosted by example org"),
+    ] {
+        let message = parse(&format!(
+            "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n\
+             {encoded}{gap}{footer}\n"
+        ));
+        let text = message.body_text();
+        assert!(text.starts_with("the annual walrus audit in "), "{footer}: {text}");
+        assert!(text.ends_with(&format!("{}\n", footer.replace('\r', ""))), "{text}");
+        let problems: Vec<String> = message.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(problems, ["part 1: the transfer encoding is damaged"]);
+    }
+    // Texts in base64, one behind the other, and lines that are padded one by one, have no footer.
+    for blocks in [
+        [whole, padded].join("\n"),
+        [whole, padded].join("\n\n"),
+        [padded, padded, padded].join("\n"),
+        ["YQ==", "Yg==", padded].join("\n"),
+        [padded, "WsO8cmljaAo="].join("\n\n"),
+    ] {
+        let head = "Content-Transfer-Encoding: base64\n\n";
+        let message = parse(&format!("{head}{blocks}\n"));
+        assert!(message.body_text().ends_with("Zürich\n"), "{}", message.body_text());
+        assert_eq!(message.problems, [], "{blocks}");
+    }
+}
+
+/// A message may have no more than a header, and empty fields.
+#[test]
+fn a_header_alone_is_a_message_without_damage() {
+    for source in [
+        "From: x@y.example\nSubject: a\n",
+        "From: x@y.example\nSubject: a",
+        "Subject: a\nContent-Transfer-Encoding: base64\n",
+    ] {
+        let message = parse(source);
+        assert_eq!((message.problems, message.parts.len()), (Vec::new(), 1), "{source}");
+        assert_eq!(message.parts[0].role, PartRole::Body, "{source}");
+    }
+    assert_eq!(parse("Subject: \n\nbody\n").problems, []);
+    assert_eq!(parse("X-Nothing: \n\nbody\n").problems, [MessageProblem::NoHeader]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::message::part::{MessagePart, PartContent, PartRole};
 use crate::message::repair::guess_text;
 use mail_parser::parsers::MessageStream;
 use mail_parser::{ContentType, Encoding, HeaderName, MimeHeaders as _, PartType};
+use memchr::{memchr, memmem};
 use std::borrow::Cow;
 use std::mem;
 
@@ -96,6 +97,15 @@ fn declared_encoding(part: &mail_parser::MessagePart<'_>) -> Encoding {
     }
 }
 
+/// Returns whether the message ends with its header: there is no body that could be damaged.
+fn is_header_alone(
+    message: &mail_parser::Message<'_>,
+    part: &mail_parser::MessagePart<'_>,
+    place: PartPlace,
+) -> bool {
+    place.id == 0 && place.depth == 0 && part_source(message, part).is_empty()
+}
+
 /// Returns whether the message ends within a part: the parser took its body up to there.
 fn is_incomplete(
     message: &mail_parser::Message<'_>,
@@ -173,6 +183,33 @@ fn decode_base64_lines(source: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     (bytes.len() >= MIN_BASE64_BYTES).then_some((bytes, rest))
 }
 
+/// Returns whether plain text follows the base64 of a text. The parser takes letters for digits.
+fn has_text_behind_base64(
+    message: &mail_parser::Message<'_>,
+    part: &mail_parser::MessagePart<'_>,
+    body: &PartType<'_>,
+) -> bool {
+    if part.encoding != Encoding::Base64 || !matches!(body, PartType::Text(_) | PartType::Html(_)) {
+        return false;
+    }
+    let source = part_source(message, part).trim_ascii_end();
+    let digits = source.strip_suffix(b"=").unwrap_or(source);
+    let digits = digits.strip_suffix(b"=").unwrap_or(digits);
+    let has_empty_line =
+        || [&b"\n\n"[..], b"\n\r\n"].iter().any(|it| memmem::find(digits, it).is_some());
+    if memchr(b'=', digits).is_none() && !has_empty_line() {
+        return false;
+    }
+    let Some((_, rest)) = decode_base64_lines(source) else { return false };
+    // Several texts in base64 may follow each other, and some programs pad each line: these lines
+    // have whole groups of four digits.
+    let is_plain = |line: &[u8]| {
+        let line = line.trim_ascii();
+        line.contains(&b' ') || !line.len().is_multiple_of(4) || decode_base64(line).is_none()
+    };
+    rest.split(|byte| *byte == b'\n').any(is_plain)
+}
+
 /// The place of a part.
 #[derive(Debug, Clone, Copy)]
 struct PartPlace {
@@ -200,7 +237,8 @@ fn for_each_part(
         let Some(part) = message.parts.get_mut(place.id as usize) else { continue };
         let mut body = mem::take(&mut part.body);
         let Some(part) = message.parts.get(place.id as usize) else { continue };
-        let is_malformed = is_uuencoded(part) && !decode_uuencoded_body(message, part, &mut body);
+        let is_malformed = is_uuencoded(part) && !decode_uuencoded_body(message, part, &mut body)
+            || has_text_behind_base64(message, part, &body);
         let Some(part) = message.parts.get_mut(place.id as usize) else { continue };
         part.is_encoding_problem |= is_malformed;
         let Some(part) = message.parts.get(place.id as usize) else { continue };
@@ -239,7 +277,7 @@ impl PartList<'_> {
         let PartPlace { id, depth } = place;
         if is_incomplete(message, part, place) {
             self.problems.push(MessageProblem::MissingEnd { part: self.parts.len() });
-        } else if part.is_encoding_problem {
+        } else if part.is_encoding_problem && !is_header_alone(message, part, place) {
             self.problems.push(MessageProblem::BadTransferEncoding { part: self.parts.len() });
         }
         let is_mistaken = is_mistaken_for_text(part, body);
@@ -252,6 +290,8 @@ impl PartList<'_> {
             PartType::Text(_) | PartType::Html(_) if is_listed(&message.html_body, id) => {
                 PartRole::AlternativeBody
             }
+            // A header without a body.
+            PartType::Text(text) if id == 0 && depth == 0 && text.is_empty() => PartRole::Body,
             _ => PartRole::Attachment,
         };
         let content = match body {

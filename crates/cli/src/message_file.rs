@@ -2,9 +2,11 @@
 //!
 //! Separate from `item_ids`, because such a file is in no store: it is read where it is.
 
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
-use crate::output::sanitize_line;
+use crate::output::{format_grouped, sanitize_line};
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
+use larder_format::mbox::{first_message, unquote};
 use larder_format::message::{Message, MessageProblem};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -31,7 +33,10 @@ impl MessageFile {
     /// Returns the file that an operand names: `-`, a name that begins with `/` or `.` or ends with
     /// `.eml`, or an existing file with a slash in its name. Any other operand is the ID of an
     /// item.
-    pub(crate) fn open_operand(operand: &str) -> Result<Option<MessageFile>, CommandFailure> {
+    pub(crate) fn open_operand(
+        context: &CommandContext,
+        operand: &str,
+    ) -> Result<Option<MessageFile>, CommandFailure> {
         // COLLECTION/UID names an item.
         let path = Path::new(operand);
         let is_path =
@@ -41,7 +46,33 @@ impl MessageFile {
                 && (path.metadata().is_ok_and(|found| !found.is_dir())
                     || larder_sync::is_mbox_message(path))
         };
-        if is_path || is_file() { MessageFile::open(path).map(Some) } else { Ok(None) }
+        if !is_path && !is_file() {
+            return Ok(None);
+        }
+        let mut file = MessageFile::open(path)?;
+        // A file that is a message by its name or its folder may have an mbox file attached.
+        let is_message = operand.ends_with(".eml")
+            || path
+                .parent()
+                .is_some_and(|folder| folder.ends_with("cur") || folder.ends_with("new"));
+        if !is_message && let Some(count) = file.keep_first_message() {
+            let (name, count) = (file.name(), format_grouped(count as u64));
+            context.print_note(format!(
+                "{name} is an mbox file with {count} messages, of which this is the first; `larder \
+                 sources add` makes all of them searchable"
+            ));
+        }
+        Ok(Some(file))
+    }
+
+    /// Keeps the first message of an mbox file; returns the number of its messages, if it has
+    /// several.
+    fn keep_first_message(&mut self) -> Option<usize> {
+        let (place, count) = first_message(&self.bytes).filter(|(_, count)| *count > 1)?;
+        self.bytes.truncate(place.end);
+        self.bytes.drain(..place.start);
+        unquote(&mut self.bytes);
+        Some(count)
     }
 
     /// Reads a file; `-` is standard input.

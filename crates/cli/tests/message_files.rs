@@ -260,3 +260,28 @@ fn names_in_messages_are_harmless() {
     assert_eq!(saved, ["hidden", "part-7.txt", "passwd", "same-2.txt", "same.txt", "up.txt"]);
     assert!(!home.work("up.txt").exists());
 }
+
+/// An mbox file is not one message that has the others as its text.
+#[test]
+fn the_first_message_of_an_mbox_file_is_shown() {
+    let home = Home::new();
+    let message = |number: u32| {
+        let head = format!("From a@x Mon Nov 30 1{number}:00:00 2020\nFrom: a@x.example\n");
+        format!("{head}Subject: {number}\n\nText {number}.\n>From here.\n\n")
+    };
+    home.write("two.mbox", message(1) + &message(2));
+    assert_snapshot!(home.run(&["show", "./two.mbox"]).masked_output(), @"
+    1
+    from   a@x.example
+
+    Text 1.
+    From here.
+    ! note: ./two.mbox is an mbox file with 2 messages, of which this is the first; `larder sources add` makes all of them searchable
+    ");
+    // By its name this is a message, with what looks like another one in its text.
+    home.write("two.eml", message(1) + &message(2));
+    let run = home.run(&["show", "two.eml"]);
+    assert!(run.stdout().contains("Text 2.") && run.err.is_empty(), "{}", run.masked_output());
+    home.write("one.mbox", message(1));
+    assert!(!home.run(&["show", "./one.mbox"]).stderr().contains("note: "));
+}

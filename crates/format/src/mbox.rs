@@ -18,9 +18,13 @@
 use crate::maildir_name::{MaildirFlag, MaildirFlags, MaildirName};
 use memchr::memchr;
 use sha2::{Digest as _, Sha256};
+use std::ops::Range;
 
 /// The beginning of the line in front of a message.
 pub const SEPARATOR: &[u8] = b"From ";
+/// Bytes behind a place that [`is_message_end`] needs: a file of empty lines would be read again
+/// and again.
+pub const END_BYTES: usize = 512;
 /// The longest piece of a line that is read at once.
 const MAX_PIECE_BYTES: usize = 64 << 10;
 /// The beginning of a line that is looked at. The rest is only hashed.
@@ -95,6 +99,37 @@ pub fn is_message_end(following: &[u8]) -> bool {
         rest = next;
     }
     rest.is_empty() || rest.starts_with(SEPARATOR)
+}
+
+/// Returns the place of the first message in the bytes of an mbox file, and the number of messages;
+/// `None`: it is no mbox file, or has none.
+#[must_use]
+pub fn first_message(file: &[u8]) -> Option<(Range<usize>, usize)> {
+    if !file.starts_with(SEPARATOR) {
+        return None;
+    }
+    let from = |at: u64| usize::try_from(at).ok().and_then(|at| file.get(at..)).unwrap_or_default();
+    let mut is_end = |at: u64| {
+        let rest = from(at);
+        at <= file.len() as u64 && is_message_end(rest.get(..END_BYTES).unwrap_or(rest))
+    };
+    let mut scanner = MboxScanner::new(0);
+    scanner.push(file, &mut is_end);
+    let messages = scanner.finish();
+    let [first, others @ ..] = messages.as_slice() else { return None };
+    // A line of text may begin so, too, in a file that is a single message.
+    if others.first().is_some_and(|second| !begins_header(from(second.section.offset))) {
+        return None;
+    }
+    let start = usize::try_from(first.section.offset).ok()?;
+    let end = start.checked_add(usize::try_from(first.section.length).ok()?)?;
+    Some((start..end, messages.len()))
+}
+
+/// Returns whether bytes begin with the name of a header field.
+fn begins_header(bytes: &[u8]) -> bool {
+    let name = bytes.iter().take_while(|byte| byte.is_ascii_graphic() && **byte != b':').count();
+    name > 0 && bytes.get(name) == Some(&b':')
 }
 
 /// Reads the flags in the header of a message, and whether it is expunged. The bytes need not go on

@@ -1,7 +1,8 @@
 //! The messages of mbox files.
 
 use larder_format::mbox::{
-    MboxMessage, MboxScanner, MboxSection, hash_message, is_message_end, strip_status, unquote,
+    MboxMessage, MboxScanner, MboxSection, first_message, hash_message,
+    is_message_end, strip_status, unquote,
 };
 use proptest::prelude::*;
 
@@ -196,4 +197,21 @@ proptest! {
             prop_assert!(end <= file.len() as u64);
         }
     }
+}
+
+#[test]
+fn the_first_message_of_a_file_is_found() {
+    let file = b"From a@x Mon Nov 30 10:00:00 2020\nSubject: 1\n\nfirst\n\n\
+                 From b@x Mon Nov 30 11:00:00 2020\nSubject: 2\n\nsecond\n";
+    let (place, count) = first_message(file).unwrap();
+    assert_eq!((&file[place], count), (&b"Subject: 1\n\nfirst\n"[..], 2));
+    assert_eq!(first_message(b"From a@x\nSubject: 1\n\nx\n"), Some((9..23, 1)));
+    assert_eq!(first_message(b"From a\n\n"), None);
+    assert_eq!(first_message(b"Subject: 1\n\nFrom x\n"), None);
+    let text = b"From a@x\nSubject: 1\n\nWhen?\n\nFrom 10:30 on we meet.\nAnna\n";
+    assert_eq!(first_message(text), None);
+    // Each length leads to a run of empty lines.
+    let header = "From \nContent-Length: 1000000\n\n";
+    let hostile = [header.repeat(5_000), "\n".repeat(5_000_000), "x".into()].concat();
+    assert_eq!(first_message(hostile.as_bytes()).map(|(_, count)| count), Some(1));
 }

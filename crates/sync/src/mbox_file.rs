@@ -13,7 +13,7 @@ use crate::file_time::{has_min_age, to_nanoseconds};
 use crate::regular_file::open_regular_file;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::mbox::{
-    MboxMessage, MboxScanner, MboxSection, SEPARATOR, find_header_end, hash_message,
+    END_BYTES, MboxMessage, MboxScanner, MboxSection, SEPARATOR, find_header_end, hash_message,
     is_message_end, read_states, strip_status, unquote,
 };
 use std::fs::{File, Metadata};
@@ -26,8 +26,6 @@ use std::path::Path;
 const PIECE_BYTES: usize = 1 << 20;
 /// The bytes at each end of a file that are compared.
 const EDGE_BYTES: u64 = 4096;
-/// The bytes that tell whether a message ends: empty lines, and the beginning of the next one.
-const END_BYTES: usize = 512;
 /// The bytes of a header that are read at first.
 const HEADER_BYTES: usize = 4096;
 /// The bytes of a longer header.

@@ -103,7 +103,7 @@ impl SaveArgs {
         if let Some(file) = crate::mail_store::open_message(context, operand)? {
             return Ok(file);
         }
-        if let Some(file) = MessageFile::open_operand(operand)? {
+        if let Some(file) = MessageFile::open_operand(context, operand)? {
             return Ok(file);
         }
         let message = format!("no message has the ID {:?}", sanitize_line(operand));

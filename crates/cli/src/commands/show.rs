@@ -191,7 +191,7 @@ fn find_messages(
     let Some(operand) = operand.to_str() else {
         return Ok(FoundMessages::File(MessageFile::open(Path::new(operand))?));
     };
-    if let Some(file) = MessageFile::open_operand(operand)? {
+    if let Some(file) = MessageFile::open_operand(context, operand)? {
         return Ok(FoundMessages::File(file));
     }
     Ok(if is_thread || mail_store::is_thread_id(context, operand)? {

@@ -399,6 +399,35 @@ fn terms_of_different_kinds_have_a_note() {
     assert!(home.code(&["find", "from:anna or has:email"], 0).stderr().is_empty());
 }
 
+/// A script is to have all messages, a reader the beginning of a long list.
+#[test]
+fn lists_for_programs_have_no_default_limit() {
+    let home = Home::new();
+    let folder = home.work("mail/cur");
+    std::fs::create_dir_all(&folder).unwrap();
+    for number in 0..1005 {
+        let text = format!("Message-ID: <{number}>\nSubject: walrus {number}\n\nx\n");
+        std::fs::write(folder.join(format!("{number}.host:2,S")), text).unwrap();
+    }
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    let find = |options: &[&str]| {
+        let run = home.run(&[&["find", "--kind", "message", "walrus"], options].concat());
+        (run.stdout().lines().count(), run.stderr())
+    };
+    let note = "note: the first 1,000 of 1,005 messages; -n N lists more\n";
+    assert_eq!(find(&[]), (1000, note.to_string()));
+    let page = "note: 3 to 1,002 of 1,005 messages; -n N lists more\n";
+    assert_eq!(find(&["--offset", "2"]), (1000, page.to_string()));
+    assert_eq!(find(&["--offset", "5"]), (1000, String::new()));
+    assert_eq!(find(&["--fields", "subject"]), (1005, String::new()));
+    assert_eq!(find(&["--files"]), (1005, String::new()));
+    assert_eq!(find(&["--format", "json"]), (1005, String::new()));
+    assert_eq!(find(&["--files", "-n", "7"]), (7, String::new()));
+    assert_eq!(find(&["--links", "links"]).1, "note: 1,005 links made, 0 kept, 0 removed\n");
+    assert_eq!(std::fs::read_dir(home.work("links/cur")).unwrap().count(), 1005);
+}
+
 /// A mail that came directly and through a list is one message, of which the list is found.
 #[test]
 fn mail_of_a_list_is_found_beside_its_direct_copy() {

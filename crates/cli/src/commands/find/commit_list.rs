@@ -84,7 +84,10 @@ pub(super) fn print_commits(
     let repositories = list_repositories(context)?;
     let source_type = SourceType::Repository;
     print_index_notes(context, source_type, &repositories, Some(&reader), collection)?;
-    let group = CommitGroup::read(reader, &query, options, sort, DEFAULT_LIMIT)?;
+    // As of messages: programs are to have all.
+    let is_for_reading = context.format == OutputFormat::Text && options.fields.is_empty();
+    let default_limit = if is_for_reading { DEFAULT_LIMIT } else { usize::MAX };
+    let group = CommitGroup::read(reader, &query, options, sort, default_limit)?;
     if options.is_count {
         super::print_count(context, group.count)?;
     } else {

@@ -18,7 +18,7 @@ use crate::mail_store::{
     MailRoots, MessageOpener, list_sources, mail_roots, open_labelled_mail, parse_mail_query,
     parse_query_among_kinds, query_roots, require_mail_reader,
 };
-use crate::output::{OutputStream, format_count, print_message, sanitize_line};
+use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
 use crate::output_path::OutputFolder;
 use crate::source_names::print_index_notes;
 use crate::table::aligned_groups;
@@ -131,7 +131,13 @@ pub(super) fn print_messages(
     let reader = require_mail_reader(context)?;
     let (sources, name) = (list_sources(context)?, options.source.as_deref());
     print_index_notes(context, SourceType::Mail, &sources, Some(&reader), name)?;
-    let request = options.to_request(&query, DEFAULT_LIMIT)?;
+    // A person reads the beginning of a list; programs, and links, are to have all of it.
+    let is_for_reading = context.format == OutputFormat::Text
+        && options.fields.is_empty()
+        && !options.is_files
+        && options.links.is_none();
+    let default_limit = if is_for_reading { DEFAULT_LIMIT } else { usize::MAX };
+    let request = options.to_request(&query, default_limit)?;
     let roots = query_roots(context, &query)?;
     if options.is_explanation {
         let explained = with_search(&reader, &roots, &query, |search| search.explain(&query))?;
@@ -179,11 +185,33 @@ pub(super) fn print_messages(
         }
         return Ok(CommandStatus::NothingFound);
     }
-    if options.limit.is_none() && count == DEFAULT_LIMIT {
-        let things = if options.is_threaded { "threads" } else { "messages" };
-        context.print_note(format!("the first {DEFAULT_LIMIT} {things}; -n N lists more"));
+    if is_for_reading && options.limit.is_none() && count == DEFAULT_LIMIT && !context.quiet {
+        let all = with_search(&reader, &roots, &query, |search| match options.is_threaded {
+            true => search.count_threads(&query),
+            false => search.count(&query),
+        });
+        print_limit_note(context, options, all.ok());
     }
     Ok(status)
+}
+
+/// Says that a list has the first ones of a number of messages or threads; `None`: to count them
+/// takes too long.
+fn print_limit_note(context: &CommandContext, options: &MessageListOptions, all: Option<u64>) {
+    let things = if options.is_threaded { "threads" } else { "messages" };
+    let (first, last) = (options.offset as u64 + 1, (options.offset + DEFAULT_LIMIT) as u64);
+    let shown = match first {
+        1 => format!("the first {}", format_grouped(last)),
+        _ => format!("{} to {}", format_grouped(first), format_grouped(last)),
+    };
+    match all {
+        Some(all) if all <= last => {}
+        Some(all) => {
+            let all = format_grouped(all);
+            context.print_note(format!("{shown} of {all} {things}; -n N lists more"));
+        }
+        None => context.print_note(format!("{shown} {things}; -n N lists more")),
+    }
 }
 
 /// Names what a query that found nothing requires and no message has.

@@ -155,6 +155,8 @@ fn messages_and_threads_are_shown_as_html_and_json() {
     assert!(html.contains("Content-Security-Policy"));
     let run = home.code(&["show", "nothing", "--format", "html"], 1);
     assert!(run.stderr().contains("no message is named"), "{}", run.stderr());
+    let text = home.ok(&["show", "a2", "--thread"]);
+    assert!(text.starts_with("── 1 of 2: ") && text.contains("\n\n── 2 of 2: "), "{text}");
     let thread = home.json(&["show", "a2", "--thread"]);
     assert_eq!(thread[1]["message_id"], "a2");
     assert_eq!(thread[1]["thread"]["level"], 1);

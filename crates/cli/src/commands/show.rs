@@ -63,11 +63,12 @@ impl ShowArgs {
                 FoundMessages::File(file) => shown.print(context, &file, None)?,
                 FoundMessages::Thread(thread) => {
                     let opener = MessageOpener::new(&thread.roots);
-                    for member in &thread.members {
+                    for (number, member) in (1..).zip(&thread.members) {
                         let message = &member.listed.message;
                         match opener.open_listed(&thread.reader, message)? {
                             Some(file) => {
-                                shown.print(context, &file, Some(member_json(member)))?;
+                                let place = (number, thread.members.len());
+                                shown.print(context, &file, Some((member, place)))?;
                             }
                             None => status = CommandStatus::SourceMissing,
                         }
@@ -151,18 +152,27 @@ struct ShownMessages {
 }
 
 impl ShownMessages {
-    /// Prints a message, with its place in the thread that is shown.
+    /// Prints a message, with its number among those of the thread that is shown, and their number.
+    /// In text, a line above it has them, and the ID by which other commands know the message.
     fn print(
         &mut self,
         context: &mut CommandContext,
         file: &MessageFile,
-        place: Option<Value>,
+        place: Option<(&ThreadMember, (usize, usize))>,
     ) -> Result<(), CommandFailure> {
         if context.format == OutputFormat::Html {
             self.articles.push(message_page::html_article(context, file)?);
             return Ok(());
         }
         self.print_gap(context)?;
+        if let Some((member, (number, count @ 2..))) = place
+            && context.format == OutputFormat::Text
+        {
+            let id = member.listed.message.handle.to_string();
+            let line = format!("{FAINT_STYLE}── {number} of {count}: {id:.8} ──{FAINT_STYLE:#}");
+            context.out.print_line(line)?;
+        }
+        let place = place.map(|(member, _)| member_json(member));
         message_page::print_message(context, file, place, self.is_converted)
     }
 

@@ -622,3 +622,14 @@ fn messages_of_a_source_that_an_undo_took_are_left_out() {
     home.ok(&["sync"]);
     assert_eq!(home.run(&["find", "--kind", "message", "--count", "walrus"]).stderr(), "");
 }
+
+/// Messages of a disk that is not mounted are not taken for deleted.
+#[test]
+fn a_maildir_that_is_missing_is_said_to_be() {
+    let home = home_with_mail();
+    std::fs::rename(home.work("mail"), home.work("elsewhere")).unwrap();
+    let run = home.code(&["sync"], 5);
+    let message = "/mail is missing (is its disk mounted?); messages that are indexed stay\n";
+    assert!(run.stderr().contains(message), "{}", run.masked_output());
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "walrus"]), "3\n");
+}

@@ -22,6 +22,7 @@ use larder_sync::{
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::mem;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -340,9 +341,7 @@ impl<'c> RoundPrinter<'c> {
                 match result {
                     Ok(report) => self.print_result(&source.name, report),
                     Err(error) => {
-                        let name = sanitize_line(&source.name);
-                        let wait = if self.is_watch { "; waiting for it" } else { "" };
-                        print_message("error", format!("{name}: {error}{wait}"));
+                        print_message("error", self.describe_source_error(&source.name, error));
                         self.status = CommandStatus::SourceMissing;
                     }
                 }
@@ -383,13 +382,27 @@ impl<'c> RoundPrinter<'c> {
 
     /// Prints that a source cannot be read.
     fn print_source_error(&mut self, name: &str, error: &larder_sync::Error) {
-        let name = sanitize_line(name);
-        let wait = if self.is_watch { "; waiting for it" } else { "" };
-        let text = format!("{name}: {}{wait}", sanitize_line(&error.to_string()));
+        let text = self.describe_source_error(name, error);
         if !self.is_watch || self.printed.insert((PathBuf::new(), text.clone())) {
             print_message("error", text);
         }
         self.status = CommandStatus::SourceMissing;
+    }
+
+    /// Says that a source cannot be read, and why.
+    fn describe_source_error(&self, name: &str, error: &larder_sync::Error) -> String {
+        let name = sanitize_line(name);
+        let wait = if self.is_watch { "; waiting for it" } else { "" };
+        let reason = match error {
+            larder_sync::Error::Maildir { path, source }
+                if source.kind() == ErrorKind::NotFound =>
+            {
+                let path = path.display();
+                format!("{path} is missing (is its disk mounted?); messages that are indexed stay")
+            }
+            error => error.to_string(),
+        };
+        format!("{name}: {}{wait}", sanitize_line(&reason))
     }
 
     /// Runs the rules on the new messages of the sources that a round has completed.

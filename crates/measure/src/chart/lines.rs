@@ -9,6 +9,8 @@ use std::fmt::{self, Write as _};
 
 /// The least distance between two dots of a colour.
 const DOT_GAP_PIXELS: f64 = 3.0;
+/// The radius of the dots of the last series.
+const MIN_DOT_RADIUS: usize = 2;
 
 /// A chart of step lines. A line whose values are all 0 is left out beside others.
 pub struct StepChart<'a> {
@@ -94,10 +96,12 @@ impl StepChart<'_> {
             }
             out.push_str("</g>\n");
         }
-        for dots in dots {
+        for (number, series) in dots.iter().enumerate() {
             let places =
-                dots.points.iter().map(|(at, value)| (x.position(*at), y.position(*value)));
-            draw_dots(&mut out, dots, places)?;
+                series.points.iter().map(|(at, value)| (x.position(*at), y.position(*value)));
+            // Equal values of a later series are drawn on these.
+            let radius = MIN_DOT_RADIUS + (dots.len() - 1 - number);
+            draw_dots(&mut out, series, radius, places)?;
         }
         draw_line_strips(&mut out, (&lines, dots), &axes)?;
         out.push_str("</svg>");
@@ -115,6 +119,7 @@ impl StepChart<'_> {
 fn draw_dots(
     out: &mut String,
     dots: &StepLine,
+    radius: usize,
     places: impl Iterator<Item = (f64, f64)>,
 ) -> fmt::Result {
     let mut apart: Vec<(f64, f64)> = Vec::new();
@@ -127,7 +132,7 @@ fn draw_dots(
     let class = dots.colour.css_class();
     writeln!(out, "<g class=\"{class}\"><title>{}</title>", XmlEscaped(&dots.name))?;
     for (x, y) in apart {
-        writeln!(out, "<circle class=\"fill\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2\"/>")?;
+        writeln!(out, "<circle class=\"fill\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"/>")?;
     }
     out.push_str("</g>\n");
     Ok(())

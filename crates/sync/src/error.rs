@@ -45,6 +45,12 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
+    /// A directory has nothing that could be taken over from mu.
+    #[error("mu has neither a database nor bookmarks in {folder}")]
+    NoMuData {
+        /// The directory.
+        folder: PathBuf,
+    },
     /// A file has no labels of this program.
     #[error("the file has no labels of {program}")]
     NoLabelDump {

@@ -259,6 +259,10 @@ impl From<larder_sync::Error> for CommandFailure {
                 CommandFailure::new(FailureKind::Source, error)
                     .with_hint("run the command again: it writes the rejected input only")
             }
+            error @ larder_sync::Error::NoMuData { .. } => {
+                CommandFailure::new(FailureKind::Source, error)
+                    .with_hint("--muhome names the directory that `mu info` shows")
+            }
             error => CommandFailure::new(FailureKind::Source, error),
         }
     }

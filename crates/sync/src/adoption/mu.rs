@@ -55,8 +55,8 @@ pub fn read_mu(
             foreign.notices.push(format!("{path} is missing: labels of mu are not read"));
             return Ok(foreign);
         }
-        let source = std::io::ErrorKind::NotFound.into();
-        return Err(Error::ForeignFile { path, source });
+        let folder = home.unwrap_or(&path).to_path_buf();
+        return Err(Error::NoMuData { folder });
     }
     match run_program("mu", &with_home(&["info"])) {
         Ok(output) => foreign.maildir = find_maildir(&String::from_utf8_lossy(&output)),

@@ -40,6 +40,9 @@ pub(crate) enum OutputFormat {
     /// A page for a browser
     #[value(hide = true)]
     Html,
+    /// Messages one behind the other, for other mail programs
+    #[value(hide = true)]
+    Mbox,
     /// The answer to the query_command of mutt
     #[value(hide = true, alias = "mutt-ab")]
     Mutt,
@@ -68,6 +71,7 @@ impl OutputFormat {
             OutputFormat::Json => "json",
             OutputFormat::Raw => "raw",
             OutputFormat::Html => "html",
+            OutputFormat::Mbox => "mbox",
             OutputFormat::Mutt => "mutt",
             OutputFormat::MuttAlias => "mutt-alias",
             OutputFormat::Csv => "csv",

@@ -4,9 +4,9 @@
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
-use crate::output::{format_grouped, sanitize_line};
+use crate::output::{format_asctime, format_grouped, sanitize_line};
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
-use larder_format::mbox::{first_message, unquote};
+use larder_format::mbox::{first_message, format_message, unquote};
 use larder_format::message::{Message, MessageProblem};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -101,6 +101,14 @@ impl MessageFile {
         let what = format!("{}: no mail message: no From, To, Subject or Date", self.name());
         Err(CommandFailure::new(FailureKind::Input, what)
             .with_hint("contacts and calendars are shown after `larder import FILE`"))
+    }
+
+    /// Returns the message as a part of an mbox file.
+    pub(crate) fn to_mbox(&self) -> Vec<u8> {
+        let headers = Message::parse(&self.bytes).headers;
+        let sender = headers.from.first().map(|from| from.address.as_str());
+        let date = headers.date.map(|date| date.seconds);
+        format_message(&self.bytes, sender.unwrap_or_default(), &format_asctime(date))
     }
 
     /// Returns the name for messages.

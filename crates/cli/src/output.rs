@@ -309,6 +309,12 @@ pub(crate) fn format_local_time(milliseconds: i64) -> String {
     }
 }
 
+/// Formats a time in UTC, in seconds since 1970, as `asctime` of C; 1970 if there is none.
+pub(crate) fn format_asctime(seconds: Option<i64>) -> String {
+    let instant = seconds.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    instant.unwrap_or_default().strftime("%a %b %e %H:%M:%S %Y").to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -310,6 +310,6 @@ fn a_wrong_format_has_a_hint_with_those_of_the_command() {
     assert_snapshot!(check(&["show", "x", "--format", "htm"]), @r#"
     error: invalid value "htm" for --format <FORMAT>
     hint: did you mean html?
-    hint: possible values: text, json, raw, html
+    hint: possible values: text, json, raw, html, mbox
     "#);
 }

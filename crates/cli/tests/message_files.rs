@@ -1,5 +1,6 @@
 //! Files of mail messages: `larder show FILE` and `larder save FILE`.
 
+use crate::mail_lists::home_with_mail;
 use crate::test_home::Home;
 use insta::assert_snapshot;
 
@@ -284,4 +285,26 @@ fn the_first_message_of_an_mbox_file_is_shown() {
     assert!(run.stdout().contains("Text 2.") && run.err.is_empty(), "{}", run.masked_output());
     home.write("one.mbox", message(1));
     assert!(!home.run(&["show", "./one.mbox"]).stderr().contains("note: "));
+}
+
+/// Other mail programs read the messages of a search.
+#[test]
+fn messages_are_printed_as_an_mbox_file() {
+    let home = home_with_mail();
+    let text = home.ok(&["find", "--kind", "message", "subject:walrus", "--format", "mbox"]);
+    let first = "From b@x.example Thu Jan  2 10:00:00 2020\nMessage-ID: <a2>\n";
+    assert!(text.starts_with(first), "{text}");
+    let second = "\nYes.\n\nFrom anna@x.example Wed Jan  1 10:00:00 2020\nMessage-ID: <a1>\n";
+    assert!(text.contains(second), "{text}");
+    let thread = home.ok(&["show", "a1", "--thread", "--format", "mbox"]);
+    assert_eq!(thread.matches("\nMessage-ID: ").count(), 2, "{thread}");
+    // It is a source, too.
+    home.write("some.mbox", &text);
+    home.ok(&["sources", "add", "some.mbox", "--into", "some"]);
+    home.ok(&["sync"]);
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "in:some"]), "2\n");
+    for args in [&["find", "walrus"][..], &["find", "--kind", "commit"], &["agenda"]] {
+        let run = home.code(&[args, &["--format", "mbox"]].concat(), 2);
+        assert!(run.stderr().contains("--format mbox is not supported"), "{}", run.stderr());
+    }
 }

@@ -207,6 +207,34 @@ pub fn unquote(message: &mut Vec<u8>) {
     *message = unquoted.copied().collect();
 }
 
+/// Returns a message as a part of an mbox file: the line in front of it, with the address of the
+/// sender and a time as `asctime` of C writes it in UTC; the message, whose lines `From ` are
+/// quoted; and an empty line.
+#[must_use]
+pub fn format_message(message: &[u8], sender: &str, time: &str) -> Vec<u8> {
+    // The line of another mbox file, from which the message came.
+    let message = match message.strip_prefix(SEPARATOR) {
+        Some(rest) => memchr(b'\n', rest).and_then(|end| rest.get(end + 1..)).unwrap_or_default(),
+        None => message,
+    };
+    let is_plain = |c: char| c.is_ascii_graphic();
+    let sender = if sender.is_empty() || !sender.chars().all(is_plain) { "-" } else { sender };
+    let mut bytes = format!("From {sender} {time}\n").into_bytes();
+    bytes.reserve(message.len() + 2);
+    for line in message.split_inclusive(|byte| *byte == b'\n') {
+        let marks = line.iter().take_while(|byte| **byte == b'>').count();
+        if line.get(marks..).is_some_and(|rest| rest.starts_with(SEPARATOR)) {
+            bytes.push(b'>');
+        }
+        bytes.extend_from_slice(line);
+    }
+    if !message.ends_with(b"\n") {
+        bytes.push(b'\n');
+    }
+    bytes.push(b'\n');
+    bytes
+}
+
 /// Finds the messages in the bytes of an mbox file, which come in pieces of any size.
 #[derive(Debug)]
 pub struct MboxScanner {

@@ -1,7 +1,7 @@
 //! The messages of mbox files.
 
 use larder_format::mbox::{
-    MboxMessage, MboxScanner, MboxSection, first_message, hash_message,
+    MboxMessage, MboxScanner, MboxSection, first_message, format_message, hash_message,
     is_message_end, strip_status, unquote,
 };
 use proptest::prelude::*;
@@ -214,4 +214,34 @@ fn the_first_message_of_a_file_is_found() {
     let header = "From \nContent-Length: 1000000\n\n";
     let hostile = [header.repeat(5_000), "\n".repeat(5_000_000), "x".into()].concat();
     assert_eq!(first_message(hostile.as_bytes()).map(|(_, count)| count), Some(1));
+}
+
+/// A file of messages has them as they were, whatever their lines begin with.
+#[test]
+fn messages_come_back_from_a_file() {
+    let messages: [&[u8]; 4] = [
+        b"Subject: 1\n\nFrom here\n>From there\n\nFrom x Mon Nov 30 10:00:00 2020\n",
+        b"Subject: 2\r\n\r\n>>From a\r\n",
+        b"Subject: 3\n\nno end of line",
+        b"Subject: 4\n\n>From only\n",
+    ];
+    let time = "Mon Nov 30 10:00:00 2020";
+    let parts = messages.map(|message| format_message(message, "a@x", time));
+    let file = parts.concat();
+    let mut scanner = MboxScanner::new(0);
+    scanner.push(&file, &mut |_| false);
+    let found = scanner.finish();
+    assert_eq!(found.len(), 4);
+    for (message, original) in found.iter().zip(messages) {
+        let start = message.section.offset as usize;
+        let mut bytes = file[start..start + message.section.length as usize].to_vec();
+        unquote(&mut bytes);
+        if !original.ends_with(b"\n") {
+            assert_eq!(bytes.pop(), Some(b'\n'));
+        }
+        assert_eq!(bytes, original);
+        assert!(message.section.date > 0);
+    }
+    let again = format_message(&parts[3], "a b", time);
+    assert!(again.starts_with(b"From - Mon Nov 30 10:00:00 2020\nSubject: 4\n"));
 }

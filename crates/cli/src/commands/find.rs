@@ -336,6 +336,15 @@ impl FindArgs {
             || kind.is_some_and(|kind| kind.source_location() == SourceLocation::Locator)
     }
 
+    /// Returns whether messages are listed, which an mbox file can have.
+    pub(super) fn is_message_list(&self) -> bool {
+        self.is_item_list() && self.is_about_messages() && !self.is_about_commits()
+    }
+
+    fn is_about_commits(&self) -> bool {
+        commit_list::is_kind_of_commits(self.query_args.kind)
+    }
+
     /// Refuses the options of lists of messages for other kinds, and those of correspondents.
     fn check_kind(&self) -> Result<(), CommandFailure> {
         let of_correspondents = [
@@ -436,8 +445,7 @@ impl FindArgs {
         context: &mut CommandContext,
         is_about_repository: bool,
     ) -> Result<CommandStatus, CommandFailure> {
-        let is_about_commits =
-            is_about_repository || commit_list::is_kind_of_commits(self.query_args.kind);
+        let is_about_commits = is_about_repository || self.is_about_commits();
         let option = self
             .unsupported_message_option()
             .filter(|one| if is_about_commits { *one != "--in" } else { *one != "--explain" });
@@ -448,6 +456,10 @@ impl FindArgs {
         }
         let options = self.message_options();
         match is_about_commits {
+            true if context.format == OutputFormat::Mbox => {
+                let message = "--format mbox is not supported for commits";
+                Err(CommandFailure::new(FailureKind::Usage, message))
+            }
             true => {
                 let collection = self.query_args.collection.as_deref();
                 commit_list::print_commits(context, &options, collection)

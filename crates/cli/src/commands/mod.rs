@@ -129,9 +129,17 @@ pub(crate) enum Command {
 const USUAL_FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
 const FORMATS_WITH_RAW: &[OutputFormat] =
     &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw];
+/// The formats of lists of messages.
+const MESSAGE_FORMATS: &[OutputFormat] =
+    &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw, OutputFormat::Mbox];
 /// The formats of messages and other items.
-const PAGE_FORMATS: &[OutputFormat] =
-    &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw, OutputFormat::Html];
+const PAGE_FORMATS: &[OutputFormat] = &[
+    OutputFormat::Text,
+    OutputFormat::Json,
+    OutputFormat::Raw,
+    OutputFormat::Html,
+    OutputFormat::Mbox,
+];
 /// The formats of addresses, those of other programs included.
 const ADDRESS_FORMATS: &[OutputFormat] = &[
     OutputFormat::Text,
@@ -202,6 +210,7 @@ impl Command {
     fn supported_formats(&self) -> &'static [OutputFormat] {
         match self {
             Command::Find(find) if find.is_about_correspondents() => ADDRESS_FORMATS,
+            Command::Find(find) if find.is_message_list() => MESSAGE_FORMATS,
             Command::Find(find) if find.is_item_list() => FORMATS_WITH_RAW,
             Command::Agenda(agenda) if agenda.is_busy() => FORMATS_WITH_RAW,
             Command::Log(log) if log.is_about_item() => FORMATS_WITH_RAW,
@@ -219,6 +228,7 @@ impl Command {
 pub(crate) fn unusual_format_names(command: &str, args: &[String]) -> Option<Vec<&'static str>> {
     let formats = match command {
         "find" if args.iter().any(|arg| arg == "--correspondents") => ADDRESS_FORMATS,
+        "find" if args.iter().any(|arg| arg == "message") => MESSAGE_FORMATS,
         "show" => PAGE_FORMATS,
         _ => return None,
     };
@@ -228,8 +238,12 @@ pub(crate) fn unusual_format_names(command: &str, args: &[String]) -> Option<Vec
 fn unsupported_format_failure(format: OutputFormat, supported: &[OutputFormat]) -> CommandFailure {
     let names: Vec<&str> = supported.iter().map(|format| format.name()).collect();
     let message = format!("--format {} is not supported by this command", format.name());
-    CommandFailure::new(FailureKind::Usage, message)
-        .with_hint(format!("use --format {}", names.join(" or ")))
+    let failure = CommandFailure::new(FailureKind::Usage, message)
+        .with_hint(format!("use --format {}", names.join(" or ")));
+    match format {
+        OutputFormat::Mbox => failure.with_hint("mbox is for lists of messages: --kind message"),
+        _ => failure,
+    }
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl ShowArgs {
                     }
                 }
                 FoundMessages::None => {
-                    if context.format != OutputFormat::Html
+                    if !matches!(context.format, OutputFormat::Html | OutputFormat::Mbox)
                         && let Some(commit) = commit_page::open_commit(context, &operand)?
                     {
                         shown.print_gap(context)?;
@@ -92,10 +92,12 @@ impl ShowArgs {
                 }
             }
         }
-        if let Some(id) = ids.first().filter(|_| context.format == OutputFormat::Html) {
+        if let Some(id) = ids.first()
+            && matches!(context.format, OutputFormat::Html | OutputFormat::Mbox)
+        {
             let message = format!("no message is named {:?}", sanitize_line(id));
-            return Err(CommandFailure::new(FailureKind::NotFound, message)
-                .with_hint("--format html shows messages only"));
+            let hint = format!("--format {} shows messages only", context.format.name());
+            return Err(CommandFailure::new(FailureKind::NotFound, message).with_hint(hint));
         }
         if context.format == OutputFormat::Html {
             let page = format_message_page("larder", &shown.articles);

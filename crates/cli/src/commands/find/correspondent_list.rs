@@ -114,9 +114,11 @@ fn address_format(format: OutputFormat) -> Option<AddressFormat> {
         OutputFormat::Org => AddressFormat::Org,
         OutputFormat::Bbdb => AddressFormat::Bbdb,
         OutputFormat::Vcard => AddressFormat::Vcard,
-        OutputFormat::Text | OutputFormat::Json | OutputFormat::Raw | OutputFormat::Html => {
-            return None;
-        }
+        OutputFormat::Text
+        | OutputFormat::Json
+        | OutputFormat::Raw
+        | OutputFormat::Html
+        | OutputFormat::Mbox => return None,
     })
 }
 

@@ -153,7 +153,8 @@ pub(super) fn print_messages(
         return Ok(if count > 0 { CommandStatus::Done } else { CommandStatus::NothingFound });
     }
     let mut status = CommandStatus::Done;
-    let count = if options.is_threaded && context.format != OutputFormat::Raw {
+    let is_raw = matches!(context.format, OutputFormat::Raw | OutputFormat::Mbox);
+    let count = if options.is_threaded && !is_raw {
         let threads = with_search(&reader, &roots, &query, |search| search.list_threads(&request))?;
         match options.is_summary {
             true => thread_list::print_summaries(context, &threads)?,
@@ -167,7 +168,7 @@ pub(super) fn print_messages(
         let listed = with_search(&reader, &roots, &query, |search| search.list_messages(&request))?;
         if let Some(folder) = &options.links {
             make_links(context, &reader, &listed, folder, options.is_clearing_links)?;
-        } else if context.format == OutputFormat::Raw {
+        } else if is_raw {
             status = print_raw(context, &reader, &listed)?;
         } else if options.is_files {
             print_files(context, &reader, &listed, options.is_null_separated)?;
@@ -481,6 +482,9 @@ fn print_raw(
     let mut status = CommandStatus::Done;
     for one in listed {
         match opener.open_listed(reader, &one.message)? {
+            Some(file) if context.format == OutputFormat::Mbox => {
+                context.out.print_bytes(&file.to_mbox())?;
+            }
             Some(file) => context.out.print_bytes(&file.bytes)?,
             None => status = CommandStatus::SourceMissing,
         }

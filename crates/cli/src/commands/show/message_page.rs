@@ -30,8 +30,10 @@ pub(super) fn print_message(
     place: Option<Value>,
     is_converted: bool,
 ) -> Result<(), CommandFailure> {
-    if context.format == OutputFormat::Raw {
-        return Ok(context.out.print_bytes(&file.bytes)?);
+    match context.format {
+        OutputFormat::Raw => return Ok(context.out.print_bytes(&file.bytes)?),
+        OutputFormat::Mbox => return Ok(context.out.print_bytes(&file.to_mbox())?),
+        _ => {}
     }
     let message = file.parse()?;
     if context.format == OutputFormat::Json {

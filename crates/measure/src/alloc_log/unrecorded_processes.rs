@@ -88,7 +88,7 @@ struct ProcessStat {
 pub(super) struct UnrecordedFinder {
     /// The files without which no process is recorded, with device and inode.
     files: Vec<(PathBuf, (u64, u64))>,
-    /// The same files, as the command was told of them.
+    /// The paths of these files in the environment of the command.
     names: Vec<PathBuf>,
     /// Processes without a ring so far.
     found: BTreeMap<u32, UnrecordedChild>,

@@ -138,7 +138,7 @@ fn a_tree_of_processes_is_sampled() {
     assert!(timeline.map.mappings.keys().any(|name| name.contains("/libc")));
 }
 
-/// What is mapped while a command begins its program is none of its memory.
+/// Memory at the moment of exec is not that of the command.
 #[test]
 fn a_command_that_has_not_begun_its_program_is_left_out() {
     let now = Instant::now();

@@ -68,12 +68,11 @@ pub struct RecordingOptions {
     /// Lines on standard error that match begin a phase: the name is the first group, else the
     /// whole match. Standard error is passed on to this.
     pub phases: Option<(Regex, Box<dyn Write + Send>)>,
-    /// An earlier output is replaced, once the command has started.
-    pub replaces_output: bool,
-    /// The log has standard output, so that of the command goes to standard error.
-    pub diverts_output: bool,
-    /// Is called once if processes go on for a second after the command has ended, with the program
-    /// and the id of one, and their number.
+    /// The log goes to standard output, and the output of the command to standard error. Else an
+    /// earlier log is replaced, once the command has started.
+    pub is_standard_output: bool,
+    /// Gets processes in the background, once, if there are any a second after the end of the
+    /// command.
     pub background_notice: Option<BackgroundNotice>,
     /// The logarithm of the number of words of a ring; `None`: the usual size.
     pub capacity_log2: Option<u32>,
@@ -187,7 +186,7 @@ pub fn record_command(
     let folder = socket_folder().map_err(AllocLogError::Socket)?;
     let (socket, socket_path) = RingSocket::listen(folder.path()).map_err(AllocLogError::Socket)?;
     let mut child = start_command(command, &socket_path, &options)?;
-    let log = RecordingLog::new(output, options.replaces_output);
+    let log = RecordingLog::new(output, !options.is_standard_output);
     // After the start of the command, which keeps its own limit.
     raise_file_limit();
     let now = Instant::now();
@@ -244,7 +243,7 @@ fn start_command(
     }
     let messages = if options.phases.is_some() { Stdio::piped() } else { Stdio::inherit() };
     let failure = |error| AllocLogError::Command(program.to_string_lossy().into_owned(), error);
-    let output = match options.diverts_output {
+    let output = match options.is_standard_output {
         true => Stdio::from(std::io::stderr().as_fd().try_clone_to_owned().map_err(failure)?),
         false => Stdio::inherit(),
     };
@@ -305,6 +304,10 @@ impl RecordingState {
 
     /// Tells, once, of processes that go on after the command.
     fn tell_of_background(&mut self) {
+        // It costs a look at each process.
+        if self.background_notice.is_none() {
+            return;
+        }
         let mut running: Vec<&RingProcess> = Vec::new();
         for process in &mut self.processes {
             if !process.has_ended() {

@@ -70,8 +70,7 @@ impl RecordArgs {
             stack_interval: self.stacks.unwrap_or(0),
             other_libraries: std::env::var_os("LD_PRELOAD"),
             phases: self.phases.clone().map(|pattern| (pattern, Box::new(std::io::stderr()) as _)),
-            replaces_output: !self.out.is_standard_output(),
-            diverts_output: self.out.is_standard_output(),
+            is_standard_output: self.out.is_standard_output(),
             background_notice: (!context.quiet).then(|| Box::new(print_background_note) as _),
             capacity_log2: None,
             signals: CommandSignals {

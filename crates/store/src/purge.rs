@@ -276,19 +276,21 @@ fn not_finished(error: Error) -> Error {
     }
 }
 
-/// Erases schedules that batches before `end` replaced. Returns whether there may be more.
+/// Erases schedules that batches before `end` replaced. Returns whether there may be more. The names
+/// of the items whose schedules changed stay: a query that runs at the time needs them.
 fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool> {
     let erased = tx.execute(
         "UPDATE item_history SET schedule = NULL WHERE id IN
            (SELECT id FROM item_history WHERE seq < ?1 AND schedule IS NOT NULL LIMIT ?2)",
         (end, MAX_ERASED_SCHEDULES_PER_TX),
     )?;
-    let deleted = tx.execute(
-        "DELETE FROM schedule_history WHERE (seq, handle) IN
-           (SELECT seq, handle FROM schedule_history WHERE seq < ?1 LIMIT ?2)",
+    let erased_of_series = tx.execute(
+        "UPDATE schedule_history SET schedule = NULL WHERE (seq, handle) IN
+           (SELECT seq, handle FROM schedule_history
+            WHERE seq < ?1 AND schedule IS NOT NULL LIMIT ?2)",
         (end, MAX_ERASED_SCHEDULES_PER_TX),
     )?;
-    Ok(erased + deleted > 0)
+    Ok(erased + erased_of_series > 0)
 }
 
 /// Erases the items from a copy, or deletes the copy if it is one of the index of mail, or damaged:

@@ -59,7 +59,8 @@
 //!   tombstone, without UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`:
 //!   the item's schedule as `idx_schedule.data` had it; NULL: none or unknown.
 //! * `schedule_history(seq, handle, schedule)`: the schedule of an item before a batch that changed
-//!   another item of its series. Rows are kept as long as the rows of `item_history`.
+//!   another item of its series; NULL: none or unknown. Rows are kept as long as the rows of
+//!   `item_history`.
 //! * `collection_history`: the same for collections; `name` NULL: the collection did not exist.
 //!
 //! The column `checksum` of these tables is computed by `checksum` from the other columns and the

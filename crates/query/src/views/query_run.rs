@@ -186,7 +186,10 @@ mod tests {
     use crate::views::options::{ViewOptions, ViewsOptions};
     use crate::views::view_query::QuerySyntax;
     use crate::views::views_log::ViewsLog;
-    use larder_store::{BatchChange, ItemPut, Kind, Operation, Precondition, Store, StoreOptions};
+    use larder_store::{
+        BatchChange, ChangeOutcome, Handle, ItemPut, Kind, Operation, Precondition, Store,
+        StoreOptions,
+    };
     use larder_time::civil::Instant;
     use std::cell::Cell;
     use std::sync::Arc;
@@ -346,10 +349,8 @@ mod tests {
         components.into_iter().map(put).collect()
     }
 
-    /// While the schedules in the store are of other time zones, the change feed names the items
-    /// whose schedules changed, and a view that reads changes later is reset.
-    #[test]
-    fn changes_of_a_series_are_in_the_answer_while_schedules_are_unknown() {
+    /// A store with a series, whose schedules are of other time zones, and a contact.
+    fn fixture_with_unknown_schedules() -> (Fixture, Handle) {
         let mut fixture = Fixture::new();
         let create = BatchChange::CreateCollection("calendar".into(), Kind::Event);
         fixture.store.apply(&mut Operation::new("test", "", 0), vec![create]).unwrap();
@@ -359,26 +360,39 @@ mod tests {
         let zones = larder_time::zone::ZoneDatabase::with_version(database, "other".to_string());
         let options = StoreOptions { zones: Arc::new(zones), ..StoreOptions::default() };
         drop(Store::open(fixture.dir.path(), &options).unwrap());
-        let create = BatchChange::CreateCollection("other".into(), Kind::Event);
-        fixture.store.apply(&mut Operation::new("test", "", 0), vec![create]).unwrap();
+        let changes = put_contacts(&fixture.store, &[("gone".into(), "Anna")]);
+        let added = fixture.store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
+        let [ChangeOutcome::Added(contact)] = added.outcomes[..] else { panic!("{added:?}") };
+        (fixture, contact)
+    }
 
-        let view_query = ViewQuery::new(QuerySyntax::Line, "when:2026-03-20", Arc::default());
-        let query = register_query(&fixture.engine, view_query).unwrap();
-        let store = Mutex::new(&mut fixture.store);
-        let run = |reader: &Reader, request: &SearchRequest| {
-            let found = find(reader, request)?;
-            assert_eq!(found.rows().len(), 1);
-            let mut store = store.lock().unwrap();
-            let changes = put_series(&store, "20260315").drain(..1).collect();
-            store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
-            Ok(found)
-        };
-        let publish = |_: &mut ViewsEngine, answer: Result<TracedResult, Error>| {
-            answer.map(|answer| (answer.rows, answer.outdated_at))
-        };
-        let (rows, outdated_at) =
-            answer_query(&fixture.engine, &fixture.readers, query, &run, publish).unwrap();
-        assert_eq!((rows.len(), outdated_at), (0, None));
+    /// While the schedules in the store are of other time zones, and after a purge, the change feed
+    /// names the items whose schedules changed, and a view that reads changes later is reset.
+    #[test]
+    fn changes_of_a_series_are_in_the_answer_while_schedules_are_unknown() {
+        for has_purge in [false, true] {
+            let (mut fixture, contact) = fixture_with_unknown_schedules();
+            let view_query = ViewQuery::new(QuerySyntax::Line, "when:2026-03-20", Arc::default());
+            let query = register_query(&fixture.engine, view_query).unwrap();
+            let store = Mutex::new(&mut fixture.store);
+            let run = |reader: &Reader, request: &SearchRequest| {
+                let found = find(reader, request)?;
+                assert_eq!(found.rows().len(), 1);
+                let mut store = store.lock().unwrap();
+                let changes = put_series(&store, "20260315").drain(..1).collect();
+                store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
+                if has_purge {
+                    store.purge(&mut Operation::new("purge", "", 0), &[contact]).unwrap();
+                }
+                Ok(found)
+            };
+            let publish = |_: &mut ViewsEngine, answer: Result<TracedResult, Error>| {
+                answer.map(|answer| (answer.rows, answer.outdated_at))
+            };
+            let (rows, outdated_at) =
+                answer_query(&fixture.engine, &fixture.readers, query, &run, publish).unwrap();
+            assert_eq!((rows.len(), outdated_at), (0, None), "with a purge: {has_purge}");
+        }
     }
 
     /// Polls hold the engine's lock, and so does a query that is resolved again.

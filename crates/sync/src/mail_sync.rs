@@ -41,8 +41,8 @@ use file_changes::{
 use file_list::FileList;
 use larder_edit::LabelFollower;
 use larder_store::{
-    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailFile, MailSyncLock, Operation,
-    Reader, ReadingRules, StepSize, Store,
+    BatchChange, MailBatch, MailBatchBuilder, MailChange, MailDirectoryRecord, MailFile,
+    MailSyncLock, Operation, Reader, ReadingRules, StepSize, Store,
 };
 use message_pipeline::MessagePipeline;
 use message_writer::{MessageWriter, merge_segments};
@@ -178,6 +178,16 @@ struct MailSync<'s> {
     /// `None`: no labels are followed.
     labels: Option<&'s mut LabelFollower>,
     is_cancelled: &'s dyn Fn() -> bool,
+}
+
+/// The files that were read and written.
+#[derive(Debug, Default)]
+struct ReadFiles {
+    count: usize,
+    /// The directories with files that could not be read.
+    unread_directories: FxHashSet<Vec<u8>>,
+    /// Those with files that may change without another time.
+    unsettled_directories: FxHashSet<Vec<u8>>,
 }
 
 /// A source of mail, with the collection that its messages are in.
@@ -369,12 +379,13 @@ impl MailSync<'_> {
         self.report.removed_files = files.removed.len();
         let expire = |(directory, name)| MailChange::ExpireFile { directory, name };
         first.extend(unconverted.into_iter().map(expire));
+        first.extend(files.settled);
         first.extend(files.renamed);
         first.extend(files.edited);
         self.apply_all(first)?;
         let count = u32::try_from(files.added.len()).unwrap_or(u32::MAX);
-        let (added, unread) = self.add_messages(files.added, first_row, report_progress)?;
-        self.report.added_files = added;
+        let read = self.add_messages(files.added, first_row, report_progress)?;
+        self.report.added_files = read.count;
         if self.report.is_interrupted {
             return Ok(());
         }
@@ -403,7 +414,9 @@ impl MailSync<'_> {
         for listing in listings {
             let is_settled = listing.is_listed
                 && !listing.state.is_empty()
-                && !unread.contains(&listing.path)
+                && !read.unread_directories.contains(&listing.path)
+                && !read.unsettled_directories.contains(&listing.path)
+                && !files.unsettled_directories.contains(&listing.path)
                 && !has_moving_files;
             let state = if is_settled { listing.state.as_slice() } else { UNSETTLED_STATE };
             let known_state = listing.known.as_ref().map(|known| known.state.as_slice());
@@ -447,18 +460,35 @@ impl MailSync<'_> {
             }
             let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
             let known_problems = self.report.problems.len();
-            let (read, _) = self.add_messages(files, first_row, report_progress)?;
+            let read = self.add_messages(files, first_row, report_progress)?;
+            self.unsettle_directories(&read.unsettled_directories)?;
             let found = self.report.problems.split_off(known_problems).into_iter();
             let is_named = |one: &SyncProblem| {
                 one.is_left_out || self.is_any_altered || self.altered.contains(&one.path)
             };
             self.report.problems.extend(found.filter(is_named));
             first_row = first_row.saturating_add(count);
-            self.report.reread_files += read;
+            self.report.reread_files += read.count;
             if self.report.is_interrupted {
                 return Ok(());
             }
         }
+    }
+
+    /// Lets the next synchronisation list directories that were listed to the end before.
+    fn unsettle_directories(&mut self, paths: &FxHashSet<Vec<u8>>) -> Result<(), Error> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let known = self.store.open_reader()?.mail()?.directories(self.collection)?;
+        let settled = known.into_iter().filter(|one| !one.state.is_empty());
+        let put = |MailDirectoryRecord { path, folder, .. }| MailChange::PutDirectory {
+            path,
+            folder,
+            is_new: false,
+            state: UNSETTLED_STATE.to_vec(),
+        };
+        self.apply_all(settled.filter(|one| paths.contains(&one.path)).map(put).collect())
     }
 
     /// Lists the files that are marked in the store and were not tried, and reads the rules that
@@ -495,20 +525,17 @@ impl MailSync<'_> {
         Ok((files, mail.reading_rules()?))
     }
 
-    /// Reads, parses and writes files. Returns the number of those that were read, and the
-    /// directories with a file that could not be read.
+    /// Reads, parses and writes files.
     fn add_messages(
         &mut self,
         files: FileList,
         first_row: u32,
         report_progress: &mut dyn FnMut(SyncProgress),
-    ) -> Result<(usize, FxHashSet<Vec<u8>>), Error> {
-        let total = files.len();
+    ) -> Result<ReadFiles, Error> {
+        let (total, mut read) = (files.len(), ReadFiles::default());
         if total == 0 {
-            return Ok((0, FxHashSet::default()));
+            return Ok(read);
         }
-        let mut read = 0;
-        let mut unread = FxHashSet::default();
         let mut writer = MessageWriter::new(total, self.options.batch_messages);
         let mut pipeline = self.start_pipeline(files, first_row)?;
         while let Some(mut batch) = pipeline.next_batch(self.is_cancelled) {
@@ -516,10 +543,11 @@ impl MailSync<'_> {
                 self.report.is_interrupted = true;
                 break;
             }
-            read += batch.changes.len() - batch.postponed.len();
+            read.count += batch.changes.len() - batch.postponed.len();
             self.postponed.extend(mem::take(&mut batch.postponed));
             self.report.problems.append(&mut batch.problems);
-            unread.extend(mem::take(&mut batch.unread_directories));
+            read.unread_directories.extend(mem::take(&mut batch.unread_directories));
+            read.unsettled_directories.extend(mem::take(&mut batch.unsettled_directories));
             let done = writer.done;
             writer.add(self, batch)?;
             if writer.done > done {
@@ -536,7 +564,7 @@ impl MailSync<'_> {
             self.report.is_interrupted = true;
         }
         merge_segments(self, writer.is_small())?;
-        Ok((read, unread))
+        Ok(read)
     }
 
     fn start_pipeline(&self, files: FileList, first_row: u32) -> Result<MessagePipeline, Error> {

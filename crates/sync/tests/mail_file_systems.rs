@@ -12,12 +12,13 @@ use larder_sync::{
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A network file system may number its files anew when it is mounted again. A copy of a maildir
 /// has other times, too.
@@ -235,4 +236,59 @@ fn two_synchronisations_at_once_do_the_work_once() {
         assert_eq!(total, if is_first { 201 } else { 0 }, "{lines:?}");
         assert_eq!(find_rows(&home.index(), "common").len(), 200);
     }
+}
+
+/// Files are written into the directory itself, as by cp, and a synchronisation comes in between.
+#[test]
+fn a_file_is_read_again_when_it_is_complete() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..2);
+    mailbox.settle_files();
+    let path = mailbox.root().join("cur/3.host:2,S");
+    fs::write(&path, message("m3", "note", "walrus")).unwrap();
+    mailbox.settle();
+    assert_eq!(mailbox.sync().added_files, 3);
+    // The directory does not change.
+    let mut file = fs::File::options().append(true).open(&path).unwrap();
+    file.write_all(b"otter\n").unwrap();
+    let report = mailbox.sync();
+    assert_eq!((report.added_files, report.reread_files), (0, 1));
+    assert_eq!(mailbox.find("otter"), ["m3"]);
+    // It may not be complete yet.
+    file.write_all(b"beaver\n").unwrap();
+    drop(file);
+    assert_eq!(mailbox.sync().reread_files, 1);
+    assert_eq!(mailbox.find("beaver"), ["m3"]);
+    let report = mailbox.sync();
+    assert_eq!((report.reread_files, report.listed_directories), (0, 1));
+    // Its time is an old one: it is looked at once more.
+    fs::File::open(&path).unwrap().set_modified(UNIX_EPOCH).unwrap();
+    assert_eq!(mailbox.sync().reread_files, 1);
+    assert_eq!(mailbox.sync().listed_directories, 0);
+    check(&mailbox.store);
+}
+
+/// Files that were read when they were new, and do not change, are looked at until they are not new.
+#[test]
+fn a_directory_of_new_files_is_listed_until_they_are_old() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..2);
+    let recent = SystemTime::now() - Duration::from_millis(1500);
+    for number in 0..2 {
+        let path = mailbox.root().join(format!("cur/{}.host:2,", 1_000_000 + number));
+        fs::File::open(path).unwrap().set_modified(recent).unwrap();
+    }
+    mailbox.settle();
+    assert_eq!(mailbox.sync().added_files, 2);
+    let began = Instant::now();
+    loop {
+        let report = mailbox.sync();
+        assert_eq!((report.reread_files, report.renamed_files), (0, 0));
+        if report.listed_directories == 0 {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{report:?}");
+    }
+    check(&mailbox.store);
+    mailbox.verify(&MailSyncOptions::default());
 }

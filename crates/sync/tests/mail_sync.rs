@@ -163,6 +163,7 @@ fn folders_are_left_out_on_request() {
     mailbox.write_numbered("a/cur", 2..4);
     mailbox.write_numbered("b/cur", 4..5);
     mailbox.write("b/.noupdate", "");
+    mailbox.settle_files();
     mailbox.settle();
     mailbox.sync();
     assert_eq!(mailbox.find("").len(), 5);

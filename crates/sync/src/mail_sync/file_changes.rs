@@ -1,8 +1,9 @@
 //! The difference between the files of a maildir and those that the store knows.
 //!
 //! A file keeps its inode and its base name when its flags or its folder change, so such a file is
-//! a rename. A renamed file is looked at once, for its new times. Whether a file was edited in
-//! place is only known from a look at each: on request.
+//! a rename. A renamed file is looked at once, for its new times. So is a file that was read when
+//! it was new, and may have been written to the end since. Whether another file was edited in place
+//! is only known from a look at each: on request.
 
 use super::file_list::FileList;
 use crate::error::Error;
@@ -86,6 +87,10 @@ pub(super) struct ResolvedChanges {
     /// The paths of those whose contents changed.
     pub(super) altered: FxHashSet<PathBuf>,
     pub(super) removed: Vec<MailChange>,
+    /// The states of known files that were read when they were new, and have not changed since.
+    pub(super) settled: Vec<MailChange>,
+    /// The directories with a file that may change without another time of the file.
+    pub(super) unsettled_directories: FxHashSet<Vec<u8>>,
     /// The directories that may come back and have files.
     pub(super) kept_directories: FxHashSet<Vec<u8>>,
     /// The newest first, by their names.
@@ -160,6 +165,8 @@ struct ListedDirectory {
     missing: Vec<MailFileRecord>,
     /// The known files that are there, if each is to be looked at.
     unedited: Vec<MailFileRecord>,
+    /// Otherwise those that were read when they were new.
+    unsettled: Vec<MailFileRecord>,
 }
 
 /// Compares a listing with the known files of the directory. Almost all are there, so that only the
@@ -186,6 +193,8 @@ fn compare_listing(
             known.missing.push(record());
         } else if is_there && listing.finds_edits {
             known.unedited.push(record());
+        } else if is_there && state.modified == 0 && listing.mbox_changed.is_none() {
+            known.unsettled.push(record());
         }
     })?;
     Ok(known)
@@ -260,6 +269,9 @@ impl<'l> FileChanges<'l> {
                 self.changes.altered.insert(file_path(self.root, &listing.path, &record.name));
             }
         }
+        for record in known.unsettled {
+            self.settle_file(listing, record);
+        }
         let directory: Rc<[u8]> = Rc::from(listing.path.as_slice());
         for file in known.missing {
             self.add_missing(MissingFile {
@@ -269,6 +281,24 @@ impl<'l> FileChanges<'l> {
             });
         }
         Ok(())
+    }
+
+    /// Looks at a file that was read when it was new: another program may have written more of it.
+    fn settle_file(&mut self, listing: &DirectoryListing, known: MailFileRecord) {
+        let MailFileRecord { name, inode, state: former } = known;
+        let Some(state) = self.state(listing, &name) else { return };
+        if (state.size, state.changed) != (former.size, former.changed) {
+            self.changes.edited.push(expire_file(listing, &name));
+            self.changes.altered.insert(file_path(self.root, &listing.path, &name));
+        } else if state.modified == 0 {
+            self.changes.unsettled_directories.insert(listing.path.clone());
+        } else {
+            let flags = MaildirName::parse(&name).flags(listing.is_new);
+            let directory = listing.path.clone();
+            let file =
+                MailFile { directory: directory.clone(), name: name.clone(), inode, flags, state };
+            self.changes.settled.push(MailChange::RenameFile { from: (directory, name), file });
+        }
     }
 
     fn add_missing(&mut self, one: MissingFile) {
@@ -364,7 +394,12 @@ pub(super) fn file_state(metadata: &Metadata) -> MailFileState {
     let is_settled = now.saturating_sub(modified).saturating_abs() >= MIN_AGE_SECONDS * NANOSECONDS;
     MailFileState {
         size: metadata.len(),
-        modified: if is_settled { modified } else { 0 },
+        // A file of 1970 is not a new one.
+        modified: match (is_settled, modified) {
+            (true, 0) => 1,
+            (true, modified) => modified,
+            (false, _) => 0,
+        },
         changed: to_nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
     }
 }

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::mbox_file::read_indexed_section;
 use crate::regular_file::open_regular_file;
 use larder_format::maildir_name::MaildirName;
+use larder_format::mbox::MboxSection;
 use larder_store::{MailBatchBuilder, MailChange, MailFile, MailFileState, Reader, WordBatch};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
@@ -60,6 +61,8 @@ pub(super) struct PreparedBatch {
     pub(super) problems: Vec<SyncProblem>,
     /// The directories with files that could not be read.
     pub(super) unread_directories: Vec<Vec<u8>>,
+    /// Those with files that may change without another time.
+    pub(super) unsettled_directories: Vec<Vec<u8>>,
     /// The files, as directory and name, that the next synchronisation reads again.
     pub(super) postponed: Vec<(Vec<u8>, Vec<u8>)>,
     /// The number of files of the batch.
@@ -241,7 +244,8 @@ impl ReadWorker {
     ) -> PreparedBatch {
         let (mut converted_bytes, mut count, mut conversion_time) = (0, 0, Duration::ZERO);
         let (mut renamed, mut postponed) = (RenamedFiles::default(), Vec::new());
-        let (mut changes, mut problems, mut unread_directories) = (vec![], vec![], vec![]);
+        let (mut changes, mut problems) = (Vec::new(), Vec::new());
+        let (mut unread_directories, mut unsettled_directories) = (Vec::new(), Vec::new());
         while count < self.batch_messages
             && self.builder.word_count() < MAX_BATCH_WORDS
             && converted_bytes < MAX_CONVERTED_BYTES
@@ -270,6 +274,10 @@ impl ReadWorker {
                 }
             };
             file.state = state;
+            let is_new = state.modified == 0 && MboxSection::parse_name(&file.name).is_none();
+            if is_new && unsettled_directories.last() != Some(&file.directory) {
+                unsettled_directories.push(file.directory.clone());
+            }
             let fallback_date = match delivery_time(&file.name) {
                 delivered if delivered >= FIRST_DELIVERY => delivered,
                 _ => modified,
@@ -302,6 +310,7 @@ impl ReadWorker {
             end_row: *row,
             problems,
             unread_directories,
+            unsettled_directories,
             postponed,
             count,
             converted_bytes,
@@ -339,7 +348,8 @@ impl ReadWorker {
 }
 
 /// Reads a file for the index into a buffer. Returns its state, and the time of its last change in
-/// seconds since 1970. A file of more than `limit` bytes is no mail.
+/// seconds since 1970. A file that changed meanwhile has the state of a new one. A file of more than
+/// `limit` bytes is no mail.
 pub(super) fn read_message(
     path: &Path,
     limit: u64,
@@ -361,8 +371,12 @@ pub(super) fn read_message(
     if metadata.len() > limit {
         return Err(io::Error::other(format!("larger than {} MiB", limit >> 20)));
     }
-    let state = file_state(&metadata);
-    file.take(limit).read_to_end(bytes)?;
+    let mut state = file_state(&metadata);
+    (&file).take(limit).read_to_end(bytes)?;
+    let after = file_state(&file.metadata()?);
+    if (after.size, after.changed) != (state.size, state.changed) {
+        state.modified = 0;
+    }
     Ok((state, metadata.mtime().max(0)))
 }
 

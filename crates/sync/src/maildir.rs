@@ -86,6 +86,9 @@ pub struct MaildirDirectory {
 /// The state of a directory. If it is the same as at an earlier scan, no file was added, renamed or
 /// removed in between, unless the clock of the file system stood still: a directory that was
 /// changed less than two seconds before a scan must be listed by the next one, too.
+///
+/// Programs that copy folders (rsync, cp -a, tar) set the time of the last change back to that of
+/// the original. They cannot set the time of the last change of the inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryState {
     /// The number of the file system.
@@ -96,6 +99,10 @@ pub struct DirectoryState {
     pub modified_seconds: i64,
     /// The nanoseconds of that time.
     pub modified_nanoseconds: i64,
+    /// The time of the last change of the inode, in seconds since 1970.
+    pub inode_changed_seconds: i64,
+    /// The nanoseconds of that time.
+    pub inode_changed_nanoseconds: i64,
 }
 
 impl DirectoryState {
@@ -105,6 +112,8 @@ impl DirectoryState {
             inode: metadata.ino(),
             modified_seconds: metadata.mtime(),
             modified_nanoseconds: metadata.mtime_nsec(),
+            inode_changed_seconds: metadata.ctime(),
+            inode_changed_nanoseconds: metadata.ctime_nsec(),
         }
     }
 

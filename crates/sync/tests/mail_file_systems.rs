@@ -238,6 +238,22 @@ fn two_synchronisations_at_once_do_the_work_once() {
     }
 }
 
+/// A program that copies a folder gives it the time of the original again.
+#[test]
+fn a_directory_with_its_former_time_is_listed_if_it_changed() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..2);
+    mailbox.settle_files();
+    mailbox.settle();
+    assert_eq!(mailbox.sync().added_files, 2);
+    assert_eq!(mailbox.sync().listed_directories, 0);
+    mailbox.write_numbered("cur", 2..3);
+    mailbox.settle_files();
+    mailbox.settle();
+    assert_eq!(mailbox.sync().added_files, 1);
+    assert_eq!(mailbox.find("common").len(), 3);
+}
+
 /// Files are written into the directory itself, as by cp, and a synchronisation comes in between.
 #[test]
 fn a_file_is_read_again_when_it_is_complete() {

@@ -178,7 +178,12 @@ impl MailSync<'_> {
 
 /// Returns the stored form of the state of a directory.
 fn encode_state(state: &DirectoryState) -> Vec<u8> {
-    let seconds = state.modified_seconds.to_le_bytes();
-    let nanoseconds = state.modified_nanoseconds.to_le_bytes();
-    [state.device.to_le_bytes(), state.inode.to_le_bytes(), seconds, nanoseconds].concat()
+    let times = [
+        state.modified_seconds,
+        state.modified_nanoseconds,
+        state.inode_changed_seconds,
+        state.inode_changed_nanoseconds,
+    ];
+    let numbers = [state.device, state.inode].into_iter();
+    numbers.chain(times.map(i64::cast_unsigned)).flat_map(u64::to_le_bytes).collect()
 }

@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::known_tips::KnownTips;
 use crate::maildir::{MailSourceFormat, is_empty_file};
 use larder_store::{
-    BatchChange, CollectionProperties, Kind, MailChange, MailSyncLock, Operation, Reader, StepSize,
-    Store,
+    BatchChange, CollectionProperties, Kind, MailBatch, MailChange, MailDirectoryRecord,
+    MailSyncLock, Operation, Reader, StepSize, Store,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -479,34 +479,91 @@ pub fn remove_locked_mail(
     name: &str,
     at: i64,
 ) -> Result<usize, Error> {
-    let mut changes = Vec::new();
-    let mut count = 0;
-    {
-        let reader = index.open_reader()?;
-        let mail = reader.mail()?;
-        for directory in mail.directories(name)? {
-            for file in mail.files_in(directory.id)? {
-                count += 1;
-                let directory = directory.path.clone();
-                changes.push(MailChange::RemoveFile { directory, name: file.name });
-            }
-            changes.push(MailChange::RemoveDirectory(directory.path));
-        }
-    }
+    let (count, mut changes) = list_removals(index, name)?;
     // Registered again, its messages are not new mail.
     changes.push(MailChange::SetRuleRow(None));
     let mut operation = Operation::new("sources remove", name, at);
     let mut size = FILES_PER_BATCH;
     let mut changes = changes.into_iter().peekable();
     while changes.peek().is_some() {
-        let batch = larder_store::MailBatch {
+        let batch = MailBatch {
             collection: name.to_string(),
             changes: changes.by_ref().take(size.current()).collect(),
-            ..larder_store::MailBatch::default()
+            ..MailBatch::default()
         };
         let written = batch.changes.len();
         let applied = index.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))])?;
         size.adapt_to(written, applied.lock_held);
     }
     Ok(count)
+}
+
+/// Lists the changes that remove the messages of a collection, and the number of their files. First
+/// each directory counts as never read: a removal may be interrupted, and the source registered
+/// again.
+fn list_removals(index: &Store, name: &str) -> Result<(usize, Vec<MailChange>), Error> {
+    let reader = index.open_reader()?;
+    let mail = reader.mail()?;
+    let directories = mail.directories(name)?;
+    let put = |directory: &MailDirectoryRecord| MailChange::PutDirectory {
+        path: directory.path.clone(),
+        folder: directory.folder.clone(),
+        is_new: false,
+        state: Vec::new(),
+    };
+    let mut changes: Vec<MailChange> = directories.iter().map(put).collect();
+    let mut count = 0;
+    for directory in directories {
+        for file in mail.files_in(directory.id)? {
+            count += 1;
+            let directory = directory.path.clone();
+            changes.push(MailChange::RemoveFile { directory, name: file.name });
+        }
+        changes.push(MailChange::RemoveDirectory(directory.path));
+    }
+    Ok((count, changes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail_sync::{MailSyncOptions, sync_maildir};
+    use larder_store::{DataDirectory, StoreFile, StoreOptions};
+
+    /// The process ends after a part of the batches, and the removal is undone.
+    #[test]
+    fn a_removal_that_ended_early_is_made_good_by_a_synchronisation() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("mail");
+        let old = std::time::UNIX_EPOCH;
+        let set_old = |path: &Path| fs::File::open(path).unwrap().set_modified(old).unwrap();
+        for (folder, names) in [("cur", 0..5), ("a/cur", 5..9)] {
+            let folder = root.join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            for name in names {
+                let path = folder.join(format!("{name}:2,S"));
+                fs::write(&path, format!("Message-ID: <m{name}@h>\nSubject: walrus\n\nx\n"))
+                    .unwrap();
+                set_old(&path);
+            }
+            set_old(&folder);
+        }
+        let options = StoreOptions { create: true, ..StoreOptions::default() };
+        let directory = DataDirectory::new(dir.path().join("store"));
+        let mut index = Store::open(directory.with_store_file(StoreFile::Index), &options).unwrap();
+        let sync = |index: &mut Store| {
+            let options = MailSyncOptions::default();
+            sync_maildir(index, &root, "mail", &options, &mut |_| {}, &|| false).unwrap()
+        };
+        assert_eq!(sync(&mut index).added_files, 9);
+        assert_eq!(sync(&mut index).listed_directories, 0);
+        let (count, mut changes) = list_removals(&index, "mail").unwrap();
+        assert_eq!((count, changes.len()), (9, 2 + 9 + 2));
+        changes.truncate(2 + 3);
+        let batch = MailBatch { collection: "mail".into(), changes, ..MailBatch::default() };
+        let mut operation = Operation::new("sources remove", "mail", 0);
+        index.apply(&mut operation, vec![BatchChange::Mail(Box::new(batch))]).unwrap();
+        let report = sync(&mut index);
+        assert_eq!((report.added_files, report.listed_directories), (3, 2));
+    }
 }

@@ -53,7 +53,9 @@
 //!   the hash of the text whose words the index has. A text without a use is deleted.
 //! * In `meta`: `mail_fingerprint`: the rules with which messages are read.
 //!   `mail_outdated_end`: the row before which messages were read with other rules; their files are
-//!   to be read again. It is missing if there are none. `mail_words_end`: the row before which rows
+//!   to be read again. It is missing if there are none. `mail_former_rules_end`: the row before
+//!   which the messages are those whose files could not be read since the rules changed.
+//!   `mail_words_end`: the row before which rows
 //!   may have words; those after `last_item` are of messages that are not written yet, or that an
 //!   interrupted synchronisation did not write.
 //!
@@ -77,6 +79,9 @@ pub(crate) const WORD_DICTIONARY: IndexId = IndexId(5);
 pub(crate) const FINGERPRINT_KEY: &str = "mail_fingerprint";
 /// The key of the row before which messages were read with other rules.
 pub(crate) const OUTDATED_END_KEY: &str = "mail_outdated_end";
+/// The key in `meta` of the row before which messages were read with former rules, and their files
+/// could not be read since.
+pub(crate) const FORMER_RULES_END_KEY: &str = "mail_former_rules_end";
 
 /// The key of the row before which rows may have words.
 pub(crate) const WORDS_END_KEY: &str = "mail_words_end";

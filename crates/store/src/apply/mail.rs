@@ -24,7 +24,7 @@ use crate::mail::columns::{
 use crate::mail::conversions::ConversionWriter;
 use crate::mail::labels::LabelWriter;
 use crate::mail::threads::{ThreadDepartures, join_thread};
-use crate::mail_schema::OUTDATED_END_KEY;
+use crate::mail_schema::{FORMER_RULES_END_KEY, OUTDATED_END_KEY};
 use crate::mail_state_changes::{StateChangeWriter, delete_state_change};
 use crate::meta::{find_meta_number, write_meta};
 use crate::row_checksum::{VersionColumns, history_place_checksum};
@@ -92,6 +92,8 @@ pub(super) struct MailWriter<'w, 'a> {
     pub(super) least_ranks: HashMap<ItemRow, Option<i64>>,
     /// The row before which messages were read with other rules.
     pub(super) outdated_end: i64,
+    /// The row before which the messages are those whose files could not be read since.
+    pub(super) former_rules_end: i64,
 }
 
 impl BatchWriter<'_> {
@@ -124,7 +126,10 @@ impl<'w, 'a> MailWriter<'w, 'a> {
         batch: &'w mut BatchWriter<'a>,
         collection: CollectionKey,
     ) -> Result<MailWriter<'w, 'a>, ApplyError> {
-        let outdated_end = find_meta_number(batch.tx, OUTDATED_END_KEY)?.unwrap_or_default();
+        let number =
+            |key| Ok::<_, ApplyError>(find_meta_number(batch.tx, key)?.unwrap_or_default());
+        let (outdated_end, former_rules_end) =
+            (number(OUTDATED_END_KEY)?, number(FORMER_RULES_END_KEY)?);
         let collection_type = batch
             .tx
             .prepare_cached("SELECT type FROM collection WHERE id = ?1")?
@@ -143,6 +148,7 @@ impl<'w, 'a> MailWriter<'w, 'a> {
             unsettled: BTreeSet::new(),
             least_ranks: HashMap::new(),
             outdated_end,
+            former_rules_end,
         })
     }
 

@@ -12,7 +12,7 @@ use super::ApplyError;
 use super::mail::{DirectoryRow, MailWriter};
 use crate::mail::batch::{PreparedMessage, file_key};
 use crate::mail::columns::{MailColumn, MailSet, row_number};
-use crate::mail_schema::{FINGERPRINT_KEY, OUTDATED_END_KEY};
+use crate::mail_schema::{FINGERPRINT_KEY, FORMER_RULES_END_KEY, OUTDATED_END_KEY};
 use crate::meta::{delete_meta, has_meta, read_meta_text, write_meta};
 use crate::row_ids::ItemRow;
 use larder_extract::message_summary::MessageSummary;
@@ -51,7 +51,10 @@ impl MailWriter<'_, '_> {
             .query_row([self.outdated_end], |row| row.get(0))?;
         if !has_outdated {
             delete_meta(tx, OUTDATED_END_KEY)?;
-            self.outdated_end = 0;
+            if self.outdated_end > 0 {
+                write_meta(tx, FORMER_RULES_END_KEY, self.outdated_end)?;
+                self.former_rules_end = std::mem::take(&mut self.outdated_end);
+            }
             self.batch.has_unnumbered_changes = true;
         }
         Ok(())
@@ -71,8 +74,9 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
+    /// Returns whether a message has the values and the words that other rules gave it.
     pub(super) fn is_outdated(&self, item: ItemRow) -> bool {
-        item.to_number() < self.outdated_end
+        item.to_number() < self.outdated_end.max(self.former_rules_end)
     }
 
     /// Gives a message that has a file of this name, just read, the values of the file that it must
@@ -99,8 +103,7 @@ impl MailWriter<'_, '_> {
         }
         let least = self.least_rank(item)?;
         if least == self.message_rank(item)? {
-            // A converter that failed before may have a text now, whose words have no row yet. A
-            // file that could not be read when the rules changed has values by the former ones.
+            // A converter that failed before may have a text now, whose words have no row yet.
             if least != Some(message.rank)
                 || self.conversions.has_texts(self.batch.tx, item, &message.conversions)?
                     && self.has_content_flags(item, message)?

@@ -123,7 +123,7 @@ impl Store {
         }
         if let Some((begun_in, id)) = &operation.id_in_epoch
             && *begun_in == epoch
-            && history::is_undone(&tx, *id)?
+            && history::is_ended(&tx, &meta, *id)?
         {
             return Err(ApplyError::Store(Error::OperationUndone { id: *id }));
         }

@@ -154,8 +154,9 @@ pub enum InternalChange {
     Purge(Handle),
     /// Restores a removed collection, for undo.
     RestoreCollection(CollectionRow),
-    /// Marks an operation as undone by this one, unless an item of the same batch has a conflict.
-    MarkUndone(OperationId),
+    /// Marks an operation as undone by this one, unless an item of the same batch has a conflict, or
+    /// the operation wrote a batch after the last one that the undo knows.
+    MarkUndone(OperationId, Seq),
     /// Marks an operation as no longer undone, because its undo is undone, unless an item of the
     /// same batch has a conflict.
     MarkRedone(OperationId),

@@ -10,7 +10,9 @@
 
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
-use crate::meta::{EPOCH_KEY, find_meta_number, read_meta_number, read_meta_text, write_meta};
+use crate::meta::{
+    EPOCH_KEY, MetaTable, find_meta_number, read_meta_number, read_meta_text, write_meta,
+};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM_HISTORY;
 use crate::row_ids::{ItemRow, OperationId};
@@ -207,6 +209,35 @@ pub(crate) fn is_undone(tx: &ReadTransaction<'_>, id: OperationId) -> rusqlite::
         .query_row([id], |row| row.get(0))
         .optional()
         .map(Option::unwrap_or_default)
+}
+
+/// The key in `meta` of an operation that was stopped, because it is being undone.
+pub(crate) const STOPPED_OPERATION_KEY: &str = "stopped_operation";
+
+/// Returns whether an operation must write no further batch: it was undone, or is being undone.
+pub(crate) fn is_ended(
+    tx: &ReadTransaction<'_>,
+    meta: &MetaTable,
+    id: OperationId,
+) -> DatabaseResult<bool> {
+    let is_stopped = meta.has_key(STOPPED_OPERATION_KEY)
+        && meta.number(STOPPED_OPERATION_KEY)? == id.to_number();
+    Ok(is_stopped || is_undone(tx, id)?)
+}
+
+/// Returns the last batch of an operation; 0: it has none.
+pub(crate) fn find_last_batch(tx: &ReadTransaction<'_>, id: OperationId) -> rusqlite::Result<Seq> {
+    let sql = "SELECT seq FROM batch WHERE operation = ?1 ORDER BY seq DESC LIMIT 1";
+    let last = tx.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
+    Ok(last.unwrap_or_default())
+}
+
+/// Returns whether the newest version of an item was erased: the item was purged.
+pub(crate) fn is_purged(tx: &ReadTransaction<'_>, handle: Handle) -> rusqlite::Result<bool> {
+    let sql = "SELECT uid IS NULL FROM item_history WHERE handle = ?1
+               ORDER BY seq DESC, ordinal DESC LIMIT 1";
+    let newest = tx.prepare_cached(sql)?.query_row([handle.to_bytes()], |row| row.get(0));
+    Ok(newest.optional()?.unwrap_or_default())
 }
 
 /// The verb of an operation that purged items.

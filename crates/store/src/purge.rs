@@ -140,24 +140,6 @@ impl Store {
         self.write_step(|tx| pending_work::write_purge(tx, handles))
     }
 
-    /// Runs a transaction under the write lock.
-    fn write_step<T>(
-        &mut self,
-        write: impl FnOnce(&WriteTransaction<'_>) -> DatabaseResult<T>,
-    ) -> Result<T> {
-        let lock = self.lock_files.acquire()?;
-        self.verify_before_write(&lock)?;
-        let step = || -> DatabaseResult<T> {
-            let tx = self.conn.begin_write()?;
-            let result = write(&tx)?;
-            tx.commit()?;
-            Ok(result)
-        };
-        let result = step().map_err(sqlite_error_at(&self.path))?;
-        self.release_and_checkpoint(lock);
-        Ok(result)
-    }
-
     /// Runs transactions, each of which gets a size and returns whether there is more to do.
     fn write_steps(
         &mut self,

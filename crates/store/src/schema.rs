@@ -13,7 +13,8 @@
 //!   the first batch whose replaced schedules are all known; a purge erases the schedules of
 //!   earlier batches, and while the interval index is incomplete none are recorded.
 //!   `history_bytes`: the bytes that `item_history` holds. `pending_purge`: the handles of the
-//!   items that a purge erases, from its beginning to its end. `schema_digest`: a digest of the SQL
+//!   items that a purge erases, from its beginning to its end. `stopped_operation`: an operation that
+//!   went on while it was undone, and writes no further batch. `schema_digest`: a digest of the SQL
 //!   script that made the tables. `fingerprint:SET`: the fingerprint with which an index was
 //!   filled, or its state, see `index_maintenance`. `zone_data_version`: the zone data of the
 //!   schedules, or their state.

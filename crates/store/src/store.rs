@@ -17,6 +17,7 @@ use crate::read_transaction::ReadTransaction;
 use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
 use crate::unsynced_mark::check_mark;
+use crate::write_transaction::WriteTransaction;
 use crate::{CollectionType, Seq, derived_index, interrupted_restore, series, uid_lookup};
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
@@ -452,6 +453,24 @@ impl Store {
         if bytes > LEFT_LOG_BYTES {
             let _in_use = self.conn.empty_wal(Duration::ZERO);
         }
+    }
+
+    /// Runs a transaction under the write lock.
+    pub(crate) fn write_step<T>(
+        &mut self,
+        write: impl FnOnce(&WriteTransaction<'_>) -> DatabaseResult<T>,
+    ) -> Result<T> {
+        let lock = self.lock_files.acquire()?;
+        self.verify_before_write(&lock)?;
+        let step = || -> DatabaseResult<T> {
+            let tx = self.conn.begin_write()?;
+            let result = write(&tx)?;
+            tx.commit()?;
+            Ok(result)
+        };
+        let result = step().map_err(sqlite_error_at(&self.path))?;
+        self.release_and_checkpoint(lock);
+        Ok(result)
     }
 
     /// Releases the lock, and checkpoints the write-ahead log if it is large. Others may write

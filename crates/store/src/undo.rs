@@ -13,7 +13,7 @@ use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::history::{self, OperationRecord, PURGE_COMMAND};
-use crate::meta::read_meta_number;
+use crate::meta::{read_meta_number, write_meta};
 use crate::operation_log;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::OperationId;
@@ -79,7 +79,7 @@ impl Store {
     /// collection are an exception: if they changed since, they stay as they are. An item that
     /// changes during the undo, or whose version is damaged, is not restored: the report then lists
     /// it, and the operation does not count as undone. Another call completes an interrupted or
-    /// incomplete undo.
+    /// incomplete undo. An operation that another process still writes is stopped.
     ///
     /// # Errors
     /// [`Error::HistoryPruned`] if replaced versions are not kept, [`Error::PurgeNotUndoable`],
@@ -92,35 +92,65 @@ impl Store {
         let epoch = history::read_epoch(&self.autocommit_read());
         let epoch = epoch.map_err(sqlite_error_at(&self.path))?;
         let undone = self.find_undoable_operation(id)?;
+        let detail = format!("operation {id}, {}", undone.verb);
+        let mut operation = Operation::new("undo", detail, started_at_ms);
+        operation.undoes = Some((epoch, id));
+        let mut report = UndoReport::default();
+        let mut item_count = 0;
+        loop {
+            item_count += self.undo_known_batches(&undone, &mut operation, &mut report)?;
+            let is_complete = self.find_operation(id)?.undone_by.is_some();
+            if is_complete || !report.conflicts.is_empty() || !report.unreadable.is_empty() {
+                break;
+            }
+            // Another process writes more of the operation.
+            self.write_step(|tx| {
+                Ok(write_meta(tx, history::STOPPED_OPERATION_KEY, id.to_number())?)
+            })?;
+        }
+        report.operation = operation.id();
+        self.merge_after_change(item_count);
+        Ok(report)
+    }
+
+    /// Undoes the batches that an operation has now, and marks it as undone unless it has others at
+    /// the end. Returns the number of its items.
+    fn undo_known_batches(
+        &mut self,
+        undone: &OperationRecord,
+        operation: &mut Operation,
+        report: &mut UndoReport,
+    ) -> Result<u64> {
+        let id = undone.id;
+        let last = history::find_last_batch(&self.autocommit_read(), id);
+        let last = last.map_err(sqlite_error_at(&self.path))?;
         let handles = self.item_undo_planner(id).find_touched_items();
         let handles = handles.map_err(sqlite_error_at(&self.path))?;
+        let item_count = handles.len() as u64;
         let survey = self.check_for_undo_conflicts(id, &handles)?;
         if !survey.conflicts.is_empty() {
-            return Ok(UndoReport { conflicts: survey.conflicts, ..UndoReport::default() });
+            report.conflicts = survey.conflicts;
+            return Ok(item_count);
         }
         let plan = self.collection_undo_planner(id).plan_before_items(&survey.collections);
         let changes = match plan.map_err(sqlite_error_at(&self.path))? {
             CollectionPlan::Changes(changes) => changes,
             CollectionPlan::Conflict(name) => return Err(Error::CollectionChanged { id, name }),
         };
-        let detail = format!("operation {id}, {}", undone.verb);
-        let mut operation = Operation::new("undo", detail, started_at_ms);
-        operation.undoes = Some((epoch, id));
-        let mut report = UndoReport::default();
+        report.erased.clear();
         let mut size = UNDO_BATCH_CHANGES;
         let mut pending = PendingUndoBatch { changes, ..PendingUndoBatch::new(size.current()) };
         if !pending.changes.is_empty() {
             let batch = mem::replace(&mut pending, PendingUndoBatch::new(size.current()));
-            self.write_undo_batch(&mut operation, batch, &mut report)?;
+            self.write_undo_batch(operation, batch, report)?;
         }
-        let item_count = handles.len() as u64;
         let mut handles = handles.into_iter();
         loop {
-            self.plan_undo_batch(id, &mut handles, &mut pending, &mut report)?;
+            self.plan_undo_batch(id, &mut handles, &mut pending, report)?;
             if !pending.is_full() {
                 break;
             }
-            let held = self.write_undo_batch(&mut operation, pending, &mut report)?;
+            let held = self.write_undo_batch(operation, pending, report)?;
             size.adapt(held);
             pending = PendingUndoBatch::new(size.current());
         }
@@ -130,16 +160,14 @@ impl Store {
         }
         if report.conflicts.is_empty() && report.unreadable.is_empty() {
             // `apply` skips these changes if an item of this last batch has a conflict.
-            pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id)));
+            pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id, last)));
             let redone = undone.undoes.map(InternalChange::MarkRedone);
             pending.changes.extend(redone.map(BatchChange::Internal));
         }
         if !pending.changes.is_empty() {
-            self.write_undo_batch(&mut operation, pending, &mut report)?;
+            self.write_undo_batch(operation, pending, report)?;
         }
-        report.operation = operation.id();
-        self.merge_after_change(item_count);
-        Ok(report)
+        Ok(item_count)
     }
 
     /// Finds the conflicts of an undo, in few read transactions: one for each item takes longer
@@ -225,10 +253,14 @@ impl Store {
         Ok(applied.lock_held)
     }
 
-    fn find_undoable_operation(&self, id: OperationId) -> Result<OperationRecord> {
-        let operation = operation_log::find_operation(&self.autocommit_read(), id)
+    fn find_operation(&self, id: OperationId) -> Result<OperationRecord> {
+        operation_log::find_operation(&self.autocommit_read(), id)
             .map_err(sqlite_error_at(&self.path))?
-            .ok_or(Error::NoOperation { id })?;
+            .ok_or(Error::NoOperation { id })
+    }
+
+    fn find_undoable_operation(&self, id: OperationId) -> Result<OperationRecord> {
+        let operation = self.find_operation(id)?;
         if let Some(by) = operation.undone_by {
             return Err(Error::AlreadyUndone { id, by });
         }
@@ -252,5 +284,45 @@ fn ensure_history_kept(tx: &ReadTransaction<'_>, id: OperationId, path: &Path) -
     match is_pruned().map_err(sqlite_error_at(path))? {
         true => Err(Error::HistoryPruned { id }),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{ItemPut, Precondition};
+    use crate::store::StoreOptions;
+
+    /// The undo of a removal has read the item when a purge erases it.
+    #[test]
+    fn a_purged_item_does_not_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = StoreOptions { create: true, ..StoreOptions::default() };
+        let mut store = Store::open(dir.path(), &options).unwrap();
+        let card = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:a\r\nFN:Anna\r\nEND:VCARD\r\n";
+        let put = BatchChange::Put(ItemPut {
+            collection: "contacts".into(),
+            uid: "a".into(),
+            derived_uid: false,
+            parsed: store.extractor().parse_contact(card.into()).unwrap(),
+            precondition: Precondition::Any,
+        });
+        let added = store.apply(&mut Operation::new("add", "", 0), vec![put]).unwrap();
+        let [ChangeOutcome::Added(handle)] = added.outcomes[..] else { panic!("{added:?}") };
+        let mut removal = Operation::new("remove", "", 0);
+        store.apply(&mut removal, vec![BatchChange::Remove(handle, Precondition::Any)]).unwrap();
+        let id = removal.id().unwrap();
+
+        let (mut pending, mut report) = (PendingUndoBatch::new(9), UndoReport::default());
+        let mut handles = vec![handle].into_iter();
+        store.plan_undo_batch(id, &mut handles, &mut pending, &mut report).unwrap();
+        assert_eq!(pending.handles, [handle]);
+        store.purge(&mut Operation::new(PURGE_COMMAND, "", 0), &[handle]).unwrap();
+        let mut operation = Operation::new("undo", "", 0);
+        let epoch = history::read_epoch(&store.autocommit_read()).unwrap();
+        operation.undoes = Some((epoch, id));
+        store.write_undo_batch(&mut operation, pending, &mut report).unwrap();
+        assert_eq!((report.items, report.conflicts.len()), (0, 1));
+        assert_eq!(store.undo(id, 0).unwrap().erased, [handle]);
     }
 }

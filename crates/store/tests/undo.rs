@@ -557,3 +557,38 @@ fn an_operation_that_is_undone_while_it_goes_on() {
     book.store.apply(&mut operation, vec![second]).unwrap();
     book.assert_sound();
 }
+
+/// Another process imports while the import is undone.
+#[test]
+fn all_batches_of_a_running_operation_are_undone() {
+    let mut book = Book::new();
+    let mut operation = Operation::new("import", "", NOW_MS);
+    let mut writer =
+        larder_store::Store::open(&*book.dir(), &larder_store::StoreOptions::default()).unwrap();
+    for n in 0..4 {
+        let changes = import(&book, n * 1000..(n + 1) * 1000, "Anna");
+        writer.apply(&mut operation, changes).unwrap();
+    }
+    let id = operation.id().unwrap();
+    // The batches of the undo and those of the import take turns.
+    let importer = thread::spawn(move || {
+        for written in 0..100_000 {
+            let text = card(&format!("late{written}"), "Berta", "");
+            let batch = vec![put(&writer, "contacts", &text, Precondition::Any)];
+            if let Err(error) = writer.apply(&mut operation, batch) {
+                assert!(matches!(error, Error::OperationUndone { .. }), "{error}");
+                return written;
+            }
+        }
+        panic!("the import was not stopped");
+    });
+    while book.contents().len() <= 4000 {
+        thread::yield_now();
+    }
+    let undo = book.store.undo(id, NOW_MS).unwrap();
+    let written = importer.join().unwrap();
+    assert_eq!((undo.items, undo.conflicts), (4000 + written, vec![]));
+    assert_eq!(book.contents().len(), 0);
+    assert!(matches!(book.store.undo(id, NOW_MS), Err(Error::AlreadyUndone { .. })));
+    book.assert_sound();
+}

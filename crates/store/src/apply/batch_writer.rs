@@ -15,7 +15,7 @@ use crate::error::{DatabaseError, DatabaseResult};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::index_updates::IndexUpdates;
-use crate::meta::{EPOCH_KEY, MetaTable, write_meta};
+use crate::meta::{EPOCH_KEY, MetaTable, delete_meta, find_meta_number, write_meta};
 use crate::row_checksum::{BATCH, OPERATION};
 use crate::row_ids::{CalendarContextRow, ItemRow, OperationId};
 use crate::series::ItemLocation;
@@ -73,6 +73,8 @@ pub(super) struct BatchWriter<'a> {
     pub(super) has_unnumbered_changes: bool,
     /// Operations that this one undoes.
     undone_operations: Vec<OperationId>,
+    /// Whether the batch is one of an undo.
+    is_undo: bool,
     /// Whether operations were marked as undone or redone, which are changes without an ordinal.
     operations_marked: bool,
     /// Whether a precondition of a change failed.
@@ -108,6 +110,7 @@ impl<'a> BatchWriter<'a> {
             updated: 0,
             removed: 0,
             has_unnumbered_changes: false,
+            is_undo: operation.undoes.is_some(),
             undone_operations: Vec::new(),
             operations_marked: false,
             has_conflict: false,
@@ -134,7 +137,7 @@ impl<'a> BatchWriter<'a> {
                 self.has_conflict |= is_conflict(&outcome);
                 Ok(outcome)
             }
-            BatchChange::Internal(InternalChange::MarkUndone(_))
+            BatchChange::Internal(InternalChange::MarkUndone(..))
             | BatchChange::Internal(InternalChange::MarkRedone(_))
                 if self.has_conflict =>
             {
@@ -156,8 +159,10 @@ impl<'a> BatchWriter<'a> {
             BatchChange::Internal(InternalChange::RestoreCollection(id)) => {
                 self.restore_collection(id)
             }
-            BatchChange::Internal(InternalChange::MarkUndone(id)) => self.mark_operation(id, true),
-            BatchChange::Internal(InternalChange::MarkRedone(id)) => self.mark_operation(id, false),
+            BatchChange::Internal(InternalChange::MarkUndone(id, last)) => {
+                self.mark_undone(id, last)
+            }
+            BatchChange::Internal(InternalChange::MarkRedone(id)) => self.mark_redone(id),
         }
     }
 
@@ -314,6 +319,12 @@ impl<'a> BatchWriter<'a> {
             ExistingItem::Item(item) => item,
             ExistingItem::Absent(_)
                 if matches!(put.precondition, Precondition::UnchangedSince(_)) =>
+            {
+                return Ok(ChangeOutcome::Conflict(None, None));
+            }
+            // An undo read the version before a purge erased it.
+            ExistingItem::Absent(Some(handle))
+                if self.is_undo && history::is_purged(self.tx, handle)? =>
             {
                 return Ok(ChangeOutcome::Conflict(None, None));
             }
@@ -532,19 +543,25 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    fn mark_operation(
-        &mut self,
-        id: OperationId,
-        is_undone: bool,
-    ) -> Result<ChangeOutcome, ApplyError> {
-        match is_undone {
-            // The number of the undoing operation is known when the batch is finished.
-            true => self.undone_operations.push(id),
-            false => OPERATION.update_row(self.tx, id.to_number(), || {
-                self.tx
-                    .prepare_cached("UPDATE operation SET undone_by = NULL WHERE id = ?1")?
-                    .execute([id])
-            })?,
+    fn mark_undone(&mut self, id: OperationId, last: Seq) -> Result<ChangeOutcome, ApplyError> {
+        if history::find_last_batch(self.tx, id)? > last {
+            self.has_conflict = true;
+            return Ok(ChangeOutcome::Conflict(None, None));
+        }
+        // The number of the undoing operation is known when the batch is finished.
+        self.undone_operations.push(id);
+        self.operations_marked = true;
+        Ok(ChangeOutcome::Done)
+    }
+
+    fn mark_redone(&mut self, id: OperationId) -> Result<ChangeOutcome, ApplyError> {
+        OPERATION.update_row(self.tx, id.to_number(), || {
+            self.tx
+                .prepare_cached("UPDATE operation SET undone_by = NULL WHERE id = ?1")?
+                .execute([id])
+        })?;
+        if find_meta_number(self.tx, history::STOPPED_OPERATION_KEY)? == Some(id.to_number()) {
+            delete_meta(self.tx, history::STOPPED_OPERATION_KEY)?;
         }
         self.operations_marked = true;
         Ok(ChangeOutcome::Done)

@@ -115,16 +115,22 @@ impl ViewQueue {
 
     /// Notes that the view has everything up to this batch only.
     pub(super) fn mark_lagging(&self, seq: Seq) {
-        let mut queue = lock_ignoring_poison(&self.queue);
-        queue.clear();
-        (queue.state, queue.delivered_seq) = (DeliveryState::Lagging, seq);
+        self.mark_delivered(DeliveryState::Lagging, seq);
     }
 
     /// Drops all changes: the view has everything up to this batch.
     pub(super) fn mark_up_to_date(&self, seq: Seq) {
+        self.mark_delivered(DeliveryState::UpToDate, seq);
+    }
+
+    /// A view that has ended stays so: no change is tested for it any more.
+    fn mark_delivered(&self, state: DeliveryState, seq: Seq) {
         let mut queue = lock_ignoring_poison(&self.queue);
         queue.clear();
-        (queue.state, queue.delivered_seq) = (DeliveryState::UpToDate, seq);
+        queue.delivered_seq = seq;
+        if queue.state != DeliveryState::TooExpensive {
+            queue.state = state;
+        }
     }
 
     pub(super) fn delivery_state(&self) -> DeliveryState {
@@ -344,6 +350,17 @@ mod tests {
         assert!(!view_queue.has_pending(), "the view is paused");
         view_queue.resume();
         assert!(view_queue.has_pending());
+    }
+
+    /// A poll may end a view while its answer is read.
+    #[test]
+    fn a_view_that_has_ended_stays_so() {
+        let (mut view_queues, view_queue) = view_queues(2);
+        view_queues.end(3);
+        view_queue.mark_up_to_date(2);
+        view_queue.mark_lagging(3);
+        view_queues.reset(3, ResetReason::Expired);
+        assert_eq!(view_queue.delivery_state(), DeliveryState::TooExpensive);
     }
 
     #[test]

@@ -275,6 +275,24 @@ fn a_view_that_kept_up_is_not_reset() {
     assert!(matches!(event, Some(ViewEvent::Removed(_))), "{event:?}");
 }
 
+/// Answers from an index that was made anew may have been wrong.
+#[test]
+fn a_rebuild_of_the_indexes_resets_views() {
+    let mut fixture = ViewFixture::new();
+    fixture.put_contact("UID:a\nFN:Anna");
+    let mut followed = fixture.follow(line_query("anna"));
+    assert_eq!(fixture.find(line_query("anna")), followed.rows);
+    fixture.book.store.rebuild().unwrap();
+    fixture.catch_up();
+    let event = followed.view.try_next().unwrap();
+    assert!(matches!(event, Some(ViewEvent::Reset)), "{event:?}");
+    followed.rows.clear();
+    followed.read_events();
+    assert_eq!(followed.rows.len(), 1);
+    fixture.catch_up();
+    assert!(!followed.view.has_pending_events());
+}
+
 /// An item leaves the answer while the first answer is delivered, and enters it again.
 #[test]
 fn a_change_during_the_first_answer_is_delivered() {

@@ -53,6 +53,9 @@ pub struct StoreState {
     pub collection_seq: Seq,
     /// The epoch of the store, and the zone data of its schedules.
     pub epoch_and_zones: String,
+    /// The number of times that all indexes were made anew on request: answers from the former ones
+    /// may have been wrong.
+    pub rebuilds: i64,
 }
 
 /// The completeness of the changes that were passed.
@@ -127,13 +130,15 @@ pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreStat
                       (SELECT max(seq) FROM collection),
                       (SELECT value FROM meta WHERE key = 'epoch') || ';' ||
                       (SELECT value FROM meta WHERE key = 'fingerprint:schedule') || ';' ||
-                      (SELECT value FROM meta WHERE key = 'zone_data_version')";
+                      (SELECT value FROM meta WHERE key = 'zone_data_version'),
+                      (SELECT value FROM meta WHERE key = 'index_rebuilds')";
     tx.query_row(sql, [], |row| {
         let (collection_seq, texts): (Option<Seq>, Option<String>) = (row.get(1)?, row.get(2)?);
         Ok(StoreState {
             seq: row.get(0)?,
             collection_seq: collection_seq.unwrap_or(0),
             epoch_and_zones: texts.unwrap_or_default(),
+            rebuilds: row.get::<_, Option<i64>>(3)?.unwrap_or_default(),
         })
     })
 }

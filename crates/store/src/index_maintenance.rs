@@ -16,7 +16,7 @@ use crate::lock::WorkLock;
 use crate::mail::batch::{
     BegunWordSegments, WordErasure, index_word_parts_step, merge_words_step, write_words_ahead,
 };
-use crate::meta::{MetaTable, read_meta_number};
+use crate::meta::{MetaTable, find_meta_number, read_meta_number, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM;
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -40,6 +40,9 @@ const CLEARED_ROWS_PER_STEP: usize = 1000;
 const MAX_TAIL_ITEMS: usize = 50;
 /// The number of bytes of the index that are merged in one transaction.
 const MERGE_STEP_BYTES: i64 = 2 << 20;
+
+/// The key in `meta` of the number of rebuilds on request.
+const REBUILDS_KEY: &str = "index_rebuilds";
 
 /// Segments are merged after a change of at least so many items.
 const MIN_ITEMS_FOR_MERGE: u64 = 1_000;
@@ -232,18 +235,23 @@ impl Store {
         Ok(updated.map(|items| RefreshStep { items, lock_held: began.elapsed() }))
     }
 
-    /// Deletes and refills all derived data.
+    /// Deletes and refills all derived data. Views that are open get their answers anew.
     pub fn rebuild(&mut self) -> Result<u64> {
         self.ensure_writable()?;
         let work = self.lock_files.acquire_work_lock()?;
         {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
-            let tx = self.conn.begin_write().map_err(sqlite_error_at(&self.path))?;
-            for set in DerivedIndex::ALL {
-                set.invalidate(&tx).map_err(sqlite_error_at(&self.path))?;
-            }
-            tx.commit().map_err(sqlite_error_at(&self.path))?;
+            let invalidate_all = || -> DatabaseResult<()> {
+                let tx = self.conn.begin_write()?;
+                for set in DerivedIndex::ALL {
+                    set.invalidate(&tx)?;
+                }
+                let rebuilds = find_meta_number(&tx, REBUILDS_KEY)?.unwrap_or_default();
+                write_meta(&tx, REBUILDS_KEY, rebuilds + 1)?;
+                Ok(tx.commit()?)
+            };
+            invalidate_all().map_err(sqlite_error_at(&self.path))?;
         }
         self.refresh_in_steps(&work)
     }

@@ -16,7 +16,8 @@
 //!   items that a purge erases, from its beginning to its end. `stopped_operation`: an operation that
 //!   went on while it was undone, and writes no further batch. `schema_digest`: a digest of the SQL
 //!   script that made the tables. `fingerprint:SET`: the fingerprint with which an index was
-//!   filled, or its state, see `index_maintenance`. `zone_data_version`: the zone data of the
+//!   filled, or its state, see `index_maintenance`. `index_rebuilds`: the number of rebuilds of all
+//!   indexes on request. `zone_data_version`: the zone data of the
 //!   schedules, or their state.
 //! * `collection`: a named set of items of one type (1: address book, 2: calendar, 3: mail, 5:
 //!   labels of messages, 6: saved searches, 7: commits of a repository). `handle_key` is made from

@@ -37,7 +37,8 @@ pub(super) fn apply_changes(
         }
         let is_comparable = now.seq > state.seq
             && now.collection_seq == state.collection_seq
-            && now.epoch_and_zones == state.epoch_and_zones;
+            && now.epoch_and_zones == state.epoch_and_zones
+            && now.rebuilds == state.rebuilds;
         if !is_comparable {
             return Ok(None);
         }

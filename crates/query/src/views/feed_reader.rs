@@ -52,7 +52,7 @@ pub(super) struct FeedPoll {
     /// The last batch before the poll.
     pub(super) previous_seq: Seq,
     /// The number of batches since then; 0 if the store was replaced, whose batches are counted
-    /// from another beginning.
+    /// from another beginning, or its indexes were made anew.
     pub(super) batches: i64,
     /// Whether every change was passed to the caller. If not, the caller must discard the changes
     /// that it received.
@@ -102,7 +102,8 @@ impl ChangeFeedReader {
     pub(super) fn seq_within_feed(&self, state: &StoreState) -> Option<Seq> {
         let is_before = state.seq <= self.stamp.seq
             && state.collection_seq == self.stamp.collection_seq
-            && state.epoch_and_zones == self.stamp.epoch_and_zones;
+            && state.epoch_and_zones == self.stamp.epoch_and_zones
+            && state.rebuilds == self.stamp.rebuilds;
         is_before.then_some(state.seq)
     }
 
@@ -135,7 +136,8 @@ impl ChangeFeedReader {
             Some(CollectionTable(reader.collections().list_names()?))
                 .filter(|collections| *collections != self.collections)
         };
-        let is_same_store = epoch == self.epoch;
+        // Answers from indexes that were made anew since may have been wrong.
+        let is_same_store = epoch == self.epoch && stamp.rebuilds == self.stamp.rebuilds;
         let result = if !is_same_store {
             FeedResult::Expired
         } else if stamp.seq == self.stamp.seq || !reads_changes {

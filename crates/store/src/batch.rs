@@ -73,6 +73,12 @@ impl Operation {
         Operation { all_or_nothing: true, ..self }
     }
 
+    /// Sets whether the next batches are written completely or not at all, as
+    /// [`Operation::all_or_nothing`].
+    pub fn set_all_or_nothing(&mut self, all_or_nothing: bool) {
+        self.all_or_nothing = all_or_nothing;
+    }
+
     /// Sets the [epoch](crate::Reader::epoch) to which the preconditions belong: if a restore has
     /// replaced the store in the meantime, nothing is written, because the same numbers may name
     /// other items.

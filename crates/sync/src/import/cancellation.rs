@@ -58,7 +58,11 @@ impl ImportWriter<'_> {
             }
             CancelOutcome::Marked(changes) => changes,
         };
-        let applied = self.store.apply(&mut self.operation, changes)?;
+        // A series is cancelled as a whole, or not at all.
+        self.operation.set_all_or_nothing(true);
+        let applied = self.store.apply(&mut self.operation, changes);
+        self.operation.set_all_or_nothing(false);
+        let applied = applied?;
         if applied.outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
             let reason = "conflict: another program changed the item to cancel";
             return self.reject_message(place, &prepared, reason).map(|()| None);

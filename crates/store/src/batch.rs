@@ -196,8 +196,17 @@ pub enum Precondition {
     /// No item with this UID is newer: a component with a higher SEQUENCE, or with the same
     /// SEQUENCE and a later DTSTAMP (RFC 5546, 2.1.4).
     NotNewer,
+    /// An item has this UID: nothing is added.
+    Present,
     /// This batch was the last to change the item.
     UnchangedSince(Seq),
+}
+
+impl Precondition {
+    /// Returns whether there must be an item already.
+    pub(crate) fn requires_item(self) -> bool {
+        matches!(self, Precondition::Present | Precondition::UnchangedSince(_))
+    }
 }
 
 /// The outcome of a change.

@@ -145,6 +145,7 @@ fn what_a_change_expects() {
         applied
     };
     check(&mut book, &a, Precondition::UnchangedSince(1), "conflict");
+    check(&mut book, &a, Precondition::Present, "conflict");
     let first = check(&mut book, &a, Precondition::Absent, "added");
     let handle = outcome_handle(&first.outcomes[0]);
     check(&mut book, &a, Precondition::Absent, "unchanged");
@@ -153,6 +154,10 @@ fn what_a_change_expects() {
     check(&mut book, &b, Precondition::UnchangedSince(first.seq + 1), "conflict");
     let second = check(&mut book, &b, Precondition::UnchangedSince(first.seq), "updated");
     check(&mut book, &b, Precondition::UnchangedSince(second.seq), "unchanged");
+    check(&mut book, &b, Precondition::Present, "unchanged");
+    let a_last = check(&mut book, &a, Precondition::Present, "updated");
+    let second = check(&mut book, &b, Precondition::Present, "updated");
+    assert!(second.seq > a_last.seq);
 
     let remove = |book: &mut Book, expect| {
         book.apply(vec![BatchChange::Remove(handle, expect)]).1.outcomes[0]
@@ -164,6 +169,7 @@ fn what_a_change_expects() {
         ChangeOutcome::Removed(handle)
     );
     assert_eq!(remove(&mut book, Precondition::Any), ChangeOutcome::Conflict(None, None));
+    check(&mut book, &a, Precondition::Present, "conflict");
     book.assert_sound();
 }
 

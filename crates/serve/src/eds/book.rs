@@ -259,14 +259,18 @@ impl EdsService {
             if guards && !self.is_current(&prepared, &meta)? {
                 return Err(out_of_sync_error());
             }
-            let expect =
-                if guards { Precondition::UnchangedSince(meta.seq) } else { Precondition::Any };
+            let expect = match guards {
+                true => Precondition::UnchangedSince(meta.seq),
+                // Another client may remove it before this change is written.
+                false => Precondition::Present,
+            };
             changes.insert(uid, book.put_change(prepared, expect));
         }
         let changes = changes.into_values().collect();
-        Ok(self.apply_later(call, "edit", &book.name, changes, |_, call, applied| {
+        Ok(self.apply_later(call, "edit", &book.name, changes, move |_, call, applied| {
             let modified = applied.and_then(|applied| match has_conflict(&applied) {
-                true => Err(out_of_sync_error()),
+                true if guards => Err(out_of_sync_error()),
+                true => Err(CallError::new(CONTACT_NOT_FOUND, "A contact was removed meanwhile")),
                 false => Ok(()),
             });
             call.reply(&modified.map_err(|it| it.with_context("Cannot modify contacts"))?)

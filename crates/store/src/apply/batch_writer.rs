@@ -309,17 +309,13 @@ impl<'a> BatchWriter<'a> {
     }
 
     fn put_item(&mut self, index: usize, put: ItemPut) -> Result<ChangeOutcome, ApplyError> {
-        if matches!(put.precondition, Precondition::UnchangedSince(_))
-            && self.find_collection(&put.collection)?.is_none()
-        {
+        if put.precondition.requires_item() && self.find_collection(&put.collection)?.is_none() {
             return Ok(ChangeOutcome::Conflict(None, None));
         }
         let collection = self.find_or_create_collection(&put.collection, put.parsed.kind())?;
         let item = match self.find_existing(index, &collection, &put)? {
             ExistingItem::Item(item) => item,
-            ExistingItem::Absent(_)
-                if matches!(put.precondition, Precondition::UnchangedSince(_)) =>
-            {
+            ExistingItem::Absent(_) if put.precondition.requires_item() => {
                 return Ok(ChangeOutcome::Conflict(None, None));
             }
             // An undo read the version before a purge erased it.
@@ -334,7 +330,7 @@ impl<'a> BatchWriter<'a> {
         };
         let is_repeat = match put.precondition {
             Precondition::DeriveUidOnConflict => true,
-            Precondition::UnchangedSince(_) => false,
+            Precondition::Present | Precondition::UnchangedSince(_) => false,
             _ => self.is_repeat_in_operation(&item)?,
         };
         let stored_bytes = blob::read_unverified_bytes(self.tx, item.id)?
@@ -359,7 +355,9 @@ impl<'a> BatchWriter<'a> {
             {
                 ChangeOutcome::Conflict(Some(item.handle), Some(item.seq))
             }
-            Precondition::UnchangedSince(_) => ChangeOutcome::Updated(item.handle),
+            Precondition::Present | Precondition::UnchangedSince(_) => {
+                ChangeOutcome::Updated(item.handle)
+            }
             _ => match self.find_duplicate(&collection, &item, &put)? {
                 Some(duplicate) => ChangeOutcome::UnchangedWithDerivedUid(duplicate),
                 None => ChangeOutcome::Updated(item.handle),

@@ -9,7 +9,8 @@ use crate::commit_store::commit_directory;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    follow_labels, list_sources, mail_directory, open_mail_reader, open_mail_store,
+    follow_committed_labels, follow_labels, list_sources, mail_directory, open_mail_reader,
+    open_mail_store,
 };
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_edit::{LabelDifferences, compare_labels};
@@ -175,6 +176,10 @@ impl DerivedStore {
             return Ok((status, false));
         }
         replacement.commit(&options)?;
+        if self == DerivedStore::Mail {
+            // Nobody else followed the labels meanwhile.
+            follow_committed_labels(context)?;
+        }
         context.print_note(format!("{file} was made anew"));
         Ok((status, true))
     }

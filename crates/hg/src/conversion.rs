@@ -87,6 +87,7 @@ pub fn convert(
 ) -> Result<ConversionSummary, ConversionError> {
     let mut reader = repository.share();
     let metadata = Metadata::open(&mut reader)?;
+    let has_stored_manifests = !metadata.is_empty();
     let pack = Mutex::new(PackWriter::create(&repository.pack_folder()?)?);
     let stored = StoredState::new(reader, metadata);
     let conversion = Conversion {
@@ -94,6 +95,7 @@ pub fn convert(
         stored: &stored,
         pack: &pack,
         segment: MetadataWriter::new(),
+        has_stored_manifests,
         has_known_changesets: false,
         stored_bases: IdMap::default(),
         oddities: OddityReport::default(),
@@ -148,7 +150,8 @@ struct Conversion<'c> {
     stored: &'c StoredState,
     pack: &'c Mutex<PackWriter>,
     segment: MetadataWriter,
-    /// Whether some changesets were converted before.
+    has_stored_manifests: bool,
+    /// Whether some of the changesets that come were converted before.
     has_known_changesets: bool,
     /// The manifests of earlier conversions that new ones are made from.
     stored_bases: IdMap<Node, StoredBaseManifest>,
@@ -226,7 +229,9 @@ impl Conversion<'_> {
         while source.next_revision(&mut revision)? {
             let header = RevisionHeader::new(&revision);
             let node = header.node;
-            if self.has_known_changesets && stored.has_manifest(&node)? {
+            // Mercurial sends the manifest of a parent again for a changeset that changes no file.
+            // Made from another manifest, it could be the base of its own base.
+            if self.has_stored_manifests && stored.has_manifest(&node)? {
                 continue;
             }
             manifests.add(&header, &revision.delta, &mut read)?;

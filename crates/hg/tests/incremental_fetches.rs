@@ -232,3 +232,45 @@ fn a_rollback_during_a_fetch_is_noticed() {
     fetch_one(1, 3).unwrap();
     assert_eq!(faults(folder.path(), true), Vec::<String>::new());
 }
+
+/// A changeset without files has the manifest of its parent, which Mercurial sends again, made from
+/// another one where it numbers the changesets in another order.
+#[test]
+fn a_manifest_that_is_sent_again_is_not_its_own_base() {
+    if !has_mercurial("a_manifest_that_is_sent_again_is_not_its_own_base") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let settings = ["format.usegeneraldelta=0", "format.generaldelta=0"];
+    let one = Mercurial::init(&folder.path().join("one"), &settings);
+    for number in 0..100 {
+        one.write(&format!("file{number}"), b"x");
+    }
+    let first = one.commit("first", 0);
+    one.write("left", b"x");
+    let left = one.commit("left", 1);
+    one.run(&["update", "-q", &first]);
+    one.write("right", b"x");
+    let right = one.commit("right", 2);
+    let clone = folder.path().join("clone");
+    GitDirectory::create(&clone).unwrap();
+    convert_rest(&clone, &one.path);
+
+    let two = Mercurial::init(&folder.path().join("two"), &settings);
+    let from = one.path.to_str().unwrap();
+    two.run(&["pull", "-q", "-r", &right, from]);
+    two.run(&["update", "-q", &right]);
+    two.write("second", b"x");
+    two.commit("second", 3);
+    two.run(&["pull", "-q", from]);
+    two.run(&["update", "-q", &left]);
+    two.run(&["commit", "--close-branch", "-m", "closed", "-u", "user", "-d", "4 0"]);
+    convert_rest(&clone, &two.path);
+    assert_eq!(faults(&clone, true), Vec::<String>::new());
+    two.run(&["update", "-q", "-r", "desc(second)"]);
+    two.write("third", b"x");
+    two.commit("third", 5);
+    convert_rest(&clone, &two.path);
+    assert_eq!(faults(&clone, true), Vec::<String>::new());
+    compare_parents(&clone, &two.path);
+}

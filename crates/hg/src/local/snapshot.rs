@@ -35,6 +35,9 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads the state of the repository.
     pub(crate) fn read(layout: StoreLayout) -> Result<Snapshot, LocalError> {
+        // Before the changelog, which then has the changesets that they name.
+        let bookmarks_text = read_optional(&layout.bookmarks)?.unwrap_or_default();
+        let bookmarks = parse_bookmarks(&layout.bookmarks, &bookmarks_text)?;
         let changelog = read_changelog(&layout)?;
         if changelog.is_empty() && layout.has_revisions() {
             let what = "it is empty or missing".to_owned();
@@ -43,8 +46,6 @@ impl Snapshot {
         let phases_path = layout.store.join("phaseroots");
         let phases_text = read_optional(&phases_path)?;
         let phases = read_phases(&phases_path, phases_text.as_deref(), &changelog)?;
-        let bookmarks_text = read_optional(&layout.bookmarks)?.unwrap_or_default();
-        let bookmarks = parse_bookmarks(&layout.bookmarks, &bookmarks_text)?;
         let mut served = RevisionSet::new(changelog.len());
         (0..changelog.len()).for_each(|revision| served.insert(revision));
         let obsolete = RevisionSet::new(changelog.len());

@@ -51,6 +51,14 @@ pub(super) struct LoadedTables {
     pub(super) snapshots: IdMap<Node, GitId>,
 }
 
+/// The state of a manifest in the search for those that are made from themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BaseState {
+    Unknown,
+    OnPath,
+    Checked,
+}
+
 impl LoadedTables {
     /// Reads all tables but the texts.
     pub(super) fn read(
@@ -95,7 +103,41 @@ impl LoadedTables {
             tables.read_manifests(repository, number, report)?;
             tables.read_snapshots(repository, number, report)?;
         }
+        tables.check_manifest_bases(report);
         Ok(tables)
+    }
+
+    /// Reports manifests that are made from themselves. Of manifests with several records, readers
+    /// take the newest one.
+    fn check_manifest_bases(&self, report: &mut ConversionCheck) {
+        let mut states = vec![BaseState::Unknown; self.manifests.len()];
+        for start in self.newest_numbers.values().map(|number| *number as usize) {
+            let (mut next, mut path) = (Some(start), Vec::new());
+            while let Some(number) = next
+                && let Some(manifest) = self.manifests.get(number)
+                && let Some(state) = states.get_mut(number)
+            {
+                if *state == BaseState::OnPath {
+                    report
+                        .add(format_args!("manifest {}", manifest.node), "it is made from itself");
+                }
+                if *state != BaseState::Unknown {
+                    break;
+                }
+                *state = BaseState::OnPath;
+                path.push(number);
+                let is_complete = self.snapshots.contains_key(&manifest.node);
+                let base = self.manifests.get(manifest.base as usize).filter(|_| !is_complete);
+                next = base
+                    .and_then(|base| self.newest_numbers.get(&base.node))
+                    .map(|number| *number as usize);
+            }
+            for number in path {
+                if let Some(state) = states.get_mut(number) {
+                    *state = BaseState::Checked;
+                }
+            }
+        }
     }
 
     /// Returns the parents of a file revision; `None` if they are not known.
@@ -453,4 +495,36 @@ pub(super) fn report_segment(
 ) {
     let id = segment.map_or(GitId::NULL, |segment| segment.id);
     report.add(format_args!("segment {id}"), what);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fetch may have stored a manifest again, made from one that is made from it.
+    #[test]
+    fn a_manifest_that_is_made_from_itself_is_a_fault() {
+        let node = |digit: u8| Node([digit; 20]);
+        let mut tables = LoadedTables::default();
+        let add = |tables: &mut LoadedTables, digit: u8, base: Option<u8>| {
+            let base = base.map_or(NONE, |base| tables.newest_numbers[&node(base)]);
+            let number = tables.manifests.len() as u32;
+            tables.newest_numbers.insert(node(digit), number);
+            let (node, tree, parents) = (node(digit), GitId::NULL, [NONE; 2]);
+            tables.manifests.push(LoadedManifest { node, tree, base, parents });
+        };
+        for (digit, base) in [(1, None), (2, Some(1)), (3, Some(2)), (4, Some(3))] {
+            add(&mut tables, digit, base);
+        }
+        let faults = |tables: &LoadedTables| {
+            let mut report = ConversionCheck::default();
+            tables.check_manifest_bases(&mut report);
+            report.fault_count
+        };
+        assert_eq!(faults(&tables), 0);
+        add(&mut tables, 2, Some(4));
+        assert_eq!(faults(&tables), 1);
+        tables.snapshots.insert(node(3), GitId::NULL);
+        assert_eq!(faults(&tables), 0, "the text of a manifest in the cycle is stored");
+    }
 }

@@ -186,8 +186,8 @@ struct ReadFiles {
     count: usize,
     /// The directories with files that could not be read.
     unread_directories: FxHashSet<Vec<u8>>,
-    /// Those with files that may change without another time.
-    unsettled_directories: FxHashSet<Vec<u8>>,
+    /// Those with files that changed less than two seconds before they were read.
+    recent_directories: FxHashSet<Vec<u8>>,
 }
 
 /// A source of mail, with the collection that its messages are in.
@@ -379,7 +379,7 @@ impl MailSync<'_> {
         self.report.removed_files = files.removed.len();
         let expire = |(directory, name)| MailChange::ExpireFile { directory, name };
         first.extend(unconverted.into_iter().map(expire));
-        first.extend(files.settled);
+        first.extend(files.file_states);
         first.extend(files.renamed);
         first.extend(files.edited);
         self.apply_all(first)?;
@@ -415,8 +415,8 @@ impl MailSync<'_> {
             let is_settled = listing.is_listed
                 && !listing.state.is_empty()
                 && !read.unread_directories.contains(&listing.path)
-                && !read.unsettled_directories.contains(&listing.path)
-                && !files.unsettled_directories.contains(&listing.path)
+                && !read.recent_directories.contains(&listing.path)
+                && !files.recent_directories.contains(&listing.path)
                 && !has_moving_files;
             let state = if is_settled { listing.state.as_slice() } else { UNSETTLED_STATE };
             let known_state = listing.known.as_ref().map(|known| known.state.as_slice());
@@ -461,7 +461,7 @@ impl MailSync<'_> {
             let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
             let known_problems = self.report.problems.len();
             let read = self.add_messages(files, first_row, report_progress)?;
-            self.unsettle_directories(&read.unsettled_directories)?;
+            self.unsettle_directories(&read.recent_directories)?;
             let found = self.report.problems.split_off(known_problems).into_iter();
             let is_named = |one: &SyncProblem| {
                 one.is_left_out || self.is_any_altered || self.altered.contains(&one.path)
@@ -547,7 +547,7 @@ impl MailSync<'_> {
             self.postponed.extend(mem::take(&mut batch.postponed));
             self.report.problems.append(&mut batch.problems);
             read.unread_directories.extend(mem::take(&mut batch.unread_directories));
-            read.unsettled_directories.extend(mem::take(&mut batch.unsettled_directories));
+            read.recent_directories.extend(mem::take(&mut batch.recent_directories));
             let done = writer.done;
             writer.add(self, batch)?;
             if writer.done > done {

@@ -459,11 +459,16 @@ impl Scanner {
 }
 
 impl MaildirDirectory {
-    /// Returns whether the directory has another state than when it was found, or is gone.
+    /// Returns whether files were added or removed since the directory was found, or it is gone.
+    /// The time of the inode does not count: some network file systems make it up each time.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         let now = fs::metadata(&self.path).map(|found| DirectoryState::from_metadata(&found));
-        !now.is_ok_and(|now| now == self.state)
+        !now.is_ok_and(|now| {
+            let DirectoryState { inode_changed_seconds, inode_changed_nanoseconds, .. } =
+                self.state;
+            DirectoryState { inode_changed_seconds, inode_changed_nanoseconds, ..now } == self.state
+        })
     }
 
     /// Passes the messages to `visit`, in no order: a directory may have more than fit in memory.

@@ -177,6 +177,7 @@ impl MailWriter<'_, '_> {
             MailChange::RenameFile { from: (directory, name), file } => {
                 self.rename_file(&directory, &name, &file)
             }
+            MailChange::SetFileState(file) => self.set_file_state(&file),
             MailChange::RemoveFile { directory, name } => self.remove_file(&directory, &name),
             MailChange::PutDirectory { path, folder, is_new, state } => {
                 self.put_directory(&path, &folder, is_new, &state)

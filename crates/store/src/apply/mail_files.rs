@@ -130,6 +130,16 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
+    /// Gives a known file another state. Its message stays as it is.
+    pub(super) fn set_file_state(&mut self, file: &MailFile) -> Result<(), ApplyError> {
+        let directory = self.find_directory(&file.directory)?;
+        if let Some(known) = self.find_file(directory, &file.name)? {
+            self.update_file(directory, known, file, known.rank)?;
+            self.batch.has_unnumbered_changes = true;
+        }
+        Ok(())
+    }
+
     /// Gives a file another name, in another directory or in the same one.
     pub(super) fn move_file(
         &mut self,

@@ -58,6 +58,8 @@ pub enum MailChange {
         /// The file as it is now.
         file: MailFile,
     },
+    /// A file was looked at and is as it was when it was read: a later change gives it another state.
+    SetFileState(MailFile),
     /// A file went away.
     RemoveFile {
         /// The directory.

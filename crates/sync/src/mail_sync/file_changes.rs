@@ -88,9 +88,9 @@ pub(super) struct ResolvedChanges {
     pub(super) altered: FxHashSet<PathBuf>,
     pub(super) removed: Vec<MailChange>,
     /// The states of known files that were read when they were new, and have not changed since.
-    pub(super) settled: Vec<MailChange>,
-    /// The directories with a file that may change without another time of the file.
-    pub(super) unsettled_directories: FxHashSet<Vec<u8>>,
+    pub(super) file_states: Vec<MailChange>,
+    /// The directories with a file that changed less than two seconds ago, or is to be read again.
+    pub(super) recent_directories: FxHashSet<Vec<u8>>,
     /// The directories that may come back and have files.
     pub(super) kept_directories: FxHashSet<Vec<u8>>,
     /// The newest first, by their names.
@@ -166,7 +166,7 @@ struct ListedDirectory {
     /// The known files that are there, if each is to be looked at.
     unedited: Vec<MailFileRecord>,
     /// Otherwise those that were read when they were new.
-    unsettled: Vec<MailFileRecord>,
+    recent: Vec<MailFileRecord>,
 }
 
 /// Compares a listing with the known files of the directory. Almost all are there, so that only the
@@ -194,7 +194,7 @@ fn compare_listing(
         } else if is_there && listing.finds_edits {
             known.unedited.push(record());
         } else if is_there && state.modified == 0 && listing.mbox_changed.is_none() {
-            known.unsettled.push(record());
+            known.recent.push(record());
         }
     })?;
     Ok(known)
@@ -259,7 +259,7 @@ impl<'l> FileChanges<'l> {
             if record.state.modified != 0 && state == record.state {
                 continue;
             }
-            self.changes.edited.push(expire_file(listing, &record.name));
+            self.expire(listing, &record.name);
             // The time of the content is not known of a file that was read when it was new.
             let is_altered = match record.state.modified {
                 0 => (state.size, state.changed) != (record.state.size, record.state.changed),
@@ -269,8 +269,8 @@ impl<'l> FileChanges<'l> {
                 self.changes.altered.insert(file_path(self.root, &listing.path, &record.name));
             }
         }
-        for record in known.unsettled {
-            self.settle_file(listing, record);
+        for record in known.recent {
+            self.check_recent_file(listing, record);
         }
         let directory: Rc<[u8]> = Rc::from(listing.path.as_slice());
         for file in known.missing {
@@ -284,21 +284,28 @@ impl<'l> FileChanges<'l> {
     }
 
     /// Looks at a file that was read when it was new: another program may have written more of it.
-    fn settle_file(&mut self, listing: &DirectoryListing, known: MailFileRecord) {
+    fn check_recent_file(&mut self, listing: &DirectoryListing, known: MailFileRecord) {
         let MailFileRecord { name, inode, state: former } = known;
-        let Some(state) = self.state(listing, &name) else { return };
-        if (state.size, state.changed) != (former.size, former.changed) {
-            self.changes.edited.push(expire_file(listing, &name));
-            self.changes.altered.insert(file_path(self.root, &listing.path, &name));
-        } else if state.modified == 0 {
-            self.changes.unsettled_directories.insert(listing.path.clone());
-        } else {
-            let flags = MaildirName::parse(&name).flags(listing.is_new);
-            let directory = listing.path.clone();
-            let file =
-                MailFile { directory: directory.clone(), name: name.clone(), inode, flags, state };
-            self.changes.settled.push(MailChange::RenameFile { from: (directory, name), file });
+        let state = self.state(listing, &name);
+        if state.is_none_or(|state| state.modified == 0) {
+            self.changes.recent_directories.insert(listing.path.clone());
         }
+        let Some(state) = state else { return };
+        if (state.size, state.changed) != (former.size, former.changed) {
+            self.expire(listing, &name);
+            self.changes.altered.insert(file_path(self.root, &listing.path, &name));
+        } else if state.modified != 0 {
+            let flags = MaildirName::parse(&name).flags(listing.is_new);
+            let file = MailFile { directory: listing.path.clone(), name, inode, flags, state };
+            self.changes.file_states.push(MailChange::SetFileState(file));
+        }
+    }
+
+    /// Marks a file to be read again. Until that is done, its directory must be listed again: the
+    /// file may still be written.
+    fn expire(&mut self, listing: &DirectoryListing, name: &[u8]) {
+        self.changes.recent_directories.insert(listing.path.clone());
+        self.changes.edited.push(expire_file(listing, name));
     }
 
     fn add_missing(&mut self, one: MissingFile) {

@@ -61,8 +61,8 @@ pub(super) struct PreparedBatch {
     pub(super) problems: Vec<SyncProblem>,
     /// The directories with files that could not be read.
     pub(super) unread_directories: Vec<Vec<u8>>,
-    /// Those with files that may change without another time.
-    pub(super) unsettled_directories: Vec<Vec<u8>>,
+    /// Those with files that changed less than two seconds before they were read.
+    pub(super) recent_directories: Vec<Vec<u8>>,
     /// The files, as directory and name, that the next synchronisation reads again.
     pub(super) postponed: Vec<(Vec<u8>, Vec<u8>)>,
     /// The number of files of the batch.
@@ -245,7 +245,7 @@ impl ReadWorker {
         let (mut converted_bytes, mut count, mut conversion_time) = (0, 0, Duration::ZERO);
         let (mut renamed, mut postponed) = (RenamedFiles::default(), Vec::new());
         let (mut changes, mut problems) = (Vec::new(), Vec::new());
-        let (mut unread_directories, mut unsettled_directories) = (Vec::new(), Vec::new());
+        let (mut unread_directories, mut recent_directories) = (Vec::new(), Vec::new());
         while count < self.batch_messages
             && self.builder.word_count() < MAX_BATCH_WORDS
             && converted_bytes < MAX_CONVERTED_BYTES
@@ -275,8 +275,8 @@ impl ReadWorker {
             };
             file.state = state;
             let is_new = state.modified == 0 && MboxSection::parse_name(&file.name).is_none();
-            if is_new && unsettled_directories.last() != Some(&file.directory) {
-                unsettled_directories.push(file.directory.clone());
+            if is_new && recent_directories.last() != Some(&file.directory) {
+                recent_directories.push(file.directory.clone());
             }
             let fallback_date = match delivery_time(&file.name) {
                 delivered if delivered >= FIRST_DELIVERY => delivered,
@@ -310,7 +310,7 @@ impl ReadWorker {
             end_row: *row,
             problems,
             unread_directories,
-            unsettled_directories,
+            recent_directories,
             postponed,
             count,
             converted_bytes,
@@ -348,8 +348,8 @@ impl ReadWorker {
 }
 
 /// Reads a file for the index into a buffer. Returns its state, and the time of its last change in
-/// seconds since 1970. A file that changed meanwhile has the state of a new one. A file of more than
-/// `limit` bytes is no mail.
+/// seconds since 1970. A file that changed meanwhile has the state of a new one. A file of more
+/// than `limit` bytes is no mail.
 pub(super) fn read_message(
     path: &Path,
     limit: u64,

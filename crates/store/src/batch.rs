@@ -160,9 +160,14 @@ pub enum InternalChange {
     Purge(Handle),
     /// Restores a removed collection, for undo.
     RestoreCollection(CollectionRow),
-    /// Marks an operation as undone by this one, unless an item of the same batch has a conflict, or
-    /// the operation wrote a batch after the last one that the undo knows.
-    MarkUndone(OperationId, Seq),
+    /// Marks an operation as undone by this one, unless an item of the same batch has a conflict,
+    /// or the operation wrote a batch after `last_seq`, the last batch that the undo knows.
+    MarkUndone {
+        /// The operation.
+        id: OperationId,
+        /// The last batch of the store that the undo knows.
+        last_seq: Seq,
+    },
     /// Marks an operation as no longer undone, because its undo is undone, unless an item of the
     /// same batch has a conflict.
     MarkRedone(OperationId),
@@ -203,8 +208,8 @@ pub enum Precondition {
 }
 
 impl Precondition {
-    /// Returns whether there must be an item already.
-    pub(crate) fn requires_item(self) -> bool {
+    /// Returns whether nothing is added.
+    pub(crate) fn is_item_required(self) -> bool {
         matches!(self, Precondition::Present | Precondition::UnchangedSince(_))
     }
 }

@@ -243,8 +243,8 @@ pub enum Error {
     /// A restore replaced the store after the items of an operation were read.
     #[error("conflict: a restore replaced the store; nothing was changed")]
     StoreRestored,
-    /// The operation was undone while it ran, or is being undone: nothing more of it is written.
-    #[error("operation {id} was undone while it was running: the rest was not written")]
+    /// The operation was stopped by an undo: nothing more of it is written.
+    #[error("an undo of operation {id} stopped it: the rest was not written")]
     OperationUndone {
         /// The operation.
         id: OperationId,

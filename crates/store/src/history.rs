@@ -11,7 +11,8 @@
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::meta::{
-    EPOCH_KEY, MetaTable, find_meta_number, read_meta_number, read_meta_text, write_meta,
+    EPOCH_KEY, MetaTable, delete_meta, find_meta_number, read_meta_number, read_meta_text,
+    write_meta,
 };
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM_HISTORY;
@@ -211,25 +212,40 @@ pub(crate) fn is_undone(tx: &ReadTransaction<'_>, id: OperationId) -> rusqlite::
         .map(Option::unwrap_or_default)
 }
 
-/// The key in `meta` of an operation that was stopped, because it is being undone.
-pub(crate) const STOPPED_OPERATION_KEY: &str = "stopped_operation";
+/// Returns the key in `meta` of the mark of an operation that was stopped, because it is being
+/// undone.
+fn stop_mark_key(id: OperationId) -> String {
+    format!("stopped_operation:{}", id.to_number())
+}
+
+/// Lets an operation write no further batch until it is marked as undone, or [`delete_stop_mark`]
+/// is called.
+pub(crate) fn write_stop_mark(tx: &WriteTransaction<'_>, id: OperationId) -> rusqlite::Result<()> {
+    write_meta(tx, &stop_mark_key(id), 1)
+}
+
+/// Deletes the mark of an operation that was stopped.
+pub(crate) fn delete_stop_mark(tx: &WriteTransaction<'_>, id: OperationId) -> rusqlite::Result<()> {
+    delete_meta(tx, &stop_mark_key(id))
+}
 
 /// Returns whether an operation must write no further batch: it was undone, or is being undone.
 pub(crate) fn is_ended(
     tx: &ReadTransaction<'_>,
     meta: &MetaTable,
     id: OperationId,
-) -> DatabaseResult<bool> {
-    let is_stopped = meta.has_key(STOPPED_OPERATION_KEY)
-        && meta.number(STOPPED_OPERATION_KEY)? == id.to_number();
-    Ok(is_stopped || is_undone(tx, id)?)
+) -> rusqlite::Result<bool> {
+    Ok(meta.has_key(&stop_mark_key(id)) || is_undone(tx, id)?)
 }
 
-/// Returns the last batch of an operation; 0: it has none.
-pub(crate) fn find_last_batch(tx: &ReadTransaction<'_>, id: OperationId) -> rusqlite::Result<Seq> {
-    let sql = "SELECT seq FROM batch WHERE operation = ?1 ORDER BY seq DESC LIMIT 1";
-    let last = tx.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
-    Ok(last.unwrap_or_default())
+/// Returns whether an operation wrote a batch after another one.
+pub(crate) fn has_later_batch(
+    tx: &ReadTransaction<'_>,
+    id: OperationId,
+    after: Seq,
+) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS(SELECT 1 FROM batch WHERE seq > ?2 AND operation = ?1)";
+    tx.prepare_cached(sql)?.query_row((id, after), |row| row.get(0))
 }
 
 /// Returns whether the newest version of an item was erased: the item was purged.

@@ -9,11 +9,11 @@ mod collection_undo;
 mod item_undo;
 
 use crate::Seq;
-use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
+use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::history::{self, OperationRecord, PURGE_COMMAND};
-use crate::meta::{read_meta_number, write_meta};
+use crate::meta::read_meta_number;
 use crate::operation_log;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::OperationId;
@@ -24,7 +24,6 @@ use item_undo::{ConflictCheck, ItemUndoPlanner, UndoStep};
 pub use item_undo::{UndoConflict, UnreadableVersion};
 use std::mem;
 use std::path::Path;
-use std::time::Duration;
 
 /// The number of changes in one batch of an undo.
 const UNDO_BATCH_CHANGES: StepSize = StepSize::new(1000, 50..=2000);
@@ -62,6 +61,13 @@ struct PendingUndoBatch {
     bytes: usize,
 }
 
+/// The result of the undo of the batches that an operation had.
+struct UndoRound {
+    item_count: u64,
+    /// Whether another process wrote more of the operation meanwhile.
+    is_outrun: bool,
+}
+
 impl PendingUndoBatch {
     fn new(max_changes: usize) -> PendingUndoBatch {
         PendingUndoBatch { max_changes, changes: Vec::new(), handles: Vec::new(), bytes: 0 }
@@ -95,42 +101,55 @@ impl Store {
         let detail = format!("operation {id}, {}", undone.verb);
         let mut operation = Operation::new("undo", detail, started_at_ms);
         operation.undoes = Some((epoch, id));
-        let mut report = UndoReport::default();
-        let mut item_count = 0;
+        let (mut report, mut item_count, mut is_stopped) = (UndoReport::default(), 0, false);
         loop {
-            item_count += self.undo_known_batches(&undone, &mut operation, &mut report)?;
-            let is_complete = self.find_operation(id)?.undone_by.is_some();
-            if is_complete || !report.conflicts.is_empty() || !report.unreadable.is_empty() {
+            let round = self.undo_known_batches(&undone, &mut operation, &mut report)?;
+            item_count += round.item_count;
+            if !round.is_outrun {
                 break;
             }
-            // Another process writes more of the operation.
-            self.write_step(|tx| {
-                Ok(write_meta(tx, history::STOPPED_OPERATION_KEY, id.to_number())?)
-            })?;
+            self.stop_operation(id, &operation)?;
+            is_stopped = true;
+        }
+        if is_stopped && !(report.conflicts.is_empty() && report.unreadable.is_empty()) {
+            self.write_step(|tx| Ok(history::delete_stop_mark(tx, id)?))?;
         }
         report.operation = operation.id();
         self.merge_after_change(item_count);
         Ok(report)
     }
 
-    /// Undoes the batches that an operation has now, and marks it as undone unless it has others at
-    /// the end. Returns the number of its items.
+    /// Lets another process write no more of an operation that is being undone.
+    fn stop_operation(&mut self, id: OperationId, undo: &Operation) -> Result<()> {
+        let begun_in = undo.undoes.as_ref().map(|(epoch, _)| epoch.as_str());
+        let is_written = self.write_step(|tx| {
+            let is_same_store = begun_in == Some(history::read_epoch(tx)?.as_str());
+            if is_same_store {
+                history::write_stop_mark(tx, id)?;
+            }
+            Ok(is_same_store)
+        })?;
+        if is_written { Ok(()) } else { Err(Error::RestoredDuringUndo { id }) }
+    }
+
+    /// Undoes the batches that an operation has now, and marks it as undone unless it has later ones
+    /// at the end.
     fn undo_known_batches(
         &mut self,
         undone: &OperationRecord,
         operation: &mut Operation,
         report: &mut UndoReport,
-    ) -> Result<u64> {
+    ) -> Result<UndoRound> {
         let id = undone.id;
-        let last = history::find_last_batch(&self.autocommit_read(), id);
-        let last = last.map_err(sqlite_error_at(&self.path))?;
+        let last_seq = read_meta_number(&self.autocommit_read(), "last_seq");
+        let last_seq = last_seq.map_err(sqlite_error_at(&self.path))?;
         let handles = self.item_undo_planner(id).find_touched_items();
         let handles = handles.map_err(sqlite_error_at(&self.path))?;
-        let item_count = handles.len() as u64;
+        let mut round = UndoRound { item_count: handles.len() as u64, is_outrun: false };
         let survey = self.check_for_undo_conflicts(id, &handles)?;
         if !survey.conflicts.is_empty() {
             report.conflicts = survey.conflicts;
-            return Ok(item_count);
+            return Ok(round);
         }
         let plan = self.collection_undo_planner(id).plan_before_items(&survey.collections);
         let changes = match plan.map_err(sqlite_error_at(&self.path))? {
@@ -150,24 +169,31 @@ impl Store {
             if !pending.is_full() {
                 break;
             }
-            let held = self.write_undo_batch(operation, pending, report)?;
-            size.adapt(held);
+            let written = self.write_undo_batch(operation, pending, report)?;
+            size.adapt(written.lock_held);
             pending = PendingUndoBatch::new(size.current());
         }
         if report.unreadable.is_empty() {
             let removals = self.collection_undo_planner(id).plan_removals();
             pending.changes.extend(removals.map_err(sqlite_error_at(&self.path))?);
         }
+        let mut mark = None;
         if report.conflicts.is_empty() && report.unreadable.is_empty() {
+            mark = Some(pending.changes.len());
             // `apply` skips these changes if an item of this last batch has a conflict.
-            pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id, last)));
+            let change = InternalChange::MarkUndone { id, last_seq };
+            pending.changes.push(BatchChange::Internal(change));
             let redone = undone.undoes.map(InternalChange::MarkRedone);
             pending.changes.extend(redone.map(BatchChange::Internal));
         }
         if !pending.changes.is_empty() {
-            self.write_undo_batch(operation, pending, report)?;
+            let written = self.write_undo_batch(operation, pending, report)?;
+            let is_marked = mark.is_some_and(|at| {
+                written.outcomes.get(at).is_some_and(|outcome| *outcome == ChangeOutcome::Done)
+            });
+            round.is_outrun = mark.is_some() && !is_marked && report.conflicts.is_empty();
         }
-        Ok(item_count)
+        Ok(round)
     }
 
     /// Finds the conflicts of an undo, in few read transactions: one for each item takes longer
@@ -228,13 +254,13 @@ impl Store {
     }
 
     /// Writes a batch of an undo, counts the restored items, and records the conflicts with changes
-    /// made since the items were read. Returns the time for which the lock was held.
+    /// made since the items were read.
     fn write_undo_batch(
         &mut self,
         operation: &mut Operation,
         pending: PendingUndoBatch,
         report: &mut UndoReport,
-    ) -> Result<Duration> {
+    ) -> Result<AppliedBatch> {
         let applied = self.apply(operation, pending.changes)?;
         let is_item_change = |outcome: &&ChangeOutcome| {
             matches!(
@@ -243,14 +269,14 @@ impl Store {
             )
         };
         report.items += applied.outcomes.iter().filter(is_item_change).count() as u64;
-        let Some((_, id)) = operation.undoes else { return Ok(applied.lock_held) };
+        let Some((_, id)) = operation.undoes else { return Ok(applied) };
         for (outcome, handle) in applied.outcomes.iter().zip(pending.handles) {
             if matches!(outcome, ChangeOutcome::Conflict(..)) {
                 let conflict = self.item_undo_planner(id).find_refused_conflict(handle);
                 report.conflicts.push(conflict.map_err(sqlite_error_at(&self.path))?);
             }
         }
-        Ok(applied.lock_held)
+        Ok(applied)
     }
 
     fn find_operation(&self, id: OperationId) -> Result<OperationRecord> {

@@ -15,7 +15,7 @@ use crate::error::{DatabaseError, DatabaseResult};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::index_updates::IndexUpdates;
-use crate::meta::{EPOCH_KEY, MetaTable, delete_meta, find_meta_number, write_meta};
+use crate::meta::{EPOCH_KEY, MetaTable, write_meta};
 use crate::row_checksum::{BATCH, OPERATION};
 use crate::row_ids::{CalendarContextRow, ItemRow, OperationId};
 use crate::series::ItemLocation;
@@ -137,7 +137,7 @@ impl<'a> BatchWriter<'a> {
                 self.has_conflict |= is_conflict(&outcome);
                 Ok(outcome)
             }
-            BatchChange::Internal(InternalChange::MarkUndone(..))
+            BatchChange::Internal(InternalChange::MarkUndone { .. })
             | BatchChange::Internal(InternalChange::MarkRedone(_))
                 if self.has_conflict =>
             {
@@ -159,8 +159,8 @@ impl<'a> BatchWriter<'a> {
             BatchChange::Internal(InternalChange::RestoreCollection(id)) => {
                 self.restore_collection(id)
             }
-            BatchChange::Internal(InternalChange::MarkUndone(id, last)) => {
-                self.mark_undone(id, last)
+            BatchChange::Internal(InternalChange::MarkUndone { id, last_seq }) => {
+                self.mark_undone(id, last_seq)
             }
             BatchChange::Internal(InternalChange::MarkRedone(id)) => self.mark_redone(id),
         }
@@ -309,13 +309,13 @@ impl<'a> BatchWriter<'a> {
     }
 
     fn put_item(&mut self, index: usize, put: ItemPut) -> Result<ChangeOutcome, ApplyError> {
-        if put.precondition.requires_item() && self.find_collection(&put.collection)?.is_none() {
+        if put.precondition.is_item_required() && self.find_collection(&put.collection)?.is_none() {
             return Ok(ChangeOutcome::Conflict(None, None));
         }
         let collection = self.find_or_create_collection(&put.collection, put.parsed.kind())?;
         let item = match self.find_existing(index, &collection, &put)? {
             ExistingItem::Item(item) => item,
-            ExistingItem::Absent(_) if put.precondition.requires_item() => {
+            ExistingItem::Absent(_) if put.precondition.is_item_required() => {
                 return Ok(ChangeOutcome::Conflict(None, None));
             }
             // An undo read the version before a purge erased it.
@@ -541,11 +541,12 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    fn mark_undone(&mut self, id: OperationId, last: Seq) -> Result<ChangeOutcome, ApplyError> {
-        if history::find_last_batch(self.tx, id)? > last {
+    fn mark_undone(&mut self, id: OperationId, last_seq: Seq) -> Result<ChangeOutcome, ApplyError> {
+        if history::has_later_batch(self.tx, id, last_seq)? {
             self.has_conflict = true;
             return Ok(ChangeOutcome::Conflict(None, None));
         }
+        history::delete_stop_mark(self.tx, id)?;
         // The number of the undoing operation is known when the batch is finished.
         self.undone_operations.push(id);
         self.operations_marked = true;
@@ -558,9 +559,6 @@ impl<'a> BatchWriter<'a> {
                 .prepare_cached("UPDATE operation SET undone_by = NULL WHERE id = ?1")?
                 .execute([id])
         })?;
-        if find_meta_number(self.tx, history::STOPPED_OPERATION_KEY)? == Some(id.to_number()) {
-            delete_meta(self.tx, history::STOPPED_OPERATION_KEY)?;
-        }
         self.operations_marked = true;
         Ok(ChangeOutcome::Done)
     }

@@ -358,3 +358,14 @@ fn the_id_of_an_override_selects_the_series() {
     }
     home.assert_store_is_sound();
 }
+
+/// The end of an event at midnight is the end of the day before, but a due time is not.
+#[test]
+fn a_task_is_due_at_midnight_on_the_day_that_begins() {
+    let home = Home::new();
+    home.write("task.ics", "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VTODO\r\nUID:t\r\nSUMMARY:Report\r\nDTSTART:20260301T080000\r\nDUE:20260306T000000\r\nEND:VTODO\r\nEND:VCALENDAR\r\n");
+    home.ok(&["add", "task.ics"]);
+    assert!(home.ok(&["agenda", "2026-03-06"]).starts_with("Fri 6 Mar 2026\n  due 00:00  Report"));
+    home.code(&["agenda", "2026-03-05"], 1);
+    assert!(home.ok(&["edit", "uid:t", "--priority", "1"]).contains("due Fri 6 Mar 2026, 00:00"));
+}

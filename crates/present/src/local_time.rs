@@ -25,11 +25,7 @@ pub fn format_end(span: &LocalTimeSpan) -> String {
 /// Formats the due time of a task, which is its end; of whole days, the last day.
 #[must_use]
 pub fn format_due(span: &LocalTimeSpan) -> String {
-    if span.all_day {
-        format_date(Date::from_day_number(span.last_day()))
-    } else {
-        format_end(span)
-    }
+    if span.all_day { format_date(Date::from_day_number(span.due_day())) } else { format_end(span) }
 }
 
 fn format_time(span: &LocalTimeSpan, civil: CivilTime, offset: i32) -> String {
@@ -52,8 +48,8 @@ pub fn format_list_start(span: &LocalTimeSpan) -> String {
 /// Returns the due time of a task in words: `Fri 6 Mar 2026, 17:00`.
 #[must_use]
 pub fn describe_due(span: &LocalTimeSpan, language: &Language) -> String {
-    let last = language.date(Date::from_day_number(span.last_day()));
-    if span.all_day { last } else { format!("{last}, {}", format_clock(span.to)) }
+    let day = language.date(Date::from_day_number(span.due_day()));
+    if span.all_day { day } else { format!("{day}, {}", format_clock(span.to)) }
 }
 
 /// Returns a time span in words: `Fri 6 Mar 2026, 09:30-10:00 (30 minutes)`.

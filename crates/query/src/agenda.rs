@@ -105,9 +105,11 @@ impl AgendaEntry {
     /// The days on which an agenda lists the occurrence: a task with a due time on that day only.
     #[must_use]
     pub fn agenda_days(&self) -> DayRange {
-        let last = self.local_time.last_day();
-        let first = if self.item.has_due { last } else { self.local_time.from.day_number() };
-        DayRange { first, last }
+        if self.item.has_due {
+            let day = self.local_time.due_day();
+            return DayRange { first: day, last: day };
+        }
+        DayRange { first: self.local_time.from.day_number(), last: self.local_time.last_day() }
     }
 }
 
@@ -299,25 +301,61 @@ pub fn read_agenda_with(
     time_range: &TimeRange,
     limit: usize,
 ) -> Result<OccurrenceList, Error> {
-    let query = Query::And(vec![
-        Query::Time(TimeTest::InRange(time_range.clone())),
-        Query::Or(Kind::all().filter(|kind| kind.is_in_agenda()).map(Query::Kind).collect()),
-    ]);
-    let mut search_collection = |collection: Option<&String>| {
-        let (query, collection) = (query.clone(), collection.cloned());
-        search(&SearchRequest { query, collection, ..SearchRequest::default() })
-    };
     let mut names: Vec<&String> = collections.iter().collect();
     names.sort_unstable();
     names.dedup();
-    let mut result = search_collection(names.pop())?;
-    for name in names {
-        result.merge(search_collection(Some(name))?);
-    }
+    let is_wanted = |kind: &Kind| kind.is_in_agenda();
+    let result = search_agenda(search, &names, time_range, &is_wanted)?;
     let mut found = list_occurrences(reader, &result, time_range, limit)?;
     let page_days = DayRange::from_time_range(time_range);
     found.entries.retain(|entry| {
         entry.item.meta.kind.is_in_agenda() && entry.agenda_days().overlaps(page_days)
     });
+    if let Some(moment_before) = moment_before_midnight(time_range) {
+        let find = &mut |request: &SearchRequest| find(reader, request);
+        let tasks = search_agenda(find, &names, &moment_before, &|kind| *kind == Kind::Task)?;
+        let before = list_occurrences(reader, &tasks, &moment_before, limit)?;
+        let ends_then = |entry: &AgendaEntry| entry.occurrence.occurrence.end == time_range.from;
+        let mut due = before.entries;
+        due.retain(|entry| {
+            entry.item.has_due && ends_then(entry) && entry.agenda_days().overlaps(page_days)
+        });
+        due.append(&mut found.entries);
+        due.truncate(limit);
+        found.entries = due;
+    }
     Ok(found)
+}
+
+/// Searches items of some kinds in a time range: in collections with these names, or in all if there
+/// are none.
+fn search_agenda(
+    search: &mut dyn FnMut(&SearchRequest) -> Result<ResultSet, Error>,
+    names: &[&String],
+    time_range: &TimeRange,
+    is_wanted: &dyn Fn(&Kind) -> bool,
+) -> Result<ResultSet, Error> {
+    let query = Query::And(vec![
+        Query::Time(TimeTest::InRange(time_range.clone())),
+        Query::Or(Kind::all().filter(is_wanted).map(Query::Kind).collect()),
+    ]);
+    let mut search_collection = |collection: Option<&&String>| {
+        let (query, collection) = (query.clone(), collection.map(|name| name.to_string()));
+        search(&SearchRequest { query, collection, ..SearchRequest::default() })
+    };
+    let (last, others) =
+        names.split_last().map_or((None, names), |(last, rest)| (Some(last), rest));
+    let mut result = search_collection(last)?;
+    for name in others {
+        result.merge(search_collection(Some(name))?);
+    }
+    Ok(result)
+}
+
+/// Returns the second before a time range that begins at midnight. A task that is due at midnight
+/// is over then, but is listed on the day that begins.
+fn moment_before_midnight(time_range: &TimeRange) -> Option<TimeRange> {
+    let (from, to) = (time_range.from.saturating_add(-1), time_range.from);
+    let is_midnight = time_range.local_zone.to_civil(to).second_of_day() == 0;
+    is_midnight.then(|| TimeRange { from, to, ..time_range.clone() })
 }

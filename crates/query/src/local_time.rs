@@ -130,6 +130,13 @@ impl LocalTimeSpan {
         (self.to.day_number() - i64::from(ends_at_midnight)).max(self.from.day_number())
     }
 
+    /// The number of the day of the end as a due time: midnight is on the day that it begins, but
+    /// whole days are due on the last one.
+    #[must_use]
+    pub fn due_day(&self) -> i64 {
+        if self.all_day { self.last_day() } else { self.to.day_number() }
+    }
+
     /// The elapsed time, in seconds: changes of the UTC offset do not count.
     #[must_use]
     pub fn seconds(&self) -> i64 {

@@ -359,6 +359,24 @@ fn the_id_of_an_override_selects_the_series() {
     home.assert_store_is_sound();
 }
 
+#[test]
+fn a_category_may_have_a_comma() {
+    let home = series();
+    home.ok(&[
+        "edit",
+        "uid:daily",
+        "--scope",
+        "all",
+        "--category",
+        "Berger, Anna",
+        "--category",
+        "a\\b",
+    ]);
+    assert!(home.ok(&["export", "calendar"]).contains("CATEGORIES:Berger\\, Anna,a\\\\b\r\n"));
+    home.ok(&["edit", "uid:daily", "--scope", "all", "--set", "category=one, two\\, three"]);
+    assert!(home.ok(&["export", "calendar"]).contains("CATEGORIES:one,two\\, three\r\n"));
+}
+
 /// The end of an event at midnight is the end of the day before, but a due time is not.
 #[test]
 fn a_task_is_due_at_midnight_on_the_day_that_begins() {

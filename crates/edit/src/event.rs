@@ -39,7 +39,7 @@ mod vtimezone;
 pub use self::cancellation::{CancelOutcome, compute_cancellation};
 pub use self::draft::{EventDraft, EventDraftError};
 pub use self::edit::EventEdit;
-pub use self::editable_field::{editable_field_names, parse_priority};
+pub use self::editable_field::{editable_field_names, join_members, parse_priority};
 pub use self::error::Error;
 pub use self::new_event::{EventRequest, EventRequestError, resolve_clock};
 pub use self::scope::RecurrenceScope;

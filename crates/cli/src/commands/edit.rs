@@ -149,7 +149,8 @@ impl ChangeArgs {
             let (name, value) = field.split_once('=').ok_or_else(no_value)?;
             edit.set_field(name.trim(), value)?;
         }
-        let categories = (!self.categories.is_empty()).then(|| self.categories.join(","));
+        let categories =
+            (!self.categories.is_empty()).then(|| event::join_members(&self.categories));
         let fields = [
             ("summary", &self.summary),
             ("location", &self.location),

@@ -124,6 +124,31 @@ pub(super) fn set_fields(
     Ok(())
 }
 
+/// Splits a list at its commas; `\,` is a comma in a member.
+fn split_members(text: &str) -> Vec<String> {
+    let mut members = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            (',', _) => members.push(String::new()),
+            ('\\', Some(next @ (',' | '\\'))) => {
+                let next = *next;
+                chars.next();
+                members.last_mut().into_iter().for_each(|last| last.push(next));
+            }
+            _ => members.last_mut().into_iter().for_each(|last| last.push(c)),
+        }
+    }
+    members
+}
+
+/// Returns the text of a list with these members, for a field that takes several.
+#[must_use]
+pub fn join_members(members: &[String]) -> String {
+    let escape = |one: &String| one.replace('\\', "\\\\").replace(',', "\\,");
+    members.iter().map(escape).collect::<Vec<_>>().join(",")
+}
+
 impl EditableValueType {
     /// Formats a value. Returns `None` if it is invalid.
     fn format_value(self, kind: &ComponentKind, text: &str) -> Option<String> {
@@ -135,7 +160,8 @@ impl EditableValueType {
         match self {
             EditableValueType::Text => Some(escape_text(text)),
             EditableValueType::TextList => {
-                let all = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+                let all = split_members(text);
+                let all = all.iter().map(|one| one.trim()).filter(|one| !one.is_empty());
                 Some(all.map(escape_text).collect::<Vec<_>>().join(","))
             }
             EditableValueType::Keyword(_) | EditableValueType::Status => {

@@ -125,6 +125,9 @@ pub(crate) fn edit_failure(error: Error, verb: &str, id: &str) -> CommandFailure
                 "for this and future occurrences: larder {verb} {id} --scope future --occurrence TIME"
             ))
             .with_hint(format!("for all occurrences: larder {verb} {id} --scope all")),
+        Error::FollowingOverride => failure(FailureKind::Input)
+            .with_hint(format!("for this and future occurrences: larder {verb} {id} --scope future --occurrence TIME"))
+            .with_hint(format!("for all occurrences: larder {verb} {id} --scope all")),
         Error::NoOccurrence(_) => failure(FailureKind::NotFound)
             .with_hint("`larder agenda` shows the occurrences")
             .with_hint("after --scope future, the later occurrences have their own ID"),

@@ -359,6 +359,87 @@ fn the_id_of_an_override_selects_the_series() {
     home.assert_store_is_sound();
 }
 
+/// A series whose second occurrence was moved and cancelled.
+fn cancelled_occurrence() -> Home {
+    let home = series();
+    let lines = "RECURRENCE-ID:20260414T090000Z\r\nDTSTART:20260415T150000Z\r\nDTEND:20260415T151500Z\r\nSTATUS:CANCELLED\r\n";
+    home.write("override.ics", &format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Offsite\r\n{lines}END:VEVENT\r\nEND:VCALENDAR\r\n"));
+    home.ok(&["add", "override.ics", "--into", "calendar"]);
+    assert_eq!(starts(&home), ["20260413", "20260415", "20260415", "20260416"]);
+    home
+}
+
+/// The days of the occurrences, in their order.
+fn starts(home: &Home) -> Vec<String> {
+    let listed = home.json(&["agenda", "2026-04-01", "2026-05-01"]);
+    let day = |one: &serde_json::Value| one["start"].as_str().unwrap()[..10].replace('-', "");
+    listed.iter().map(day).collect()
+}
+
+/// Without its override, the occurrence would have the time of the series again.
+#[test]
+fn a_query_removes_an_override_with_its_occurrence() {
+    let home = cancelled_occurrence();
+    let args = ["remove", "--query", "is:cancelled"];
+    assert!(home.ok(&[&args[..], &["--dry-run"]].concat()).ends_with("  Offsite\n"));
+    assert!(home.ok(&args).contains("  Offsite. Undo: "));
+    assert_eq!(starts(&home), ["20260413", "20260415", "20260416"]);
+    assert!(home.ok(&["export", "calendar"]).contains("EXDATE:20260414T090000Z\r\n"));
+    home.ok(&["undo"]);
+    assert_eq!(starts(&home).len(), 4);
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn a_query_removes_a_series_with_its_overrides() {
+    let home = cancelled_occurrence();
+    let args = ["remove", "--query", "summary:stand"];
+    let listed = home.ok(&[&args[..], &["--dry-run"]].concat());
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split("  ").nth(1)).collect();
+    assert_eq!(names, ["Stand-up", "Offsite"]);
+    assert!(home.ok(&args).starts_with("Removed 2 items. Undo: "));
+    home.code(&["agenda", "2026-04-01", "2026-05-01"], 1);
+    home.ok(&["undo"]);
+    assert_eq!(starts(&home).len(), 4);
+}
+
+/// A dry run refuses the same requests, and names the same items.
+#[test]
+fn a_dry_run_of_occurrences_is_like_the_removal() {
+    let home = cancelled_occurrence();
+    for (args, code) in [
+        (&["remove", "uid:daily"][..], 2),
+        (&["remove", "uid:daily", "--scope", "future"], 2),
+        (&["remove", "uid:daily", "--scope", "this", "--occurrence", "2026-04-20"], 1),
+    ] {
+        let dry = [args, &["--dry-run"]].concat();
+        assert_eq!(home.code(&dry, code).stderr(), home.code(args, code).stderr());
+    }
+    for (scope, count) in [("all", 2), ("this", 1)] {
+        let args =
+            ["remove", "uid:daily", "--dry-run", "--scope", scope, "--occurrence", "2026-04-16"];
+        assert_eq!(home.ok(&args).lines().count(), count, "{scope}");
+    }
+    assert_eq!(starts(&home).len(), 4);
+}
+
+/// Such an override gives all following occurrences its values.
+#[test]
+fn one_occurrence_of_an_override_of_all_following_ones_is_not_changed() {
+    let home = series();
+    let lines = "RECURRENCE-ID;RANGE=THISANDFUTURE:20260414T090000Z\r\nDTSTART:20260414T110000Z\r\nDTEND:20260414T111500Z\r\n";
+    home.write("override.ics", &format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Later\r\n{lines}END:VEVENT\r\nEND:VCALENDAR\r\n"));
+    home.ok(&["add", "override.ics", "--into", "calendar"]);
+    let named = ["uid:daily", "--scope", "this", "--occurrence", "2026-04-14"];
+    let edit = [&["edit"], &named[..], &["--start", "15:00"]].concat();
+    for args in [edit, [&["remove"], &named[..]].concat()] {
+        let told = home.code(&args, 3).stderr();
+        assert!(told.contains("applies to all following ones"), "{told}");
+    }
+    home.ok(&["remove", "--query", "summary:later"]);
+    assert_eq!(starts(&home), ["20260413"]);
+}
+
 #[test]
 fn a_category_may_have_a_comma() {
     let home = series();

@@ -20,6 +20,7 @@
 //! | `uid_group` | [`UidGroup`]: the items of one UID |
 //! | `series_shift` | moving the rules, dates and overrides of a series |
 //! | `scope` | [`RecurrenceScope`]: changes to one, following or all occurrences |
+//! | `series_removal` | the removal of items of series that a query finds |
 //! | `cancellation` | cancellation by a scheduling message |
 
 mod cancellation;
@@ -32,6 +33,7 @@ mod error;
 mod new_event;
 mod rule_text;
 mod scope;
+mod series_removal;
 mod series_shift;
 mod uid_group;
 mod vtimezone;
@@ -43,6 +45,7 @@ pub use self::editable_field::{editable_field_names, join_members, parse_priorit
 pub use self::error::Error;
 pub use self::new_event::{EventRequest, EventRequestError, resolve_clock};
 pub use self::scope::RecurrenceScope;
+pub use self::series_removal::remove_series_items;
 pub use self::uid_group::{OccurrenceRef, UidGroup};
 pub use self::vtimezone::build_vtimezone;
 
@@ -101,8 +104,27 @@ impl OccurrenceSelector {
             Some(occurrence) => Some(group.find_occurrence(occurrence, &locale.zone)?),
             None => group.item_key(item),
         };
-        Ok(OccurrenceTarget { scope: self.scope, key })
+        // An occurrence alone means that one.
+        let is_this = self.occurrence.is_some() && self.scope.is_none() && group.is_recurring();
+        let scope = if is_this { Some(RecurrenceScope::This) } else { self.scope };
+        Ok(OccurrenceTarget { scope, key })
     }
+}
+
+/// Computes the changes by which [`remove_occurrences`] removes occurrences.
+///
+/// # Errors
+/// [`Error`] if the removal is impossible, and errors of the store.
+pub fn compute_occurrence_removal(
+    reader: &Reader,
+    extractor: &Extractor,
+    item: &ItemMeta,
+    selector: OccurrenceSelector,
+    locale: &UserLocale,
+) -> Result<Vec<BatchChange>, Error> {
+    let group = UidGroup::read(reader, extractor, item)?;
+    let target = selector.resolve(&group, item, locale)?;
+    compute_removal(&group, target, locale.now)
 }
 
 /// Removes occurrences, in one batch of `operation`, or does nothing.
@@ -118,9 +140,8 @@ pub fn remove_occurrences(
 ) -> Result<EditOutcome, Error> {
     let extractor =
         store.extractor_for_collection(&item.collection, item.kind.collection_type())?;
-    let group = UidGroup::read(&store.open_reader()?, &extractor, item)?;
-    let target = selector.resolve(&group, item, locale)?;
-    let changes = compute_removal(&group, target, locale.now)?;
+    let reader = store.open_reader()?;
+    let changes = compute_occurrence_removal(&reader, &extractor, item, selector, locale)?;
     apply_changes(store, operation, changes)
 }
 

@@ -9,11 +9,12 @@ use crate::mail_store::explain_message;
 use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure};
 use crate::output::{format_count, print_message};
 use larder_edit::RemovalOutcome;
-use larder_edit::event::{OccurrenceSelector, RecurrenceScope};
+use larder_edit::event::{self, OccurrenceSelector, RecurrenceScope};
 use larder_format::field::Field;
 use larder_query::{Query, SearchRequest};
-use larder_store::{CollectionType, Handle, ItemMeta, Kind, Operation, Seq};
+use larder_store::{BatchChange, CollectionType, Handle, ItemMeta, Operation, Reader};
 use serde_json::json;
+use std::collections::HashSet;
 
 /// Remove items (`larder undo` restores them)
 ///
@@ -39,16 +40,21 @@ pub(crate) struct RemoveArgs {
 
 /// An item to remove.
 struct RemovalTarget {
-    handle: Handle,
-    /// The sequence number of its last change.
-    seq: Seq,
-    kind: Kind,
+    meta: ItemMeta,
     name: String,
 }
 
 impl RemovalTarget {
     fn new(meta: &ItemMeta, name: String) -> RemovalTarget {
-        RemovalTarget { handle: meta.handle, seq: meta.seq, kind: meta.kind, name }
+        RemovalTarget { meta: meta.clone(), name }
+    }
+
+    /// Returns whether other items have occurrences of its series.
+    fn is_of_series(&self, reader: &Reader) -> Result<bool, CommandFailure> {
+        let meta = &self.meta;
+        Ok(meta.kind.is_exported_in_calendar()
+            && (!meta.recurrence_id.is_empty()
+                || reader.items().find_series_of_item(meta)?.len() > 1))
     }
 }
 
@@ -72,14 +78,27 @@ impl RemoveArgs {
             return Err(CommandFailure::new(FailureKind::NotFound, "no item matches the query")
                 .with_hint("`larder find QUERY` shows what a query matches"));
         }
-        if self.dry_run {
-            return print_dry_run(context, &found);
+        let reader = context.open_reader()?;
+        let (mut items, mut series) = (Vec::new(), Vec::new());
+        for target in &found {
+            match target.is_of_series(&reader)? {
+                true => series.push(target.meta.clone()),
+                false => items.push((target.meta.handle, target.meta.seq)),
+            }
         }
-        let items: Vec<_> = found.iter().map(|found| (found.handle, found.seq)).collect();
+        if self.dry_run {
+            let others = find_overrides(&reader, &series, &found)?;
+            return print_dry_run(context, found.iter().chain(&others));
+        }
+        drop(reader);
         let mut store = context.open_store()?;
+        let handles: Vec<Handle> = found.iter().map(|found| found.meta.handle).collect();
         let mut operation =
-            Operation::new("remove", self.operation_detail(&items), now_milliseconds());
-        let removed = larder_edit::remove_items(&mut store, &mut operation, &items)?;
+            Operation::new("remove", self.operation_detail(&handles), now_milliseconds());
+        let mut removed = larder_edit::remove_items(&mut store, &mut operation, &items)?;
+        let now = context.settings.user_locale.now;
+        event::remove_series_items(&mut store, &mut operation, &series, now, &mut removed)
+            .map_err(|error| edit_failure(error, "remove", "ID"))?;
         print_removed(context, &found, &removed)
     }
 
@@ -99,7 +118,7 @@ impl RemoveArgs {
             |meta: &ItemMeta, which: &OccurrenceSelector| -> Result<bool, CommandFailure> {
                 let is_selected = which.scope.is_some() || which.occurrence.is_some();
                 Ok(meta.kind.is_exported_in_calendar()
-                    && (is_selected || larder_edit::event::is_recurring(&reader, meta)?))
+                    && (is_selected || event::is_recurring(&reader, meta)?))
             };
         let mut recurring_id = None;
         for (id, meta, which) in &named {
@@ -115,21 +134,21 @@ impl RemoveArgs {
             ));
         };
         let name = display_name(&reader, meta)?;
-        let found = [RemovalTarget::new(meta, name.clone())];
         if self.dry_run {
-            return print_dry_run(context, &found).map(Some);
+            let removed = find_removed(context, &reader, meta, *which)
+                .map_err(|error| edit_failure(error, "remove", id))?;
+            let mut targets = Vec::new();
+            for meta in removed {
+                let name = display_name(&reader, &meta)?;
+                targets.push(RemovalTarget { meta, name });
+            }
+            return print_dry_run(context, &targets).map(Some);
         }
         let mut store = context.open_store()?;
         let mut operation =
             Operation::new("remove", meta.handle.to_string(), now_milliseconds()).all_or_nothing();
         let locale = &context.settings.user_locale;
-        let done = larder_edit::event::remove_occurrences(
-            &mut store,
-            &mut operation,
-            meta,
-            *which,
-            locale,
-        );
+        let done = event::remove_occurrences(&mut store, &mut operation, meta, *which, locale);
         let done = done.map_err(|error| edit_failure(error, "remove", id))?;
         check_not_outdated(&done)?;
         if !meta.recurrence_id.is_empty() && which.scope.is_none() {
@@ -156,12 +175,9 @@ impl RemoveArgs {
     }
 
     /// Returns the detail for the log: IDs, as names and queries are private data.
-    fn operation_detail(&self, items: &[(Handle, Seq)]) -> String {
-        let mut words: Vec<String> = items
-            .iter()
-            .take(MAX_NAMED_REMOVED_ITEMS)
-            .map(|(handle, _)| handle.to_string())
-            .collect();
+    fn operation_detail(&self, items: &[Handle]) -> String {
+        let mut words: Vec<String> =
+            items.iter().take(MAX_NAMED_REMOVED_ITEMS).map(Handle::to_string).collect();
         if items.len() > MAX_NAMED_REMOVED_ITEMS {
             words.push(format!("and {} more", items.len() - MAX_NAMED_REMOVED_ITEMS));
         }
@@ -217,13 +233,53 @@ fn removed_scope_text(which: OccurrenceSelector, meta: &ItemMeta) -> &'static st
     }
 }
 
-/// Prints the items that would be removed.
-fn print_dry_run(
-    context: &mut CommandContext,
+/// Finds the overrides that are removed with their masters and are not among the items found.
+fn find_overrides(
+    reader: &Reader,
+    series: &[ItemMeta],
     found: &[RemovalTarget],
+) -> Result<Vec<RemovalTarget>, CommandFailure> {
+    let known: HashSet<Handle> = found.iter().map(|target| target.meta.handle).collect();
+    let mut others = Vec::new();
+    for master in series.iter().filter(|meta| meta.recurrence_id.is_empty()) {
+        for meta in reader.items().find_series_of_item(master)? {
+            if !known.contains(&meta.handle) {
+                let name = display_name(reader, &meta)?;
+                others.push(RemovalTarget { meta, name });
+            }
+        }
+    }
+    Ok(others)
+}
+
+/// Finds the items that the removal of occurrences removes or changes: the series that gets an
+/// exception is one of the latter.
+fn find_removed(
+    context: &CommandContext,
+    reader: &Reader,
+    meta: &ItemMeta,
+    which: OccurrenceSelector,
+) -> Result<Vec<ItemMeta>, event::Error> {
+    let locale = &context.settings.user_locale;
+    let changes =
+        event::compute_occurrence_removal(reader, reader.extractor(), meta, which, locale)?;
+    let is_changed = |one: &ItemMeta| {
+        changes.iter().any(|change| match change {
+            BatchChange::Remove(handle, _) => *handle == one.handle,
+            BatchChange::Put(put) => put.parsed.recurrence_id() == one.recurrence_id,
+            _ => false,
+        })
+    };
+    Ok(reader.items().find_series_of_item(meta)?.into_iter().filter(is_changed).collect())
+}
+
+/// Prints the items that would be removed, or lose an occurrence.
+fn print_dry_run<'t>(
+    context: &mut CommandContext,
+    found: impl IntoIterator<Item = &'t RemovalTarget>,
 ) -> Result<CommandStatus, CommandFailure> {
     let reader = context.open_reader()?;
-    for RemovalTarget { handle, kind, name, .. } in found {
+    for RemovalTarget { meta: ItemMeta { handle, kind, .. }, name } in found {
         if context.format == OutputFormat::Json {
             let field = kind.collection_type().row().title_field;
             context.out.print_json(&json!({ "id": handle.to_string(), field: name }))?;
@@ -251,7 +307,9 @@ fn print_removed(
         context
             .out
             .print_json(&json!({ "removed": removed.items, "operation": id.to_number() }))?;
-    } else if let [RemovalTarget { handle, name, .. }] = found {
+    } else if let [RemovalTarget { meta: ItemMeta { handle, .. }, name }] = found
+        && removed.items == 1
+    {
         let line = format!("Removed {handle:.8}  {name}. Undo: larder undo {id}");
         context.out.print_line(line)?;
     } else {

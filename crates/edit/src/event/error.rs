@@ -20,6 +20,9 @@ pub enum Error {
     /// The scope starts at an occurrence, and the occurrence is missing.
     #[error("the item recurs: choose the occurrence to change")]
     NeedsOccurrence,
+    /// The occurrence has an override that applies to all following ones, too.
+    #[error("the override of this occurrence applies to all following ones (RANGE=THISANDFUTURE)")]
+    FollowingOverride,
     /// The series has no such occurrence.
     #[error("the series has no occurrence at {0}")]
     NoOccurrence(String),

@@ -58,6 +58,10 @@ pub(super) fn compute_removal(
     now: Instant,
 ) -> Result<Vec<BatchChange>, Error> {
     let parts = match target.resolve(group)? {
+        // Without it, the following occurrences would have the values of the series again.
+        ResolvedTarget::One(key) if group.is_following_override(key) => {
+            return Err(Error::FollowingOverride);
+        }
         ResolvedTarget::One(key) => exclude_occurrence(group, key, now),
         ResolvedTarget::Following(key) => truncate_series(group, key, now)?,
         ResolvedTarget::All(..) => Vec::new(),
@@ -130,6 +134,9 @@ impl OccurrenceTarget {
         }
         match (self.scope, self.key) {
             (None, None) => Err(Error::NeedsScope),
+            (Some(RecurrenceScope::This), Some(key)) if group.is_following_override(key) => {
+                Err(Error::FollowingOverride)
+            }
             (None | Some(RecurrenceScope::This), Some(key)) => Ok(ResolvedTarget::One(key)),
             (Some(RecurrenceScope::This | RecurrenceScope::ThisAndFuture), None) => {
                 Err(Error::NeedsOccurrence)
@@ -172,7 +179,11 @@ impl EditedSeries {
 }
 
 /// Returns the series without one occurrence.
-fn exclude_occurrence(group: &UidGroup<'_>, key: i64, now: Instant) -> Vec<EditableComponent> {
+pub(super) fn exclude_occurrence(
+    group: &UidGroup<'_>,
+    key: i64,
+    now: Instant,
+) -> Vec<EditableComponent> {
     let overrides: Vec<OverrideComponent> =
         group.overrides.iter().filter(|one| one.key != Some(key)).cloned().collect();
     let mut master = group.master.clone();
@@ -192,7 +203,7 @@ fn exclude_occurrence(group: &UidGroup<'_>, key: i64, now: Instant) -> Vec<Edita
 }
 
 /// Returns the occurrences before one.
-fn truncate_series(
+pub(super) fn truncate_series(
     group: &UidGroup<'_>,
     key: i64,
     now: Instant,

@@ -137,6 +137,16 @@ impl<'d> UidGroup<'d> {
         self.stored.len()
     }
 
+    /// Returns the batch that last changed an item of the group.
+    pub(super) fn stored_seq(&self, handle: Handle) -> Option<Seq> {
+        self.stored.iter().find(|stored| stored.handle == handle).map(|stored| stored.seq)
+    }
+
+    /// Returns whether an override of the occurrence with this key applies to all following ones.
+    pub(super) fn is_following_override(&self, key: i64) -> bool {
+        self.overrides.iter().any(|one| one.following && one.key == Some(key))
+    }
+
     /// Returns the key of the occurrence that an item overrides.
     #[must_use]
     pub fn item_key(&self, item: &ItemMeta) -> Option<i64> {

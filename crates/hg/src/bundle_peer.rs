@@ -193,6 +193,10 @@ impl Peer for BundlePeer {
         }
     }
 
+    fn has_all_refs(&self) -> bool {
+        false
+    }
+
     fn received_bytes(&self) -> ReceivedBytes {
         self.received.clone()
     }

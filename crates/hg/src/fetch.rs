@@ -175,9 +175,9 @@ pub fn convert_all<'o>(
     let nodes: BTreeSet<Node> =
         remote_refs(&peer_refs, all_heads, |_| false).refs.into_values().collect();
     let nodes: Vec<Node> = nodes.into_iter().collect();
-    let is_partial = peer.is_partial()?;
+    let has_all_refs = peer.has_all_refs();
     let mut repository = GitDirectory::new(directory);
-    if !is_partial {
+    if !peer.is_partial()? {
         check_relation(&mut repository, peer, &peer_refs)?;
     }
     let mut converted = fetch(&repository, peer, &nodes, options, progress)?;
@@ -185,7 +185,7 @@ pub fn convert_all<'o>(
     oddities.add_count(Oddity::HiddenChangeset, peer.hidden_changesets());
     let mut left = MAX_REPETITIONS;
     loop {
-        match set_refs(&mut repository, &peer_refs, style, is_partial) {
+        match set_refs(&mut repository, &peer_refs, style, has_all_refs) {
             Ok(of_refs) => {
                 oddities.merge(of_refs);
                 return Ok(converted);
@@ -202,19 +202,20 @@ fn set_refs(
     repository: &mut GitDirectory,
     peer_refs: &PeerRefs,
     style: RefStyle,
-    is_partial: bool,
+    has_all_refs: bool,
 ) -> Result<OddityReport, FetchError> {
     let mut oddities = OddityReport::default();
     let mut metadata = Metadata::open(repository)?;
     let closed = closed_heads(peer_refs, repository, &mut metadata)?;
     let refs = remote_refs(peer_refs, style, |head| closed.contains(head));
     oddities.add_refs(Oddity::EncodedRef, refs.refs.keys().map(Vec::as_slice));
-    let changes = branch_changes(repository, &mut metadata, &refs, &mut oddities)?;
+    let mut changes = branch_changes(repository, &mut metadata, &refs, &mut oddities)?;
     oddities.merge(update_tags(repository.directory())?.oddities);
     set_head(repository, refs.head.as_deref())?;
-    // A bundle of a part of the history does not tell which other branches there are.
-    if !is_partial {
+    if has_all_refs {
         delete_stale_branches(repository, &refs)?;
+    } else {
+        keep_newer_branches(repository, &mut changes)?;
     }
     // Last and all at once: a repository with branches is complete.
     repository.change_refs(&changes)?;
@@ -294,6 +295,28 @@ fn branch_changes(
         changes.push(RefChange { name: note, new: Some(commit), old: None });
     }
     Ok(changes)
+}
+
+/// Leaves out the changes of branches that lead to newer commits already: a bundle has the heads of
+/// the time at which it was made, or of a part of the history.
+fn keep_newer_branches(
+    repository: &mut GitDirectory,
+    changes: &mut Vec<RefChange>,
+) -> Result<(), FetchError> {
+    let mut kept = BTreeSet::new();
+    for change in changes.iter() {
+        if let (Some(new), Some(old)) = (change.new, change.old)
+            && new != old
+        {
+            let arguments = ["--max-count=1".to_string(), new.to_string(), format!("^{old}")];
+            if repository.run("rev-list", arguments, b"")?.is_empty() {
+                kept.insert(change.name.clone());
+                kept.insert(replace_folder(&change.name, BRANCH_FOLDER, WRITTEN_BRANCHES_FOLDER));
+            }
+        }
+    }
+    changes.retain(|change| !kept.contains(&change.name));
+    Ok(())
 }
 
 /// Returns the ref of the same name in another folder.

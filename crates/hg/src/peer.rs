@@ -82,6 +82,12 @@ pub trait Peer {
         Ok(false)
     }
 
+    /// Returns whether its refs are all that the repository has. Those of a bundle are of the
+    /// changesets in it, whatever else the repository had.
+    fn has_all_refs(&self) -> bool {
+        true
+    }
+
     /// Returns how many changesets it has and does not show, as far as that is known.
     fn hidden_changesets(&self) -> u64 {
         0

@@ -6,7 +6,7 @@ use crate::mercurial::{Mercurial, has_mercurial};
 use crate::stored_parents::compare_parents;
 use larder_hg::{
     BundlePeer, ChangeError, CloneSource, ConversionSummary, FetchOptions, GitDirectory, LocalPeer,
-    Peer as _, Phase, Progress, convert_bundle, fetch,
+    Peer, Phase, Progress, RefStyle, convert_all, convert_bundle, fetch,
 };
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -139,4 +139,30 @@ fn an_import_is_repeated_after_another_one() {
             .unwrap()
             .changesets
     });
+}
+
+/// A bundle of an older state, or of a part of the history, does not have the other refs.
+#[test]
+fn a_bundle_moves_no_branch_back_and_deletes_none() {
+    if !has_mercurial("a_bundle_moves_no_branch_back_and_deletes_none") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mercurial = make_history(&folder.path().join("mercurial"));
+    mercurial.run(&["bookmark", "-r", "tip", "feature"]);
+    let directory = folder.path().join("git");
+    GitDirectory::create(&directory).unwrap();
+    let convert = |peer: &mut dyn Peer| {
+        convert_all(&directory, peer, RefStyle::ALL, NonZeroUsize::MIN, &mut NoProgress).unwrap();
+        git(&directory, &["for-each-ref", "refs/heads"])
+    };
+    let all = convert(&mut LocalPeer::open(&mercurial.path).unwrap());
+    assert!(all.contains("refs/heads/bookmarks/feature"), "{all}");
+    let older = bundle(&mercurial, "null", "1", "older");
+    assert_eq!(convert(&mut BundlePeer::from_path(older)), all);
+    mercurial.run(&["update", "-q", "feature"]);
+    mercurial.write("new", b"x");
+    mercurial.commit("new", 99);
+    let newer = bundle(&mercurial, "null", "tip", "newer");
+    assert_ne!(convert(&mut BundlePeer::from_path(newer)), all);
 }

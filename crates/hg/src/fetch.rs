@@ -14,7 +14,7 @@ use crate::object_id::{GitId, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::peer::{Peer, PeerRefs};
 use crate::refs::{RefStyle, RemoteRefs, remote_refs};
-use crate::repository_tags::update_tags;
+use crate::repository_tags::update_tags_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -210,7 +210,9 @@ fn set_refs(
     let refs = remote_refs(peer_refs, style, |head| closed.contains(head));
     oddities.add_refs(Oddity::EncodedRef, refs.refs.keys().map(Vec::as_slice));
     let mut changes = branch_changes(repository, &mut metadata, &refs, &mut oddities)?;
-    oddities.merge(update_tags(repository.directory())?.oddities);
+    let heads: Vec<Node> = peer_refs.heads.iter().rev().copied().collect();
+    let heads = has_all_refs.then_some(heads.as_slice());
+    oddities.merge(update_tags_of(repository.directory(), heads)?.oddities);
     set_head(repository, refs.head.as_deref())?;
     if has_all_refs {
         delete_stale_branches(repository, &refs)?;

@@ -64,9 +64,19 @@ pub struct TagUpdate {
 /// that were made so and are gone in Mercurial. Other tags of git stay as they are, and so do those
 /// of commits that the metadata does not know: all may have been forgotten since they were made.
 pub fn update_tags(directory: &Path) -> Result<TagUpdate, FetchError> {
+    update_tags_of(directory, None)
+}
+
+/// Does as [`update_tags`] with the tags of these heads, those that a repository shows, the oldest
+/// first; `None`: of all that were converted. Others may have been stripped since, with tags that
+/// were a mistake.
+pub(crate) fn update_tags_of(
+    directory: &Path,
+    heads: Option<&[Node]>,
+) -> Result<TagUpdate, FetchError> {
     let mut repository = GitDirectory::new(directory);
     let mut metadata = Metadata::open(&mut repository)?;
-    let heads = head_nodes(&metadata);
+    let heads = heads.map_or_else(|| head_nodes(&metadata), <[Node]>::to_vec);
     let (tags, unknown) = tags_of_heads(&mut repository, &mut metadata, &heads)?;
     let mut update = TagUpdate::default();
     for name in &unknown {

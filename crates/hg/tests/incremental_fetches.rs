@@ -274,3 +274,31 @@ fn a_manifest_that_is_sent_again_is_not_its_own_base() {
     assert_eq!(faults(&clone, true), Vec::<String>::new());
     compare_parents(&clone, &two.path);
 }
+
+/// A tag that was a mistake is stripped with its commit.
+#[test]
+fn tags_of_stripped_changesets_are_gone() {
+    if !has_mercurial("tags_of_stripped_changesets_are_gone") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mercurial = Mercurial::init(&folder.path().join("mercurial"), &[]);
+    for number in 0..2 {
+        mercurial.write(&format!("file{number}"), b"x");
+        mercurial.commit("commit", number);
+    }
+    mercurial.run(&["tag", "-u", "user", "-d", "3 0", "-r", "0", "first"]);
+    let clone = folder.path().join("clone");
+    GitDirectory::create(&clone).unwrap();
+    convert_rest(&clone, &mercurial.path);
+    let tags = || git(&clone, &["for-each-ref", "--format=%(refname) %(objectname)", "refs/tags"]);
+    let before = tags();
+    mercurial.run(&["tag", "-f", "-u", "user", "-d", "4 0", "-r", "1", "first"]);
+    mercurial.run(&["tag", "-u", "user", "-d", "5 0", "-r", "1", "second"]);
+    convert_rest(&clone, &mercurial.path);
+    assert_eq!(tags().lines().count(), 2);
+    assert!(!tags().contains(before.trim()), "{before}");
+    mercurial.run(&["--config", "extensions.strip=", "strip", "-q", "--no-backup", "-r", "3"]);
+    convert_rest(&clone, &mercurial.path);
+    assert_eq!(tags(), before);
+}

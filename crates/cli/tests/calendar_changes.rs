@@ -468,3 +468,24 @@ fn a_task_is_due_at_midnight_on_the_day_that_begins() {
     home.code(&["agenda", "2026-03-05"], 1);
     assert!(home.ok(&["edit", "uid:t", "--priority", "1"]).contains("due Fri 6 Mar 2026, 00:00"));
 }
+
+/// The times of a vCalendar 1.0 from a phone have no zone.
+#[test]
+fn an_alarm_without_a_zone_rings_by_the_clock_of_the_start() {
+    for (zone, start, alarm) in [
+        ("", "20260305T090000", "DALARM:20260305T083000;;;Meeting"),
+        ("", "20260305T090000", "AALARM:20260305T083000"),
+        (";TZID=America/New_York", "20260305T090000", "DALARM:20260305T083000"),
+    ] {
+        let home = Home::new();
+        let event = format!(
+            "BEGIN:VCALENDAR\r\nVERSION:1.0\r\nBEGIN:VEVENT\r\nUID:a\r\nSUMMARY:Meeting\r\nDTSTART{zone}:{start}\r\n{alarm}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+        );
+        home.write("event.vcs", &event);
+        home.ok(&["add", "event.vcs"]);
+        let args = ["find", "uid:a", "--alarms", "2026-03-05..2026-03-06"];
+        let run = home.finish(home.command(&args).env("TZ", "Europe/Vienna").output().unwrap());
+        let expected = if zone.is_empty() { "08:30" } else { "14:30" };
+        assert!(run.stdout().contains(expected), "{}", run.masked_output());
+    }
+}

@@ -31,7 +31,7 @@ use std::sync::{Arc, LazyLock};
 /// configurations.
 const EXTRACTION_VERSION: u32 = 8;
 /// The version of the rules for schedules.
-const SCHEDULE_VERSION: u32 = 3;
+const SCHEDULE_VERSION: u32 = 4;
 /// Extracts the index entries of items by an index configuration. Cheap to clone, shared by
 /// threads.
 #[derive(Debug, Clone)]

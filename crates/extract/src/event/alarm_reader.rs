@@ -5,6 +5,7 @@ use crate::schedule::{Alarm, MAX_ALARM_REPEATS, MAX_ALARMS_PER_ITEM, Trigger};
 use larder_format::component::{Component, Subcomponent, TimeProperty};
 use larder_format::kind::Kind;
 use larder_time::civil::{DAY_SECONDS, Instant};
+use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::value::IcalDuration;
 
 /// Reads the alarms that can ring. Skips alarms of a cancelled or completed item, and alarms with
@@ -40,8 +41,9 @@ pub(super) fn read_alarms(
         for property in component.time_properties(name).take(MAX_ALARMS_PER_ITEM) {
             let time = property.text.split(';').next().unwrap_or_default();
             let time = reader.dates.read(&TimeProperty { text: time.into(), ..property.clone() });
-            found.extend(time.map(|time| Alarm {
-                trigger: Trigger::Absolute(comparable_instant(&time)),
+            let trigger = time.map(|time| reader.absolute_trigger(&time));
+            found.extend(trigger.map(|trigger| Alarm {
+                trigger,
                 repeat: 0,
                 interval_seconds: 0,
                 acknowledged: reader.acknowledged,
@@ -105,9 +107,32 @@ impl AlarmReader<'_, '_> {
         })
     }
 
+    /// Returns the trigger at a time. One without a zone is by the clock of the start, as in
+    /// vCalendar 1.0; of a series it is not known which occurrence it belongs to.
+    fn absolute_trigger(&self, time: &CalendarDateTime) -> Trigger {
+        let absolute = Trigger::Absolute(comparable_instant(time));
+        let is_series = ["RRULE", "RDATE"]
+            .iter()
+            .any(|name| self.component.properties_named(name).next().is_some());
+        if time.zone_reference != ZoneReference::Floating || time.is_date || is_series {
+            return absolute;
+        }
+        let start = self.component.time_properties("DTSTART").next();
+        let start = start.and_then(|start| self.dates.resolve(&start));
+        match start.as_ref().map(|start| (&start.zone_reference, start)) {
+            Some((ZoneReference::Zone(zone), _)) => Trigger::Absolute(zone.to_instant(time.civil)),
+            Some((ZoneReference::Floating, start)) if !start.is_date => {
+                let seconds = time.civil.seconds().saturating_sub(start.civil.seconds());
+                Trigger::Start(IcalDuration { days: 0, seconds })
+            }
+            _ => absolute,
+        }
+    }
+
     fn read_trigger(&mut self, property: &TimeProperty<'_>) -> Option<Trigger> {
         if !property.text.contains(['P', 'p']) {
-            return Some(Trigger::Absolute(comparable_instant(&self.dates.read(property)?)));
+            let time = self.dates.read(property)?;
+            return Some(self.absolute_trigger(&time));
         }
         let offset = match IcalDuration::parse(&property.text) {
             Ok(offset) => offset,

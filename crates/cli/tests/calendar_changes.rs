@@ -359,12 +359,25 @@ fn the_id_of_an_override_selects_the_series() {
     home.assert_store_is_sound();
 }
 
+/// Adds an override of the series.
+fn add_override(home: &Home, lines: &[&str]) {
+    let begin = ["BEGIN:VCALENDAR", "VERSION:2.0", "BEGIN:VEVENT", "UID:daily"];
+    let end = ["END:VEVENT", "END:VCALENDAR", ""];
+    home.write("override.ics", [&begin, lines, &end].concat().join("\r\n"));
+    home.ok(&["add", "override.ics", "--into", "calendar"]);
+}
+
 /// A series whose second occurrence was moved and cancelled.
 fn cancelled_occurrence() -> Home {
     let home = series();
-    let lines = "RECURRENCE-ID:20260414T090000Z\r\nDTSTART:20260415T150000Z\r\nDTEND:20260415T151500Z\r\nSTATUS:CANCELLED\r\n";
-    home.write("override.ics", &format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Offsite\r\n{lines}END:VEVENT\r\nEND:VCALENDAR\r\n"));
-    home.ok(&["add", "override.ics", "--into", "calendar"]);
+    let lines = [
+        "SUMMARY:Offsite",
+        "RECURRENCE-ID:20260414T090000Z",
+        "DTSTART:20260415T150000Z",
+        "DTEND:20260415T151500Z",
+        "STATUS:CANCELLED",
+    ];
+    add_override(&home, &lines);
     assert_eq!(starts(&home), ["20260413", "20260415", "20260415", "20260416"]);
     home
 }
@@ -427,9 +440,13 @@ fn a_dry_run_of_occurrences_is_like_the_removal() {
 #[test]
 fn one_occurrence_of_an_override_of_all_following_ones_is_not_changed() {
     let home = series();
-    let lines = "RECURRENCE-ID;RANGE=THISANDFUTURE:20260414T090000Z\r\nDTSTART:20260414T110000Z\r\nDTEND:20260414T111500Z\r\n";
-    home.write("override.ics", &format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Later\r\n{lines}END:VEVENT\r\nEND:VCALENDAR\r\n"));
-    home.ok(&["add", "override.ics", "--into", "calendar"]);
+    let lines = [
+        "SUMMARY:Later",
+        "RECURRENCE-ID;RANGE=THISANDFUTURE:20260414T090000Z",
+        "DTSTART:20260414T110000Z",
+        "DTEND:20260414T111500Z",
+    ];
+    add_override(&home, &lines);
     let named = ["uid:daily", "--scope", "this", "--occurrence", "2026-04-14"];
     let edit = [&["edit"], &named[..], &["--start", "15:00"]].concat();
     for args in [edit, [&["remove"], &named[..]].concat()] {

@@ -304,8 +304,7 @@ pub fn read_agenda_with(
     let mut names: Vec<&String> = collections.iter().collect();
     names.sort_unstable();
     names.dedup();
-    let is_wanted = |kind: &Kind| kind.is_in_agenda();
-    let result = search_agenda(search, &names, time_range, &is_wanted)?;
+    let result = search_agenda(search, &names, time_range)?;
     let mut found = list_occurrences(reader, &result, time_range, limit)?;
     let page_days = DayRange::from_time_range(time_range);
     found.entries.retain(|entry| {
@@ -313,8 +312,8 @@ pub fn read_agenda_with(
     });
     if let Some(moment_before) = moment_before_midnight(time_range) {
         let find = &mut |request: &SearchRequest| find(reader, request);
-        let tasks = search_agenda(find, &names, &moment_before, &|kind| *kind == Kind::Task)?;
-        let before = list_occurrences(reader, &tasks, &moment_before, limit)?;
+        let ending = search_agenda(find, &names, &moment_before)?;
+        let before = list_occurrences(reader, &ending, &moment_before, limit)?;
         let ends_then = |entry: &AgendaEntry| entry.occurrence.occurrence.end == time_range.from;
         let mut due = before.entries;
         due.retain(|entry| {
@@ -327,17 +326,16 @@ pub fn read_agenda_with(
     Ok(found)
 }
 
-/// Searches items of some kinds in a time range: in collections with these names, or in all if there
+/// Searches events and tasks in a time range: in collections with these names, or in all if there
 /// are none.
 fn search_agenda(
     search: &mut dyn FnMut(&SearchRequest) -> Result<ResultSet, Error>,
     names: &[&String],
     time_range: &TimeRange,
-    is_wanted: &dyn Fn(&Kind) -> bool,
 ) -> Result<ResultSet, Error> {
     let query = Query::And(vec![
         Query::Time(TimeTest::InRange(time_range.clone())),
-        Query::Or(Kind::all().filter(is_wanted).map(Query::Kind).collect()),
+        Query::Or(Kind::all().filter(|kind| kind.is_in_agenda()).map(Query::Kind).collect()),
     ]);
     let mut search_collection = |collection: Option<&&String>| {
         let (query, collection) = (query.clone(), collection.map(|name| name.to_string()));

@@ -258,8 +258,8 @@ fn not_finished(error: Error) -> Error {
     }
 }
 
-/// Erases schedules that batches before `end` replaced. Returns whether there may be more. The names
-/// of the items whose schedules changed stay: a query that runs at the time needs them.
+/// Erases schedules that batches before `end` replaced. Returns whether there may be more. The
+/// names of the items whose schedules changed stay: a query that runs at the time needs them.
 fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool> {
     let erased = tx.execute(
         "UPDATE item_history SET schedule = NULL WHERE id IN

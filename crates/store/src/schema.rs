@@ -13,11 +13,11 @@
 //!   the first batch whose replaced schedules are all known; a purge erases the schedules of
 //!   earlier batches, and while the interval index is incomplete none are recorded.
 //!   `history_bytes`: the bytes that `item_history` holds. `pending_purge`: the handles of the
-//!   items that a purge erases, from its beginning to its end. `stopped_operation:N`: the operation N
-//!   went on while it was being undone, and writes no further batch. `schema_digest`: a digest of the
-//!   SQL script that made the tables. `fingerprint:SET`: the fingerprint with which an index was
-//!   filled, or its state, see `index_maintenance`. `index_rebuilds`: the number of rebuilds of all
-//!   indexes on request. `zone_data_version`: the zone data of the schedules, or their state.
+//!   items that a purge erases, from its beginning to its end. `stopped_operation:N`: the operation
+//!   N went on while it was being undone, and writes no further batch. `schema_digest`: a digest of
+//!   the SQL script that made the tables. `fingerprint:SET`: the fingerprint with which an index
+//!   was filled, or its state, see `index_maintenance`. `index_rebuilds`: the number of rebuilds of
+//!   all indexes on request. `zone_data_version`: the zone data of the schedules, or their state.
 //! * `collection`: a named set of items of one type (1: address book, 2: calendar, 3: mail, 5:
 //!   labels of messages, 6: saved searches, 7: commits of a repository). `handle_key` is made from
 //!   the first name and never changes; the handles of items are made from it. A removed collection

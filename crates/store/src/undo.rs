@@ -132,8 +132,8 @@ impl Store {
         if is_written { Ok(()) } else { Err(Error::RestoredDuringUndo { id }) }
     }
 
-    /// Undoes the batches that an operation has now, and marks it as undone unless it has later ones
-    /// at the end.
+    /// Undoes the batches that an operation has now, and marks it as undone unless it has later
+    /// ones at the end.
     fn undo_known_batches(
         &mut self,
         undone: &OperationRecord,

@@ -532,7 +532,7 @@ mod tests {
 
     /// The process ends after a part of the batches, and the removal is undone.
     #[test]
-    fn a_removal_that_ended_early_is_made_good_by_a_synchronisation() {
+    fn files_of_an_interrupted_removal_are_indexed_again() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("mail");
         let old = std::time::UNIX_EPOCH;

@@ -8,6 +8,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, resolve_item};
 use crate::machine_time::now_milliseconds;
+use crate::mail_store::follow_committed_labels;
 use crate::output::{format_count, print_message, sanitize_line};
 use larder_store::{Handle, HandlePrefix, Operation, OperationId, PendingWork, PurgeReport};
 use serde_json::json;
@@ -46,6 +47,8 @@ impl PurgeArgs {
         let mut purged = context.open_store()?.purge(&mut operation, &handles)?;
         let files = messages.purge(context, &mut operation, &mut purged)?;
         print_purged(context, &purged, operation.id(), &files)?;
+        // Those who changed labels meanwhile left that to the purge.
+        follow_committed_labels(context)?;
         if files.is_empty() {
             return Ok(CommandStatus::Done);
         }
@@ -105,6 +108,7 @@ fn finish_purge(context: &mut CommandContext) -> Result<CommandStatus, CommandFa
             .with_hint("name the items to purge: larder purge ID..."));
     }
     print_purged(context, &purged, operation.id(), &[])?;
+    follow_committed_labels(context)?;
     Ok(CommandStatus::Done)
 }
 

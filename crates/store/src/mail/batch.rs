@@ -58,7 +58,7 @@ pub enum MailChange {
         /// The file as it is now.
         file: MailFile,
     },
-    /// A file was looked at and is as it was when it was read: a later change gives it another state.
+    /// A file is as it was when it was read. A later change gives it another state than this one.
     SetFileState(MailFile),
     /// A file went away.
     RemoveFile {

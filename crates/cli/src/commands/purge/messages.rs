@@ -6,8 +6,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::mail_store::{
-    follow_committed_labels, follow_labels, mail_directory, mail_roots, open_mail_reader,
-    open_mail_store, resolve_message,
+    follow_labels, mail_directory, mail_roots, open_mail_reader, open_mail_store, resolve_message,
 };
 use crate::output::sanitize_line;
 use larder_edit::labels::find_labels_to_purge;
@@ -111,8 +110,6 @@ impl PurgedMessages {
         let mut operation = Operation::new("purge", "", now_milliseconds());
         add_report(purged, store.purge(&mut operation, &handles)?);
         drop(store);
-        // Nobody else followed the labels meanwhile.
-        follow_committed_labels(context)?;
         let mut renamed = RenamedFileFinder::default();
         Ok(files.iter().filter_map(|(file, inode)| renamed.find(file, *inode)).collect())
     }

@@ -506,3 +506,23 @@ fn an_alarm_without_a_zone_rings_by_the_clock_of_the_start() {
         assert!(run.stdout().contains(expected), "{}", run.masked_output());
     }
 }
+
+/// An export has the name of the calendar, by which an import finds the collection.
+#[test]
+fn a_renamed_calendar_is_exported_with_its_name() {
+    let home = Home::new();
+    let named =
+        SERIES.replace("VERSION:2.0\r\n", "VERSION:2.0\r\nX-WR-CALNAME:Team\r\nNAME:The team\r\n");
+    home.write("team.ics", named);
+    home.ok(&["import", "team.ics"]);
+    home.ok(&["collections", "rename", "Team", "Crew, new"]);
+    let exported = home.ok(&["export", "Crew, new"]);
+    assert!(exported.contains("X-WR-CALNAME:Crew\\, new\r\nNAME:The team\r\n"), "{exported}");
+    home.write("crew.ics", &exported);
+    home.ok(&["import", "crew.ics"]);
+    let names = home.ok(&["collections"]);
+    assert!(names.contains("Crew, new") && !names.contains("Team"), "{names}");
+    home.ok(&["undo"]);
+    assert!(home.ok(&["export", "Team"]).contains("X-WR-CALNAME:Team\r\n"));
+    home.assert_store_is_sound();
+}

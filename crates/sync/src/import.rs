@@ -32,6 +32,7 @@ mod report;
 mod revisions;
 mod routing;
 
+pub use calendar::rename_calendar;
 pub use report::{CollectionCounts, ImportDiagnostic, ImportEvent, ImportReport};
 
 use crate::error::Error;

@@ -76,7 +76,7 @@ pub use crate::error::Error;
 pub use crate::export::{ExportReport, export};
 pub use crate::import::{
     CollectionCounts, DEFAULT_BATCH_ITEMS, DEFAULT_MAX_ITEM_BYTES, ImportDiagnostic, ImportEvent,
-    ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS, import,
+    ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS, import, rename_calendar,
 };
 pub use crate::label_exchange::{
     LabelExportRefusal, LabelExportReport, LabelImportReport, MAX_NAMED_UNINDEXED_MESSAGES,

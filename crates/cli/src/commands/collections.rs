@@ -16,6 +16,7 @@ use larder_store::{
     BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Kind, Operation,
     OperationId, Reader, Store,
 };
+use larder_sync::rename_calendar;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -286,9 +287,18 @@ fn rename_collection(
     from: &str,
     to: &str,
 ) -> Result<CommandStatus, CommandFailure> {
-    let change = BatchChange::RenameCollection(from.to_string(), to.to_string());
+    let mut changes = vec![BatchChange::RenameCollection(from.to_string(), to.to_string())];
+    let reader = context.open_reader()?;
+    if let Some(calendar) = reader.collections().find(from)?
+        && calendar.collection_type.has_schedules()
+        && let Some(properties) = reader.collections().properties(&calendar)?
+        && let Some(renamed) = rename_calendar(&properties, from, to)
+    {
+        changes.push(BatchChange::SetCollectionProperties(to.to_string(), Some(renamed)));
+    }
+    drop(reader);
     let detail = format!("{from} to {to}");
-    let id = apply_changes(&mut context.open_store()?, "rename", &detail, vec![change])?;
+    let id = apply_changes(&mut context.open_store()?, "rename", &detail, changes)?;
     let searches = SavedSearches::read(&context.open_reader()?)?;
     context.warn_of_search_users(from, searches.users_of_collection(from));
     // The indexes of mail and commits have the name, too.

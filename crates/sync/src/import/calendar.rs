@@ -274,6 +274,30 @@ fn calendar_name(calendar: &Component<'_>) -> Option<String> {
     names.find_map(|name| Some(sanitise_collection_name(&name)).filter(|name| !name.is_empty()))
 }
 
+/// Returns the properties of a calendar with another name in the place of the one that its
+/// collection had; `None`: they do not have that one. Without this, an export would be imported
+/// into a collection of the former name.
+#[must_use]
+pub fn rename_calendar(properties: &[u8], from: &str, to: &str) -> Option<Vec<u8>> {
+    let (mut renamed, mut is_changed) = (Vec::with_capacity(properties.len()), false);
+    for line in larder_format::content_line::content_lines(properties) {
+        let raw = line.raw;
+        let property = Property::parse(line);
+        let name = NAME_PROPERTIES.into_iter().find(|name| property.has_name(name));
+        let is_former = || sanitise_collection_name(&unescape_text(&property.text())) == from;
+        match name.filter(|_| is_former()) {
+            Some(name) => {
+                let end = raw.len() - raw.trim_ascii_end().len();
+                renamed.extend_from_slice(format!("{name}:{}", escape_text(to)).as_bytes());
+                renamed.extend_from_slice(raw.get(raw.len() - end..).unwrap_or_default());
+                is_changed = true;
+            }
+            None => renamed.extend_from_slice(raw),
+        }
+    }
+    is_changed.then_some(renamed)
+}
+
 /// Converts text to the name of a collection: one line, without slashes, of limited length.
 pub(super) fn sanitise_collection_name(text: &str) -> String {
     let plain = |c: char| if c.is_control() || c == '/' { ' ' } else { c };

@@ -101,22 +101,40 @@ impl Store {
         let detail = format!("operation {id}, {}", undone.verb);
         let mut operation = Operation::new("undo", detail, started_at_ms);
         operation.undoes = Some((epoch, id));
-        let (mut report, mut item_count, mut is_stopped) = (UndoReport::default(), 0, false);
-        loop {
-            let round = self.undo_known_batches(&undone, &mut operation, &mut report)?;
-            item_count += round.item_count;
-            if !round.is_outrun {
-                break;
-            }
-            self.stop_operation(id, &operation)?;
-            is_stopped = true;
-        }
-        if is_stopped && !(report.conflicts.is_empty() && report.unreadable.is_empty()) {
-            self.write_step(|tx| Ok(history::delete_stop_mark(tx, id)?))?;
-        }
+        let (mut report, mut is_stopped) = (UndoReport::default(), false);
+        let undone = self.undo_all_batches(&undone, &mut operation, &mut report, &mut is_stopped);
+        let is_complete =
+            undone.is_ok() && report.conflicts.is_empty() && report.unreadable.is_empty();
+        let cleaned = match is_stopped && !is_complete {
+            true => self.write_step(|tx| Ok(history::delete_stop_mark(tx, id)?)),
+            false => Ok(()),
+        };
+        let item_count = undone?;
+        cleaned?;
         report.operation = operation.id();
         self.merge_after_change(item_count);
         Ok(report)
+    }
+
+    /// Undoes the batches of an operation until it has no later ones. If another process writes
+    /// these, the operation is stopped. Returns the number of its items.
+    fn undo_all_batches(
+        &mut self,
+        undone: &OperationRecord,
+        operation: &mut Operation,
+        report: &mut UndoReport,
+        is_stopped: &mut bool,
+    ) -> Result<u64> {
+        let mut item_count = 0;
+        loop {
+            let round = self.undo_known_batches(undone, operation, report)?;
+            item_count += round.item_count;
+            if !round.is_outrun {
+                return Ok(item_count);
+            }
+            self.stop_operation(undone.id, operation)?;
+            *is_stopped = true;
+        }
     }
 
     /// Lets another process write no more of an operation that is being undone.

@@ -483,6 +483,10 @@ fn a_task_is_due_at_midnight_on_the_day_that_begins() {
     home.ok(&["add", "task.ics"]);
     assert!(home.ok(&["agenda", "2026-03-06"]).starts_with("Fri 6 Mar 2026\n  due 00:00  Report"));
     home.code(&["agenda", "2026-03-05"], 1);
+    home.ok(&["add", "Lunch 2026-03-06 12:30"]);
+    let run = home.code(&["agenda", "2026-03-06", "-n", "1"], 0);
+    assert!(run.stderr().contains("list cut at 1"), "{}", run.masked_output());
+    assert_eq!(home.ok(&["agenda", "2026-03-06"]).lines().count(), 3);
     assert!(home.ok(&["edit", "uid:t", "--priority", "1"]).contains("due Fri 6 Mar 2026, 00:00"));
 }
 

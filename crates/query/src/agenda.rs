@@ -58,6 +58,10 @@ pub struct AgendaEntry {
     pub local_time: LocalTimeSpan,
 }
 
+/// The least number of occurrences that are looked at in the second before an agenda: others than
+/// due tasks must not use up a small limit.
+const MIN_LIMIT_BEFORE: usize = 1000;
+
 /// Occurrences by start, or alarms by the time when they ring.
 #[derive(Debug, Clone, Default)]
 pub struct OccurrenceList {
@@ -313,13 +317,15 @@ pub fn read_agenda_with(
     if let Some(moment_before) = moment_before_midnight(time_range) {
         let find = &mut |request: &SearchRequest| find(reader, request);
         let ending = search_agenda(find, &names, &moment_before)?;
-        let before = list_occurrences(reader, &ending, &moment_before, limit)?;
+        let limit_before = limit.max(MIN_LIMIT_BEFORE);
+        let before = list_occurrences(reader, &ending, &moment_before, limit_before)?;
         let ends_then = |entry: &AgendaEntry| entry.occurrence.occurrence.end == time_range.from;
         let mut due = before.entries;
         due.retain(|entry| {
             entry.item.has_due && ends_then(entry) && entry.agenda_days().overlaps(page_days)
         });
         due.append(&mut found.entries);
+        found.truncated |= before.truncated || due.len() > limit;
         due.truncate(limit);
         found.entries = due;
     }

@@ -98,7 +98,7 @@ impl RemoveArgs {
         let mut removed = larder_edit::remove_items(&mut store, &mut operation, &items)?;
         let now = context.settings.user_locale.now;
         event::remove_series_items(&mut store, &mut operation, &series, now, &mut removed)
-            .map_err(|error| edit_failure(error, "remove", "ID"))?;
+            .map_err(|error| series_failure(error, &removed))?;
         print_removed(context, &found, &removed)
     }
 
@@ -230,6 +230,18 @@ fn removed_scope_text(which: OccurrenceSelector, meta: &ItemMeta) -> &'static st
         Some(RecurrenceScope::This) => "one occurrence",
         None if which.occurrence.is_some() || !meta.recurrence_id.is_empty() => "one occurrence",
         _ => "all occurrences",
+    }
+}
+
+/// Converts an error of the removal of series into a failure that names what was removed before.
+fn series_failure(error: event::Error, removed: &RemovalOutcome) -> CommandFailure {
+    let failure = edit_failure(error, "remove", "ID");
+    match removed.operation {
+        Some(id) => {
+            let items = format_count(removed.items, "item");
+            failure.with_hint(format!("removed before that: {items}; to undo: larder undo {id}"))
+        }
+        None => failure,
     }
 }
 

@@ -291,7 +291,8 @@ fn rename_collection(
     let reader = context.open_reader()?;
     if let Some(calendar) = reader.collections().find(from)?
         && calendar.collection_type.has_schedules()
-        && let Some(properties) = reader.collections().properties(&calendar)?
+        // Damaged properties do not keep the collection from being renamed.
+        && let Ok(Some(properties)) = reader.collections().properties(&calendar)
         && let Some(renamed) = rename_calendar(&properties, from, to)
     {
         changes.push(BatchChange::SetCollectionProperties(to.to_string(), Some(renamed)));

@@ -14,7 +14,7 @@ use crate::object_id::{GitId, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::peer::{Peer, PeerRefs};
 use crate::refs::{RefStyle, RemoteRefs, remote_refs};
-use crate::repository_tags::update_tags_of;
+use crate::repository_tags::update_head_tags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -212,7 +212,7 @@ fn set_refs(
     let mut changes = branch_changes(repository, &mut metadata, &refs, &mut oddities)?;
     let heads: Vec<Node> = peer_refs.heads.iter().rev().copied().collect();
     let heads = has_all_refs.then_some(heads.as_slice());
-    oddities.merge(update_tags_of(repository.directory(), heads)?.oddities);
+    oddities.merge(update_head_tags(repository.directory(), heads)?.oddities);
     set_head(repository, refs.head.as_deref())?;
     if has_all_refs {
         delete_stale_branches(repository, &refs)?;

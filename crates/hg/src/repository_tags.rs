@@ -64,13 +64,13 @@ pub struct TagUpdate {
 /// that were made so and are gone in Mercurial. Other tags of git stay as they are, and so do those
 /// of commits that the metadata does not know: all may have been forgotten since they were made.
 pub fn update_tags(directory: &Path) -> Result<TagUpdate, FetchError> {
-    update_tags_of(directory, None)
+    update_head_tags(directory, None)
 }
 
-/// Does as [`update_tags`] with the tags of these heads, those that a repository shows, the oldest
-/// first; `None`: of all that were converted. Others may have been stripped since, with tags that
-/// were a mistake.
-pub(crate) fn update_tags_of(
+/// Updates tags as [`update_tags`] does, from the files of these heads, the oldest first; `None`:
+/// from those of all heads that were converted. A repository may have stripped some since, with
+/// tags that were a mistake.
+pub(crate) fn update_head_tags(
     directory: &Path,
     heads: Option<&[Node]>,
 ) -> Result<TagUpdate, FetchError> {

@@ -48,7 +48,7 @@ use self::log_reader::{AnswerEvent, BadLines, LogEvent, LogLine};
 use self::reuse::{ReuseAccumulator, ReuseReport};
 use self::view_lifetimes::{LifetimeReport, ViewEnd, ViewTracker};
 use serde::{Serialize, Serializer};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
 /// The analysis of a log. docs/output.md documents its JSON.
@@ -115,6 +115,9 @@ struct ReportBuilder {
     /// The number of the current process of each pid.
     processes: HashMap<u64, u32>,
     process_count: u32,
+    /// The processes that have shown no cache so far: a command that answers one query has none,
+    /// and writes no `start`.
+    cacheless: HashSet<u32>,
     interner: LogInterner,
     reuse: ReuseAccumulator,
     residency: ResidencyTracker,
@@ -132,6 +135,7 @@ impl ReportBuilder {
             time_span: None,
             processes: HashMap::new(),
             process_count: 0,
+            cacheless: HashSet::new(),
             interner: LogInterner::default(),
             reuse: ReuseAccumulator::new(),
             residency: ResidencyTracker::new(),
@@ -169,6 +173,10 @@ impl ReportBuilder {
 
     fn add_event(&mut self, process: u32, line: &LogLine) {
         let &LogLine { at, pid, .. } = line;
+        if line.event.shows_cache() && self.cacheless.remove(&process) {
+            self.residency.start_process(process, None);
+            self.replays.start_process(process, None);
+        }
         match &line.event {
             LogEvent::Query(asked) => {
                 let ask = self.interner.intern_query(asked);
@@ -219,13 +227,18 @@ impl ReportBuilder {
         let number = self.process_count;
         self.process_count = self.process_count.saturating_add(1);
         self.processes.insert(pid, number);
-        self.residency.start_process(number, budget);
-        self.replays.start_process(number, budget);
+        if budget.is_some() {
+            self.residency.start_process(number, budget);
+            self.replays.start_process(number, budget);
+        } else {
+            self.cacheless.insert(number);
+        }
         number
     }
 
     fn end_process(&mut self, pid: u64, at: i64, end: ViewEnd) {
         let Some(process) = self.processes.remove(&pid) else { return };
+        self.cacheless.remove(&process);
         self.residency.end_process(process, at);
         self.replays.end_process(process);
         self.view_tracker.end_process(process, at, end);

@@ -189,6 +189,33 @@ fn lifetimes_of_views_are_measured() {
 }
 
 #[test]
+fn queries_without_an_answer_are_no_repetitions() {
+    let it = report(&log("
+        0 1 start budget=2000
+        1 1 open view=1 query=(a) answer=0
+        2 1 open view=2 query=(b) answer=0
+        3 1 query query=(c)
+        9 1 end
+    "));
+    let reuse = &it.reuse;
+    assert_eq!((reuse.query_count, reuse.repeat_answers, reuse.most_frequent.len()), (1, 0, 1));
+    assert_eq!(reuse.repeat_buckets.len(), 1);
+}
+
+/// A command that answers one query writes no `start`, and keeps no answer.
+#[test]
+fn commands_without_a_cache_keep_no_answer() {
+    let it = report(&log("0 1 query query=(a)\n1 2 query query=(a)\n2 3 query query=(b)"));
+    let residency = &it.lifetimes.cache_residency;
+    assert_eq!((residency.answers, residency.peak_bytes), (0, 0));
+    assert!(it.cache.trials.iter().all(|trial| (trial.peak_bytes, trial.hits) == (0, 0)));
+    assert_eq!(it.cache.answers, 3);
+    // A log that was cut, of a process that has one.
+    let it = report(&log("0 1 query query=(a)\n1 1 open view=1 query=(b)\n9 1 end"));
+    assert_eq!(it.lifetimes.cache_residency.answers, 1);
+}
+
+#[test]
 fn lifetimes_of_cached_answers_are_measured() {
     let it = report(&log("
         0 1 start budget=2000

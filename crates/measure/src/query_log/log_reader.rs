@@ -48,6 +48,17 @@ pub enum LogEvent {
     Unknown,
 }
 
+impl LogEvent {
+    /// Returns whether only a process with a cache writes this event.
+    pub(super) fn shows_cache(&self) -> bool {
+        match self {
+            LogEvent::Query(answer) => answer.origin != LoggedOrigin::Executed,
+            LogEvent::Start(_) | LogEvent::End | LogEvent::Unknown => false,
+            _ => true,
+        }
+    }
+}
+
 /// The fields of `start`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct StartEvent {

@@ -188,7 +188,9 @@ impl ReuseAccumulator {
 
     pub(super) fn finish(self, names: &LogInterner, held: Timeline<ResidentBytes>) -> ReuseReport {
         let answer_count = |query: &usize| self.queries.get(*query).map_or(0, |(it, _)| it.total());
-        let mut order: Vec<usize> = (0..self.queries.len()).collect();
+        // A view that asks for changes only gives its query no answer.
+        let mut order: Vec<usize> =
+            (0..self.queries.len()).filter(|query| answer_count(query) > 0).collect();
         // Ties are ordered by first occurrence, not by text, so that an anonymous log gives the
         // same order.
         order.sort_by_key(|query| (std::cmp::Reverse(answer_count(query)), *query));

@@ -13,6 +13,7 @@ use crate::query_log::reuse::{
     ClientAnswers, FrequentQuery, OriginCounts, RepeatBucket, ReuseReport,
 };
 use crate::query_log::text_report;
+use crate::query_log::timeline::Timeline;
 
 const ORIGIN_COLOURS: [(ColourRole, &str); 3] = [
     (ColourRole::Reference, "executed"),
@@ -88,15 +89,11 @@ fn add_timeline_charts(
     clock: UtcOffsetFn<'_>,
 ) {
     let from = (log.0 as f64, log.1 as f64);
-    let line = |name: &str, tone, filled, bytes: fn(&ResidentBytes) -> u64| StepLine {
+    let line = |name: &str, tone, filled, peak: fn(&ResidentBytes) -> u64, last| StepLine {
         name: name.into(),
         colour: tone,
         is_filled: filled,
-        points: it
-            .resident_bytes
-            .buckets()
-            .map(|(at, held)| (at.max(log.0) as f64, bytes(held) as f64))
-            .collect(),
+        points: memory_points(&it.resident_bytes, log, peak, last),
         lows: Vec::new(),
         end: None,
     };
@@ -109,8 +106,20 @@ fn add_timeline_charts(
         },
         min_y_max: 1000.0,
         lines: vec![
-            line("all cached answers", ColourRole::First, true, |held| held.cached_max),
-            line("answers of open views", ColourRole::Second, false, |held| held.open_max),
+            line(
+                "all cached answers",
+                ColourRole::First,
+                true,
+                |held| held.cached_max,
+                |held| held.cached_last,
+            ),
+            line(
+                "answers of open views",
+                ColourRole::Second,
+                false,
+                |held| held.open_max,
+                |held| held.open_last,
+            ),
         ],
     };
     page.add_chart("Memory of answers over time", "The peak in each interval.", &sizes);
@@ -136,4 +145,53 @@ fn add_timeline_charts(
         &format!("Answers in each interval of {width}, by origin."),
         &bars,
     );
+}
+
+/// Returns the points of a step line: the peak of each interval with an event, and behind it the
+/// value that stays until the next event.
+fn memory_points(
+    timeline: &Timeline<ResidentBytes>,
+    log: (i64, i64),
+    peak: fn(&ResidentBytes) -> u64,
+    last: fn(&ResidentBytes) -> u64,
+) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    let mut buckets = timeline.buckets().peekable();
+    while let Some((at, held)) = buckets.next() {
+        points.push((at.max(log.0) as f64, peak(held) as f64));
+        let end = at.saturating_add(timeline.bucket_width_micros);
+        let next = buckets.peek().map_or(log.1, |(next, _)| *next);
+        if end < next {
+            points.push((end as f64, last(held) as f64));
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_lasts_for_its_interval() {
+        let mut timeline = Timeline::new(400);
+        let held = |peak, last| ResidentBytes {
+            cached_max: peak,
+            cached_last: last,
+            ..ResidentBytes::default()
+        };
+        let width = timeline.bucket_width_micros;
+        *timeline.bucket_at(0) = held(10, 2);
+        *timeline.bucket_at(width) = held(8, 1);
+        *timeline.bucket_at(3 * width) = held(7, 7);
+        let points = memory_points(
+            &timeline,
+            (0, 4 * width),
+            |held| held.cached_max,
+            |held| held.cached_last,
+        );
+        let points: Vec<(i64, u64)> =
+            points.iter().map(|(at, bytes)| (*at as i64 / width, *bytes as u64)).collect();
+        assert_eq!(points, [(0, 10), (1, 8), (2, 1), (3, 7)]);
+    }
 }

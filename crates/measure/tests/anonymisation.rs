@@ -3,6 +3,7 @@
 use crate::generated_log;
 use crate::query_log::{log, report};
 use larder_measure::query_log::{QueryLogReport, anonymise, render_html};
+use larder_query::Kind;
 use proptest::prelude::*;
 
 fn anonymous(log: &str) -> String {
@@ -23,6 +24,14 @@ fn anonymous_queries(queries: &[&str]) -> Vec<String> {
         line["query"].as_str().unwrap().to_string()
     };
     anonymous(&log).lines().map(line).collect()
+}
+
+#[test]
+fn the_names_of_kinds_are_kept() {
+    for kind in Kind::all() {
+        let query = format!("(kind \"{}\")", kind.name());
+        assert_eq!(anonymous_queries(&[&query]), [query.as_str()]);
+    }
 }
 
 #[test]

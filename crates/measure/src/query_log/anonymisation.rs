@@ -77,7 +77,19 @@ const LOG_KEYWORDS_BY_FIELD: &[(&str, &[&str])] = &[
     ("kind", KIND_NAMES),
     ("backend", &["local"]),
 ];
-const KIND_NAMES: &[&str] = &["contact", "event", "task", "memo", "other"];
+/// The names of all kinds. A test of the program compares them with the table of kinds.
+pub const KIND_NAMES: &[&str] = &[
+    "contact",
+    "event",
+    "task",
+    "memo",
+    "other",
+    "message",
+    "commit",
+    "saved-search",
+    "labels",
+    "component",
+];
 
 /// Functions whose first text is the name of a field, a kind or a time.
 const FIELD_NAME_FUNCTIONS: &[&str] = &[

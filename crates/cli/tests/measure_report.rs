@@ -74,6 +74,17 @@ fn regressions_are_named_with_both_commits() {
     assert!(text.contains("Nothing of Larder is more than 10 % worse"), "{text}");
 }
 
+/// A script that writes another unit, or runs twice at one commit, has no value before.
+#[test]
+fn nothing_is_said_to_be_no_worse_without_a_value_before() {
+    let home = three_runs();
+    let text = std::fs::read_to_string(home.work("dir/c.json")).unwrap();
+    home.write("dir/c.json", text.replace("\"ms\"", "\"s\""));
+    let text = home.ok(&["measure", "report", "dir"]);
+    assert!(!text.contains("Nothing of Larder"), "{text}");
+    assert!(text.contains("1 script has nothing to be compared with"), "{text}");
+}
+
 /// Times of two machines say nothing about two versions.
 #[test]
 fn machines_are_apart() {

@@ -48,7 +48,7 @@ fn describe_regressions(
     if more > 0 {
         sentences.push(format!("{more} more regressions are in the table."));
     }
-    let compared = histories.iter().filter(|history| history.runs.len() > 1).count();
+    let compared = histories.iter().filter(|history| history.is_compared()).count();
     if regressions.is_empty() && compared > 0 {
         sentences.push(
             "Nothing of Larder is more than 10 % worse than in the last run of another commit."
@@ -58,7 +58,10 @@ fn describe_regressions(
     let single = histories.len() - compared;
     if single > 0 {
         let scripts = if single == 1 { "1 script has" } else { &format!("{single} scripts have") };
-        sentences.push(format!("{scripts} one run on a machine, with nothing to compare it with."));
+        sentences.push(format!(
+            "{scripts} nothing to be compared with: no run of another commit on the machine has the \
+             measures of the last one."
+        ));
     }
     sentences
 }

@@ -76,14 +76,24 @@ impl<'a> ScriptHistory<'a> {
     /// Returns the rows of Larder in the latest run that are worse than before.
     #[must_use]
     pub fn regressions(&self) -> Vec<BenchmarkRegression<'a>> {
-        let Some(latest) = self.latest() else { return Vec::new() };
-        let own = latest.rows.iter().filter(|row| row.program == OWN_PROGRAM);
-        own.filter_map(|after| {
+        self.comparisons().filter(BenchmarkRegression::is_worse).collect()
+    }
+
+    /// Returns whether a row of Larder in the latest run has a value before.
+    pub(super) fn is_compared(&self) -> bool {
+        self.comparisons().next().is_some()
+    }
+
+    /// Returns the rows of Larder in the latest run that have a value before, worse or not.
+    fn comparisons(&self) -> impl Iterator<Item = BenchmarkRegression<'a>> {
+        let rows = self.latest().into_iter().flat_map(|latest| {
+            let own = latest.rows.iter().filter(|row| row.program == OWN_PROGRAM);
+            own.map(move |after| (latest, after))
+        });
+        rows.filter_map(|(after_run, after)| {
             let (before_run, before) = self.row_before(after)?;
-            let regression = BenchmarkRegression { before_run, before, after_run: latest, after };
-            regression.is_worse().then_some(regression)
+            Some(BenchmarkRegression { before_run, before, after_run, after })
         })
-        .collect()
     }
 }
 

@@ -147,14 +147,7 @@ fn describe_missing_calls(subject: &AllocSubject<'_>) -> Option<String> {
 pub(super) fn describe_changes(subjects: &[AllocSubject<'_>; 2]) -> String {
     let [before, after] = subjects.each_ref().map(|subject| &subject.analysis);
     let change = |value: fn(&AllocAnalysis) -> u64, format: fn(u64) -> String| {
-        let (from, to) = (value(before), value(after));
-        let values = format!("{} to {}", format(from), format(to));
-        match to as f64 / from.max(1) as f64 {
-            _ if from == to => format!("the same ({})", format(to)),
-            times if times >= 2.0 => format!("{times:.1} times as much ({values})"),
-            times if times >= 1.0 => format!("{} more ({values})", share_text(times - 1.0)),
-            times => format!("{} less ({values})", share_text(1.0 - times)),
-        }
+        describe_change(value(before), value(after), format)
     };
     let changes = format!(
         "From {} to {}: peak of live memory {}, live memory {} {}, requested memory, at least, {}, \
@@ -168,6 +161,18 @@ pub(super) fn describe_changes(subjects: &[AllocSubject<'_>; 2]) -> String {
         change(|analysis| analysis.calls, count)
     );
     [changes].into_iter().chain(describe_cuts(subjects)).collect::<Vec<_>>().join(" ")
+}
+
+/// Describes the change of a figure.
+fn describe_change(from: u64, to: u64, format: fn(u64) -> String) -> String {
+    let values = format!("{} to {}", format(from), format(to));
+    match to as f64 / from as f64 {
+        _ if from == to => format!("the same ({})", format(to)),
+        _ if from == 0 => format!("{} where there was none", format(to)),
+        times if times >= 2.0 => format!("{times:.1} times as much ({values})"),
+        times if times >= 1.0 => format!("{} more ({values})", share_text(times - 1.0)),
+        times => format!("{} less ({values})", share_text(1.0 - times)),
+    }
 }
 
 /// Says of two subjects whose figures are only those up to the end of their logs.
@@ -408,4 +413,22 @@ fn describe_phases(analysis: &AllocAnalysis) -> Option<String> {
         share(holder.bytes_at_peak, analysis.peak.bytes),
         holder.name
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_described_by_their_ratio() {
+        for (from, to, text) in [
+            (0, 0, "the same (0)"),
+            (0, 5000, "5,000 where there was none"),
+            (1, 0, "100.0 % less (1 to 0)"),
+            (2, 3, "50.0 % more (2 to 3)"),
+            (2, 5, "2.5 times as much (2 to 5)"),
+        ] {
+            assert_eq!(describe_change(from, to, count), text);
+        }
+    }
 }

@@ -439,6 +439,14 @@ fn outputs_are_checked_before_the_work() {
         assert!(run.stderr().contains(" is the log itself"), "{command}: {}", run.masked_output());
         assert!(std::fs::read(home.work("log")).unwrap() == log, "{command}");
     }
+    for svg in ["page", "./page", "copy"] {
+        if svg == "copy" {
+            home.write("page", "");
+            std::fs::hard_link(home.work("page"), home.work("copy")).unwrap();
+        }
+        let run = home.code(&["measure", "alloc", "log", "--html", "page", "--svg", svg], 2);
+        assert!(run.stderr().contains("page is the file of both --html and --svg"), "{svg}");
+    }
     for option in ["--html", "--svg"] {
         let arguments = ["measure", "memory", option, "none/page", "--", "touch", "started"];
         let run = home.code(&arguments, 5);

@@ -22,8 +22,9 @@ pub(super) struct ReportFiles<'a> {
 }
 
 impl ReportFiles<'_> {
-    /// Fails if a file is one of the inputs, or cannot be created: before a measurement that would
-    /// be lost. Pipes and devices are opened later, when there is something to write.
+    /// Fails if a file is one of the inputs or both files are one, or if a file cannot be created:
+    /// before a measurement that would be lost. Pipes and devices are opened later, when there is
+    /// something to write.
     pub(super) fn check(
         self,
         context: &mut CommandContext,
@@ -35,7 +36,10 @@ impl ReportFiles<'_> {
                 drop(context.create_output(path, FilePrivacy::Private)?);
             }
         }
-        Ok(())
+        match (self.html, self.svg) {
+            (Some(html), Some(svg)) => check_two_files(html, svg),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the files.
@@ -54,9 +58,26 @@ impl ReportFiles<'_> {
     }
 }
 
+/// Fails if the page and the picture would be written to one file.
+fn check_two_files(html: &OutputPath, svg: &OutputPath) -> Result<(), CommandFailure> {
+    let id = |path: &OutputPath| file_id(std::fs::metadata(path.path()));
+    let name = |path: &OutputPath| std::path::absolute(path.path()).ok();
+    if name(html) == name(svg) || id(html).is_some() && id(html) == id(svg) {
+        let name = sanitize_line(&html.path().display().to_string());
+        let message = format!("{name} is the file of both --html and --svg");
+        return Err(CommandFailure::new(FailureKind::Usage, message)
+            .with_hint("choose another output file for one of them"));
+    }
+    Ok(())
+}
+
+/// Returns the device and the number of a file.
+fn file_id(file: std::io::Result<Metadata>) -> Option<(u64, u64)> {
+    file.ok().map(|file| (file.dev(), file.ino()))
+}
+
 /// Fails if the output file is one of the inputs, by whatever name.
 pub(super) fn check_not_input(target: &Path, logs: &[&Path]) -> Result<(), CommandFailure> {
-    let file_id = |file: std::io::Result<Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
     let Some(target_id) = file_id(std::fs::metadata(target)) else { return Ok(()) };
     let is_target = |log: &&Path| match log.to_str() {
         Some("-") => {

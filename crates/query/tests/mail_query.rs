@@ -276,7 +276,9 @@ q:"a b" => (label "a b")
 tag:unread => (flag unread)
 tag:work => (or (keyword "work") (label "work"))
 tag:"""quoted tag""" => (or (keyword "\"quoted tag\"") (label "\"quoted tag\""))
+tag:new => (or (keyword "new") (label "new"))
 is:flagged => (flag flagged)
+is:new => (or (flag new) (label "new"))
 is:inbox => (label "inbox")
 "##,
     );
@@ -294,6 +296,9 @@ header:x-mailer:* => (header "x-mailer" (exists))
 header:x-mailer:mutt => (header "x-mailer" "mutt")
 header:x-mailer:"two words" => (header "x-mailer" "two words")
 header:x-mailer:/^mu/ => (header "x-mailer" (pattern "^mu"))
+header:Message-ID:m1* => (header "message-id" (pattern "^<?m1"))
+header:references:*x> => (header "references" (pattern "x>?$"))
+header:in-reply-to:m1 => (header "in-reply-to" "m1")
 header:subject:a:b => (header "subject" "a:b")
 header:x:>abc => (header "x" ">abc")
 header:x:>= => error at 1: a number is missing behind ">="
@@ -476,6 +481,14 @@ fn what_other_languages_write_is_refused() {
     let field = "subject:* finds each message that has the field";
     assert_eq!(error("subject: report"), format!("{space}{field}"));
     assert_eq!(error("subject: (a or b)"), format!("{space}{field}"));
+    assert!(error("label: tax").ends_with("label:* finds each message that has the field"));
+    for field in ["tag:", "is:", "msgid:", "ref:", "related:", "folder:", "maildir:", "path:"] {
+        assert!(error(&format!("{field} tax")).starts_with(&format!("\"{field}\" has no text")));
+    }
+    assert_eq!(
+        error("x label:(a or b)"),
+        "\"label:\" has no text; write the field before each value: label:a or label:b"
+    );
     // Other kinds may answer.
     let among = MailQueryContext::from(&QueryContext::default().among_kinds());
     assert!(MailQuery::parse("a || b", &among).is_ok());

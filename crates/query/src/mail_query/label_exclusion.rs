@@ -24,6 +24,8 @@ impl MailQuery {
         match self {
             MailQuery::Label(TextMatch::Words(name)) => name == label,
             MailQuery::Label(TextMatch::Prefix(start)) => label.starts_with(start.as_str()),
+            MailQuery::Label(TextMatch::Suffix(end)) => label.ends_with(end.as_str()),
+            MailQuery::Label(TextMatch::Infix(part)) => label.contains(part.as_str()),
             MailQuery::And(all) | MailQuery::Or(all) => {
                 all.iter().any(|query| query.names_label(label))
             }
@@ -50,6 +52,7 @@ mod tests {
             ("not (tag:spam or is:deleted)", &[]),
             ("label:Spam thread:{label:deleted}", &["spam"]),
             ("label:sp*", &["deleted"]),
+            ("label:*pam* or is:*ted", &[]),
             ("label:/spam/ or label:", &["spam", "deleted"]),
         ] {
             let query = MailQuery::parse(line, &context).expect(line);

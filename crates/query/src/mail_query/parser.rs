@@ -271,14 +271,15 @@ impl<'a> MailQueryParser<'a> {
     /// Refuses what other programs write, and what would quietly mean something else here. Not in
     /// searches of several kinds, whose other kinds may answer.
     fn check_foreign_syntax(&self, at: usize, word: &MailWord) -> Result<(), SyntaxError> {
-        let is_text = matches!(word.field, None | Some(MailField::Text(_)));
-        if word.is_quoted || !is_text || self.context.is_among_kinds {
+        if word.is_quoted || self.context.is_among_kinds {
             return Ok(());
         }
         if word.field.is_none() {
             self.check_sign(at, &word.value)?;
         }
-        self.check_star(at, &word.value)?;
+        if matches!(word.field, None | Some(MailField::Text(_))) {
+            self.check_star(at, &word.value)?;
+        }
         self.check_space(at, word)
     }
 
@@ -311,7 +312,8 @@ impl<'a> MailQueryParser<'a> {
         )))
     }
 
-    /// Refuses a text that a space separates from the name of its field.
+    /// Refuses a text that a space separates from the name of its field, and a group of a field
+    /// whose values are no texts. Fields that cannot be empty refuse the empty value themselves.
     fn check_space(&self, at: usize, word: &MailWord) -> Result<(), SyntaxError> {
         let is_text_next = || match self.peek() {
             Some(MailToken::Word(next)) => {
@@ -322,13 +324,21 @@ impl<'a> MailQueryParser<'a> {
             Some(MailToken::Open) => true,
             _ => false,
         };
-        if word.field.is_none() || !word.value.is_empty() || !is_text_next() {
+        if !word.field.is_some_and(MailField::may_be_empty)
+            || !word.value.is_empty()
+            || !is_text_next()
+        {
             return Ok(());
         }
         let name = self.line.get(at..word.end).unwrap_or_default();
-        Err(SyntaxError::new(self.line, at, format!("{name:?} has no text")).with_hint(format!(
-            "leave out the space behind it; {name}* finds each message that has the field"
-        )))
+        let is_group = self.peek() == Some(&MailToken::Open) && self.position() == word.end;
+        let hint = match is_group {
+            true => format!("write the field before each value: {name}a or {name}b"),
+            false => format!(
+                "leave out the space behind it; {name}* finds each message that has the field"
+            ),
+        };
+        Err(SyntaxError::new(self.line, at, format!("{name:?} has no text")).with_hint(hint))
     }
 
     /// Parses `field:""`: as in notmuch, the text is empty or missing.

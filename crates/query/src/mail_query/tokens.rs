@@ -84,6 +84,26 @@ pub(super) enum MailField {
     Unsupported,
 }
 
+impl MailField {
+    /// Returns whether the field may have no value: then it tests whether a message has the field,
+    /// or it is the root of the folders.
+    pub(super) fn may_be_empty(self) -> bool {
+        matches!(
+            self,
+            MailField::Text(_)
+                | MailField::Label
+                | MailField::FlagOrKeyword
+                | MailField::FlagOrLabel
+                | MailField::MessageId
+                | MailField::Reference
+                | MailField::Related
+                | MailField::Maildir
+                | MailField::Folder
+                | MailField::Path
+        )
+    }
+}
+
 /// The fields of a kind, with their names.
 pub(super) type SearchFields = &'static [(&'static [&'static str], MailField)];
 
@@ -99,7 +119,7 @@ pub(super) const MAIL_SEARCH_FIELDS: SearchFields = &[
     (&["file", "j", "attachment"], MailField::Text(MailTextFields::FILE)),
     (&["lang", "language", "a"], MailField::Text(MailTextFields::LANGUAGE)),
     (&["list", "v"], MailField::Text(MailTextFields::LIST)),
-    (&["mime", "y", "mimetype"], MailField::Text(MailTextFields::MIME)),
+    (&["mime", "y", "mimetype", "mime-type"], MailField::Text(MailTextFields::MIME)),
     (&["tags", "x"], MailField::Text(MailTextFields::KEYWORD)),
     (&["recip"], MailField::Text(MailTextFields::RECIPIENTS)),
     (&["contact"], MailField::Text(MailTextFields::CONTACTS)),
@@ -138,7 +158,7 @@ pub const MAIL_QUERY_FIELDS: &[(&[&str], &str)] = &[
     (&["body", "b"], "words of the text"),
     (&["embed", "e"], "words of attached texts, reports and messages"),
     (&["file", "attachment", "j"], "words of the file name of an attachment"),
-    (&["mime", "mimetype", "y"], "the media type of a part"),
+    (&["mime", "mimetype", "mime-type", "y"], "the media type of a part"),
     (&["list", "v"], "the name of the mailing list"),
     (&["tags", "x"], "a keyword of X-Label, X-Keywords or Keywords"),
     (&["date", "d"], "a range of the dates of messages"),

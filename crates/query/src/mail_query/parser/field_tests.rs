@@ -13,6 +13,7 @@ use crate::mail_query::{
 };
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::Comparison;
+use larder_format::label::NOTMUCH_FLAG_TAGS;
 use larder_format::message::trim_message_id;
 use larder_store::Kind;
 
@@ -150,15 +151,23 @@ impl MailQueryParser<'_> {
         }
     }
 
-    /// Parses a tag: the name of a flag, a label, or for `tag:` also a keyword.
+    /// Parses a tag: a label, for `tag:` also a keyword, or a flag. Flags that notmuch has no tag
+    /// for can be names of labels: `tag:` takes them as such, and `is:` as both.
     pub(super) fn parse_tag(
         &mut self,
         at: usize,
         field: MailField,
         value: &str,
     ) -> Result<MailQuery, SyntaxError> {
-        if let Some(flag) = MailFlag::from_name(value) {
-            return Ok(MailQuery::Flag(flag));
+        let flag = MailFlag::from_name(value);
+        let is_flag_tag = NOTMUCH_FLAG_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(value));
+        match (flag, field) {
+            (Some(flag), _) if is_flag_tag => return Ok(MailQuery::Flag(flag)),
+            (Some(flag), MailField::FlagOrLabel) => {
+                let label = MailQuery::Label(TextMatch::Words(value.to_string()));
+                return Ok(MailQuery::Or(vec![MailQuery::Flag(flag), label]));
+            }
+            _ => {}
         }
         if field == MailField::FlagOrLabel && value.eq_ignore_ascii_case(Kind::Message.name()) {
             return Ok(MailQuery::All);
@@ -201,16 +210,25 @@ impl MailQueryParser<'_> {
             let mut tests: Vec<MailQuery> = tests.collect();
             return Ok(if tests.len() == 1 { tests.swap_remove(0) } else { MailQuery::Or(tests) });
         }
+        let has_star = value.starts_with('*') || value.ends_with('*');
         let test = match pattern_text(value) {
             Some(pattern) => {
                 self.check_pattern(at, pattern)?;
                 HeaderTest::Pattern(pattern.to_string())
+            }
+            None if has_star && is_id_header(name) => {
+                return self.parse_id(at, &name.to_ascii_lowercase(), value);
             }
             None if value.is_empty() || value == "*" => HeaderTest::Exists,
             None => HeaderTest::Contains(value.to_string()),
         };
         Ok(query(test))
     }
+}
+
+/// Returns whether a header has Message-IDs.
+fn is_id_header(name: &str) -> bool {
+    ["message-id", "references", "in-reply-to"].iter().any(|id| id.eq_ignore_ascii_case(name))
 }
 
 /// Parses a comparison with a number.

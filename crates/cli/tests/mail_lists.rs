@@ -275,6 +275,9 @@ fn files_that_were_renamed_since_the_synchronisation_are_found() {
     assert!(run(&["find", "msgid:a1", "--format", "raw"]).contains("Message-ID: <a1>"));
     assert!(run(&["find", "due", "--snippets"]).contains("The walrus is due."));
     assert!(run(&["save", "a2", "--all", "--to", "saved"]).starts_with("Saved saved/part-1.txt"));
+    let paths = run(&["find", "--kind", "message", "msgid:a1", "or", "msgid:a2", "--files"]);
+    assert!(paths.lines().all(|path| std::path::Path::new(path).exists()), "{paths}");
+    assert_eq!(paths.lines().count(), 2);
     home.ok(&["find", "walrus", "--links", "links"]);
     let links = std::fs::read_dir(home.work("links/cur")).unwrap();
     let broken = links.filter(|link| !link.as_ref().unwrap().path().exists());

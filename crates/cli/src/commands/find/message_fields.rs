@@ -34,16 +34,6 @@ fn read_files(reader: &Reader, row: u32) -> Result<Vec<(String, PathBuf)>, Comma
     Ok(reader.mail()?.message_files(row)?)
 }
 
-/// Returns the paths of the files of a message, of those that are in a registered source.
-pub(in crate::commands) fn message_paths(
-    reader: &Reader,
-    roots: &MailRoots,
-    row: u32,
-) -> Result<Vec<PathBuf>, CommandFailure> {
-    let files = read_files(reader, row)?.into_iter();
-    Ok(files.filter_map(|(name, path)| Some(roots.get(&name)?.join(path))).collect())
-}
-
 /// Returns all values of a message.
 pub(in crate::commands) fn message_json(
     reader: &Reader,

@@ -5,7 +5,7 @@
 
 use super::explanation::print_mail_explanation;
 use super::message_fields::{
-    ListColumn, fields_line, message_json, message_paths, parse_field_names, select_fields,
+    ListColumn, fields_line, message_json, parse_field_names, select_fields,
 };
 use super::message_rows::{list_cells, print_rows};
 use super::print_heading;
@@ -419,8 +419,9 @@ fn print_files(
     is_null_separated: bool,
 ) -> Result<(), CommandFailure> {
     let roots = mail_roots(context)?;
+    let mut files = MessageFileFinder::new(&roots);
     for one in listed {
-        for path in message_paths(reader, &roots, one.message.row)? {
+        for path in files.find(&reader.mail()?, one.message.row)?.paths {
             if context.format == OutputFormat::Json {
                 let mut object = message_json(reader, &roots, one)?;
                 object["file"] = json!(path.to_string_lossy());

@@ -473,6 +473,7 @@ fn check_wrong_labels() {
         &["edit", "missing@example.org", "--label", "+a"],
         &["edit", "--query", "nothing-at-all", "--label", "+a"],
         &["edit", "--query", " ", "--label", "+a"],
+        &["edit", "--query", "\"\"", "--label", "+a"],
         &["labels", "import", "dump.gz"],
         &["labels", "import", "other.txt"],
     ] {

@@ -4,7 +4,7 @@ use crate::commands::labels::{change_and_print, label_failure};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
-    find_thread_rows, list_sources, parse_mail_query, query_roots, require_mail_index,
+    find_thread_rows, list_sources, message_id, parse_mail_query, query_roots, require_mail_index,
     require_mail_reader, resolve_message,
 };
 use crate::output::sanitize_line;
@@ -23,8 +23,8 @@ pub(super) fn edit_labels(
     changes: &[String],
 ) -> Result<CommandStatus, CommandFailure> {
     let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
-    if query.is_some_and(|line| line.trim().is_empty()) {
-        // An unset variable of a script must not change all mail.
+    // An unset variable of a script, in quotes or not, must not change all mail.
+    if query.is_some_and(|line| line.chars().all(|c| c.is_whitespace() || "\"'()".contains(c))) {
         return Err(CommandFailure::new(FailureKind::Usage, "the query of --query is empty")
             .with_hint("to label all messages: --query '*'"));
     }
@@ -73,7 +73,7 @@ fn find_rows(
     reader: &Reader,
     id: &str,
 ) -> Result<Vec<u32>, CommandFailure> {
-    let rows = reader.mail()?.rows_with_uid(id.strip_prefix("mid:").unwrap_or(id))?;
+    let rows = reader.mail()?.rows_with_uid(&message_id(id))?;
     if !rows.is_empty() {
         return Ok(rows);
     }

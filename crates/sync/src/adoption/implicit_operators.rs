@@ -69,13 +69,31 @@ impl<'a> OperatorReader<'a> {
                 continue;
             }
             run.has_distance |= ["NEAR", "ADJ"].contains(&term.split('/').next().unwrap_or(term));
-            let loved = term.strip_prefix('+').filter(|rest| field_of(rest).is_some());
+            let loved = term.strip_prefix('+').filter(|rest| is_field_term(rest));
             self.is_changed |= loved.is_some();
             let term = loved.unwrap_or(term);
             run.terms.push((field_of(term), term.to_string()));
         }
         parts.extend(self.finish_run(run));
-        Some(parts.join(" "))
+        Some(self.join_parts(&parts))
+    }
+
+    /// Joins terms and operators. In notmuch, `xor` joins its sides before `or` does; in Larder
+    /// they join from left to right.
+    fn join_parts(&mut self, parts: &[String]) -> String {
+        let is_operator = |part: &String, name: &str| part.eq_ignore_ascii_case(name);
+        let sides = parts.split(|part| is_operator(part, "or")).enumerate();
+        let sides = sides.map(|(number, side)| {
+            let text = side.join(" ");
+            match number > 0 && side.iter().any(|part| is_operator(part, "xor")) {
+                true => {
+                    self.is_changed = true;
+                    format!("({text})")
+                }
+                false => text,
+            }
+        });
+        sides.collect::<Vec<_>>().join(" or ").trim().to_string()
     }
 
     /// Returns the text of the terms between two operators; `None`: there are none.
@@ -109,6 +127,13 @@ impl<'a> OperatorReader<'a> {
 fn field_of(term: &str) -> Option<&str> {
     let (name, _) = term.split_once(':').filter(|(_, value)| !value.is_empty())?;
     JOINED_FIELDS.contains(&name).then_some(name)
+}
+
+/// Returns whether a text begins with the name of a field and has a value.
+fn is_field_term(term: &str) -> bool {
+    term.split_once(':').is_some_and(|(name, value)| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase()) && !value.is_empty()
+    })
 }
 
 /// Returns the length of the term that a text begins with: up to white space or a parenthesis
@@ -154,6 +179,10 @@ mod tests {
             ("tag:a -tag:b -tag:c", "tag:a -tag:b -tag:c"),
             ("tag:a +tag:b", "(tag:a or tag:b)"),
             ("walrus +tag:b +c", "walrus tag:b +c"),
+            ("+to:a +http://b", "to:a http://b"),
+            ("a or b xor c", "a or (b xor c)"),
+            ("a xor b or c", "a xor b or c"),
+            ("a OR not b c XOR d or e", "a or (not (b c) XOR d) or e"),
             ("not tag:a tag:b", "not (tag:a or tag:b)"),
             ("walrus not a b", "walrus not (a b)"),
             ("not tag:a tag:b walrus", "not ((tag:a or tag:b) walrus)"),

@@ -62,12 +62,30 @@ pub fn read_mu(
         Ok(output) => foreign.maildir = find_maildir(&String::from_utf8_lossy(&output)),
         Err(reason) => foreign.notices.push(format!("cannot run mu: {reason}")),
     }
-    // Versions before 1.12.13 have no labels. `-` is no name of a file for mu.
+    // `-` is no name of a file for mu.
     match run_program("mu", &with_home(&["labels", "export", "/dev/fd/1"])) {
-        Ok(output) => foreign.labels = LabelDump::parse(&output),
-        Err(_) => foreign.notices.push("this version of mu has no labels".to_string()),
+        Ok(output) => {
+            foreign.labels = LabelDump::parse(&output);
+            if foreign.labels.is_none() {
+                foreign.notices.push("`mu labels export` printed no labels".to_string());
+            }
+        }
+        Err(reason) => foreign.notices.push(match has_labels(run_program) {
+            true => format!("labels of mu are not read: {reason}"),
+            false => "this version of mu has no labels".to_string(),
+        }),
     }
     Ok(foreign)
+}
+
+/// Returns whether the version of mu has labels: 1.12.13 and later ones have.
+fn has_labels(run_program: RunProgram<'_>) -> bool {
+    let output = run_program("mu", &["--version".into()]).unwrap_or_default();
+    let text = String::from_utf8_lossy(&output);
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+    let version = text.split_whitespace().find(is_version).unwrap_or_default();
+    let numbers: Vec<u32> = version.split('.').map_while(|number| number.parse().ok()).collect();
+    numbers >= vec![1, 12, 13]
 }
 
 impl ForeignMail {
@@ -250,6 +268,28 @@ mod tests {
         ] {
             assert_eq!(translate_patterns(query), expect, "{query}");
         }
+    }
+
+    #[test]
+    fn labels_that_cannot_be_read_are_named() {
+        let notices = |version: &str, export: Result<&str, &str>| {
+            let (version, export) = (version.to_string(), export.map(str::to_string));
+            let export = export.map(String::into_bytes).map_err(str::to_string);
+            let run: RunProgram<'_> = &|_, arguments| match arguments.first() {
+                Some(first) if first == "labels" => export.clone(),
+                Some(first) if first == "--version" => Ok(version.clone().into_bytes()),
+                _ => Ok(Vec::new()),
+            };
+            let foreign = read_mu(Path::new("/none/bookmarks"), None, None, run).expect("mu");
+            foreign.notices.last().cloned().unwrap_or_default()
+        };
+        let locked = Err("exit status: 19: database is locked");
+        assert_eq!(notices("mu 1.8.13\n", locked), "this version of mu has no labels");
+        assert_eq!(
+            notices("mu (mail indexer/searcher) version 1.12.13\n", locked),
+            "labels of mu are not read: exit status: 19: database is locked"
+        );
+        assert_eq!(notices("", Ok("nonsense")), "`mu labels export` printed no labels");
     }
 
     #[test]

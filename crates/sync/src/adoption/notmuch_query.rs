@@ -3,6 +3,8 @@
 //! Separate from `notmuch`, which reads the data: here only texts are translated.
 
 use super::implicit_operators::write_operators;
+use larder_format::label::NOTMUCH_FLAG_TAGS;
+use larder_query::MailFlag;
 
 /// Returns a query of notmuch as Larder has it.
 pub(super) fn translate_query(line: &str) -> String {
@@ -11,8 +13,9 @@ pub(super) fn translate_query(line: &str) -> String {
 
 /// Returns a query with the terms that mean something else in Larder written otherwise: `to:`
 /// finds all recipients in notmuch, `body:` forwarded messages, too, `mimetype:` a part of the
-/// type, a date such as `2y` the whole year, parentheses in quotes are a group of words, and a term
-/// in quotes is a phrase. Other quoted terms and the inner query of a thread stay as they are.
+/// type, a date such as `2y` the whole year, `is:` a label that Larder has a flag for, parentheses
+/// in quotes are a group of words, and a term in quotes is a phrase. The inner query of a thread is
+/// translated as a whole; other quoted terms stay as they are.
 fn translate_terms(line: &str) -> String {
     let has_distance = line.split_whitespace().any(|word| {
         let operator = word.split('/').next().unwrap_or(word);
@@ -22,6 +25,12 @@ fn translate_terms(line: &str) -> String {
     let mut rest = line;
     let mut is_start = true;
     while let Some(c) = rest.chars().next() {
+        if is_start && let Some((inner, behind)) = split_thread_query(rest) {
+            translated.push_str(&format!("thread:{{{}}}", translate_query(&inner)));
+            rest = behind;
+            is_start = false;
+            continue;
+        }
         if is_start && let Some((name, value)) = split_term(rest) {
             let length = value_length(value);
             let (value, behind) = value.split_at(length);
@@ -54,7 +63,30 @@ fn translate_terms(line: &str) -> String {
 /// behind its colon.
 fn split_term(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once(':')?;
-    ["to", "mimetype", "date", "from", "subject", "body"].contains(&name).then_some((name, value))
+    ["to", "mimetype", "date", "from", "subject", "body", "is"]
+        .contains(&name)
+        .then_some((name, value))
+}
+
+/// Returns the inner query of the thread that a text begins with, and the text behind it:
+/// `thread:"{from:""a b"" x}"`, in whose quotes two quotes are one, or `thread:{x}`.
+fn split_thread_query(text: &str) -> Option<(String, &str)> {
+    let value = text.strip_prefix("thread:")?;
+    if let Some(value) = value.strip_prefix('{') {
+        let (inner, behind) = value.split_once('}')?;
+        return (!inner.contains(['"', '{'])).then(|| (inner.to_string(), behind));
+    }
+    let quoted = value.strip_prefix('"')?;
+    let mut end = 0;
+    loop {
+        end += quoted.get(end..)?.find('"')?;
+        match quoted.get(end + 1..)?.strip_prefix('"') {
+            Some(_) => end += 2,
+            None => break,
+        }
+    }
+    let inner = quoted.get(..end)?.strip_prefix('{')?.strip_suffix('}')?;
+    Some((inner.replace("\"\"", "\""), quoted.get(end + 1..)?))
 }
 
 /// Returns the two sides of the colon in quotes that look like a term, as `"from:anna"`: notmuch
@@ -92,6 +124,11 @@ fn translate_term(name: &str, value: &str) -> String {
     match name {
         "to" => format!("recip:{value}"),
         "body" => format!("(body:{value} or embed:{value})"),
+        // Not the flag.
+        "is" => match MailFlag::from_name(value) {
+            Some(_) if !NOTMUCH_FLAG_TAGS.contains(&value) => format!("tag:{value}"),
+            _ => format!("is:{value}"),
+        },
         "from" | "subject" => {
             let group = value.strip_prefix("\"(").and_then(|rest| rest.strip_suffix(")\""));
             match group.filter(|words| !words.contains(['(', ')', '"'])) {
@@ -264,6 +301,11 @@ mod tests {
             ("date:\"2w\"..", "date:2weeks.."),
             ("date:\"3 years\"..2020", "date:\"3 years\"..2020"),
             ("date:yesterday..now", "date:yesterday..now"),
+            ("is:new is:unread (is:list)", "tag:new is:unread (tag:list)"),
+            ("thread:\"{tag:a tag:b}\" to:x", "thread:{(tag:a or tag:b)} recip:x"),
+            ("x thread:\"{from:\"\"a b\"\" date:1M..}\"", "x thread:{from:\"a b\" date:1months..}"),
+            ("(thread:{to:x})", "(thread:{recip:x})"),
+            ("thread:0001 thread:\"{x", "thread:0001 thread:\"{x"),
             ("gr\u{f6}\u{df}e \"unclosed to:x", "gr\u{f6}\u{df}e \"unclosed recip:x"),
             ("", ""),
         ] {

@@ -1,6 +1,6 @@
 //! Changes while another program holds the write lock: they delay only the clients that make them.
 
-use crate::bus::{Bus, card};
+use crate::bus::{Bus, Client, card};
 use std::fs::{File, OpenOptions, TryLockError};
 use zbus::message::Type;
 
@@ -41,6 +41,38 @@ fn other_clients_are_answered_while_a_change_waits_for_the_write_lock() {
     lock.unlock().unwrap();
     while writer.next().message_type() != Type::MethodReturn {}
     assert_eq!(other.uids(&book, "").unwrap(), ["a", "b"]);
+}
+
+/// A removal of several contacts, one of which is removed while it waits, removes none and says so.
+#[test]
+fn a_removal_that_removes_nothing_is_an_error() {
+    let Some(bus) = Bus::new("a_removal_that_removes_nothing_is_an_error") else { return };
+    let _service = bus.serve(bus.options());
+    let (first, second, other) = (bus.client(), bus.client(), bus.client());
+    let book = other.new_book("friends", "");
+    other.add(&book, &[&card("a", "Anna"), &card("b", "Bob")]).unwrap();
+    let lock = open_lock_file(&bus, "data.lock");
+    lock.lock().unwrap();
+    for (client, uids) in [(&first, &["a"][..]), (&second, &["a", "b"][..])] {
+        client.post(&[(&book, "AddressBook", "RemoveContacts", Some(uids))]);
+        // The bus has passed the call on when it answers the next one, and the service has read the
+        // contacts when it answers another client.
+        client.listen("type='signal'");
+        assert!(other.get(&book, "a").is_ok());
+    }
+    lock.unlock().unwrap();
+    let reply_to = |client: &Client| loop {
+        let message = client.next();
+        if message.message_type() != Type::Signal {
+            break message;
+        }
+    };
+    assert_eq!(reply_to(&first).message_type(), Type::MethodReturn);
+    let reply = reply_to(&second);
+    assert_eq!(reply.message_type(), Type::Error);
+    let text: String = reply.body().deserialize().unwrap();
+    assert_eq!(text, "Cannot remove contacts: A contact was removed meanwhile");
+    assert_eq!(other.uids(&book, "").unwrap(), ["b"]);
 }
 
 #[test]

@@ -270,7 +270,7 @@ impl EdsService {
         Ok(self.apply_later(call, "edit", &book.name, changes, move |_, call, applied| {
             let modified = applied.and_then(|applied| match has_conflict(&applied) {
                 true if guards => Err(out_of_sync_error()),
-                true => Err(CallError::new(CONTACT_NOT_FOUND, "A contact was removed meanwhile")),
+                true => Err(already_removed_error()),
                 false => Ok(()),
             });
             call.reply(&modified.map_err(|it| it.with_context("Cannot modify contacts"))?)
@@ -292,9 +292,12 @@ impl EdsService {
                 metas.push(meta);
             }
         }
-        Ok(self.apply_later(call, "remove", &book.name, changes, |_, call, removed| {
-            removed.map_err(|it| it.with_context("Cannot remove contacts"))?;
-            call.reply(&())
+        Ok(self.apply_later(call, "remove", &book.name, changes, |_, call, applied| {
+            let removed = applied.and_then(|applied| match has_conflict(&applied) {
+                true => Err(already_removed_error()),
+                false => Ok(()),
+            });
+            call.reply(&removed.map_err(|it| it.with_context("Cannot remove contacts"))?)
         }))
     }
 
@@ -397,6 +400,10 @@ fn prepare_card(extractor: &Extractor, bytes: Vec<u8>) -> Result<ParsedItem, Cal
 
 fn uid_conflict_error() -> CallError {
     CallError::new(ID_EXISTS, "Conflicting UIDs found in added contacts")
+}
+
+fn already_removed_error() -> CallError {
+    CallError::new(CONTACT_NOT_FOUND, "A contact was removed meanwhile")
 }
 
 fn out_of_sync_error() -> CallError {

@@ -343,20 +343,20 @@ impl ValueChange {
             all.append(&mut members);
             members = all;
         }
-        let mut result = Some(card.to_vec());
         let kept = known.first().filter(|_| !members.is_empty());
+        let value = CardValue::List(&members);
+        let result = match kept {
+            Some(old) => replace_card_value(card, old.position, value),
+            None if members.is_empty() => Some(card.to_vec()),
+            None => add_card_value(card, self.target.field.property, None, value),
+        };
+        // The new members come first: a removal can move the property that gets them.
         let rest = known.iter().skip(usize::from(kept.is_some()));
         let rest: Vec<usize> = rest.map(|one| one.position).collect();
-        if !rest.is_empty() {
-            result = remove_card_values(card, &rest);
-        }
-        let result = result.and_then(|card| match kept {
-            Some(old) => replace_card_value(&card, old.position, CardValue::List(&members)),
-            None if members.is_empty() => Some(card),
-            None => {
-                add_card_value(&card, self.target.field.property, None, CardValue::List(&members))
-            }
-        });
+        let result = match rest.is_empty() {
+            true => result,
+            false => result.and_then(|card| remove_card_values(&card, &rest)),
+        };
         result.ok_or(ContactEditError::DamagedCard)
     }
 

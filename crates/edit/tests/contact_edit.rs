@@ -192,6 +192,9 @@ fn lists_are_replaced_as_a_whole() {
     check("3.0", lists, &["category+=c,d"], "FN:A\nCATEGORIES:a,b,c,d\nNOTE:x");
     check("3.0", lists, &["categories="], "FN:A\nNOTE:x");
     check("3.0", "FN:A", &["nickname=Jojo"], "FN:A\nNICKNAME:Jojo");
+    let grouped = "item1.X-ABLabel:L\nCATEGORIES:a\nitem1.CATEGORIES:b\nNOTE:x\nFN:A";
+    check("3.0", grouped, &["categories=c"], "CATEGORIES:c\nNOTE:x\nFN:A");
+    check("3.0", grouped, &["categories="], "NOTE:x\nFN:A");
     let mut edit = ContactEdit::default();
     edit.set_members("categories", &["a,b".into(), "c\\d".into()]).unwrap();
     let result = edit.apply(card("3.0", lists).as_bytes()).unwrap();

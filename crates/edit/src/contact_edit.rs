@@ -12,8 +12,8 @@ mod value_edits;
 use card_name::CardName;
 use contact_field::{FieldForm, FieldTarget};
 use larder_format::contact::card_edit::{
-    CardProperty, CardValue, add_card_value, card_properties, escape_component, is_same_label,
-    remove_card_values, replace_card_value,
+    CardProperty, CardValue, add_card_value, add_only_card_value, card_properties,
+    escape_component, is_same_label, remove_card_values, replace_card_value,
 };
 use larder_format::contact::{Contact, VcardVersion};
 use larder_format::decoding::{split_raw, split_structured};
@@ -314,6 +314,14 @@ impl ValueChange {
         }
     }
 
+    /// Adds a value to those of the card.
+    fn add_value(&self, card: &[u8], property: &str, value: CardValue<'_>) -> Option<Vec<u8>> {
+        match self.is_added || self.target.field.is_labelled() {
+            true => add_card_value(card, property, self.target.label.as_deref(), value),
+            false => add_only_card_value(card, property, value),
+        }
+    }
+
     /// Sets the value of a property that a card has once, under one of several names.
     fn set_only_value(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
         let known = card_properties(card, &self.target.field.properties());
@@ -326,7 +334,7 @@ impl ValueChange {
             (Some(old), false) => replace_card_value(card, old.position, self.card_value(&[])),
             (None, false) => {
                 let name = self.target.field.property_in(Contact::parse(card).version());
-                add_card_value(card, name, None, self.card_value(&[]))
+                self.add_value(card, name, self.card_value(&[]))
             }
         };
         result.ok_or(ContactEditError::DamagedCard)
@@ -348,7 +356,7 @@ impl ValueChange {
         let result = match kept {
             Some(old) => replace_card_value(card, old.position, value),
             None if members.is_empty() => Some(card.to_vec()),
-            None => add_card_value(card, self.target.field.property, None, value),
+            None => self.add_value(card, self.target.field.property, value),
         };
         // The new members come first: a removal can move the property that gets them.
         let rest = known.iter().skip(usize::from(kept.is_some()));
@@ -383,7 +391,7 @@ impl ValueChange {
         let result = match old {
             Some(old) if is_empty => remove_card_values(card, &[old.position]),
             Some(old) => replace_card_value(card, old.position, value),
-            None => add_card_value(card, name, None, value),
+            None => self.add_value(card, name, value),
         };
         let card = result.ok_or(ContactEditError::DamagedCard)?;
         if name != "N" {
@@ -417,7 +425,7 @@ impl ValueChange {
         let value = CardValue::Components(&components);
         let result = match card_properties(&card, &["N"]).first() {
             Some(old) => replace_card_value(&card, old.position, value),
-            None => add_card_value(&card, "N", None, value),
+            None => self.add_value(&card, "N", value),
         };
         result.ok_or(ContactEditError::DamagedCard)
     }

@@ -177,12 +177,35 @@ fn the_name_and_its_parts_follow_each_other() {
     assert!(refusal("3.0", name, "full_name=").contains("cannot be empty"));
 }
 
+/// A property that a card has once is not added beside an empty one.
+#[test]
+fn an_empty_property_gets_the_value() {
+    let company = "FN:ACME Support\nN:;;;;\nORG:ACME";
+    let renamed = "FN:ACME Helpdesk\nN:Helpdesk;ACME;;;\nORG:ACME";
+    check("3.0", company, &["name=ACME Helpdesk"], renamed);
+    check("3.0", company, &["family_name=B"], &company.replace("N:;;;;", "N:B;;;;"));
+    check(
+        "2.1",
+        "FN:\nN:\nTEL:1",
+        &["name=Anna Berger"],
+        "FN:Anna Berger\nN:Berger;Anna;;;\nTEL:1",
+    );
+    let empty = "FN:A\nBDAY:\nNOTE:\nORG:;\nTITLE:\nNICKNAME:";
+    let changes = ["bday=2000-01-02", "note=n", "org=O", "title=T", "nickname=a,b"];
+    let filled = "FN:A\nBDAY:2000-01-02\nNOTE:n\nORG:O\nTITLE:T\nNICKNAME:a,b";
+    check("3.0", empty, &changes, filled);
+    check("3.0", "FN:A\nTEL;TYPE=HOME:", &["phone=1"], "FN:A\nTEL;TYPE=HOME:\nTEL:1");
+    check("3.0", "FN:A\nTITLE:", &["title+=T"], "FN:A\nTITLE:\nTITLE:T");
+}
+
 /// The name of a list of contacts has no parts.
 #[test]
 fn the_name_of_a_group_is_one() {
     check("4.0", "KIND:group\nFN:Crew", &["name=Crew 2"], "KIND:group\nFN:Crew 2");
     let apple = "X-ADDRESSBOOKSERVER-KIND:group\nFN:Crew\nN:Crew;;;;";
     check("3.0", apple, &["name=Crew 2"], &apple.replace("Crew", "Crew 2"));
+    let evolution = "FN:Crew\nX-EVOLUTION-LIST:TRUE";
+    check("3.0", evolution, &["name=Crew 2"], &evolution.replace("Crew", "Crew 2"));
 }
 
 #[test]

@@ -26,7 +26,6 @@ impl CardName {
         let value = |name| find_contact_field(name).and_then(|field| card.first_value(field));
         let has_parts = !card_properties(bytes, &["N"]).is_empty();
         let has_full = !card_properties(bytes, &["FN"]).is_empty();
-        let kinds = card_properties(bytes, &["KIND", "X-ADDRESSBOOKSERVER-KIND"]);
         let sorted = match (value("family_name"), value("given_name")) {
             (Some(family), Some(given)) => Some(format!("{family}, {given}")),
             _ => None,
@@ -36,7 +35,7 @@ impl CardName {
             spoken: value("name"),
             sorted,
             has_parts,
-            is_group: kinds.iter().any(|kind| kind.text.eq_ignore_ascii_case("group")),
+            is_group: value("list").is_some_and(|flag| flag == "1"),
         }
     }
 

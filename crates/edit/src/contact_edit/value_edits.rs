@@ -6,9 +6,7 @@
 
 use super::contact_field::FieldForm;
 use super::{ContactEditError, ValueChange};
-use larder_format::contact::card_edit::{
-    add_card_value, card_properties, remove_card_values, replace_card_value,
-};
+use larder_format::contact::card_edit::{card_properties, remove_card_values, replace_card_value};
 
 /// Returns the card with these changes.
 pub(super) fn apply_value_changes(
@@ -18,7 +16,8 @@ pub(super) fn apply_value_changes(
     let positions = choose_positions(changes, card)?;
     let mut result = card.to_vec();
     let mut removed = Vec::new();
-    // A replaced value keeps its position, and an added one comes last, so the positions hold.
+    // A replaced value keeps its position, and an added one comes last or in place of an empty
+    // one, so the positions hold.
     for (change, position) in changes.iter().zip(positions) {
         let parts = change.value_parts(&result);
         let value = change.card_value(&parts);
@@ -29,10 +28,7 @@ pub(super) fn apply_value_changes(
                 continue;
             }
             (Some(position), false) => replace_card_value(&result, position, value),
-            (None, false) => {
-                let target = &change.target;
-                add_card_value(&result, target.field.property, target.label.as_deref(), value)
-            }
+            (None, false) => change.add_value(&result, change.target.field.property, value),
         };
         result = changed.ok_or(ContactEditError::DamagedCard)?;
     }

@@ -72,7 +72,12 @@ pub fn card_properties(card: &[u8], names: &[&str]) -> Vec<CardProperty> {
             let label = property_label(&card.properties, property);
             CardProperty { position, text: property.text().trim().to_string(), label }
         });
-    found.filter(|one| one.text.chars().any(|c| !" ;,".contains(c))).collect()
+    found.filter(|one| has_value(&one.text)).collect()
+}
+
+/// Returns whether the text has more than separators.
+fn has_value(text: &str) -> bool {
+    text.chars().any(|c| !" ;,".contains(c))
 }
 
 /// Escapes a component of a structured value as a card of this version has it.
@@ -132,6 +137,20 @@ pub fn add_card_value(
         }
     };
     finish_edit(card, &layout, &[(end..end, lines)], &[], added)
+}
+
+/// Adds a property that a card has once: an empty one of this name gets the value, because a second
+/// one would be invalid (RFC 6350, 6.2.2). Returns `None` if the card is damaged.
+#[must_use]
+pub fn add_only_card_value(card: &[u8], name: &str, value: CardValue<'_>) -> Option<Vec<u8>> {
+    let parsed = Contact::parse(card);
+    let mut properties = parsed.properties().iter();
+    let is_empty =
+        |property: &Property<'_>| property.has_name(name) && !has_value(property.text().trim());
+    match properties.position(is_empty) {
+        Some(position) => replace_card_value(card, position, value),
+        None => add_card_value(card, name, None, value),
+    }
 }
 
 /// Removes properties, each with the label in its group. Returns `None` if the card is damaged.

@@ -159,11 +159,12 @@ impl ProblemCollector {
     }
 
     /// Adds a problem. A problem of the whole item is reported once, and the number of problems is
-    /// limited.
+    /// limited. A missing end is always reported: an item without it replaces no other one.
     pub(crate) fn add_problem(&mut self, line: u32, what: ProblemKind) {
         let once = matches!(what, ProblemKind::NotUtf8 | ProblemKind::NulByte);
         let is_reported = self.problems.iter().any(|problem| once && problem.kind == what);
-        if self.problems.len() < MAX_PROBLEMS_PER_ITEM && !is_reported {
+        let has_room = self.problems.len() < MAX_PROBLEMS_PER_ITEM || what.is_missing_end();
+        if has_room && !is_reported {
             self.problems.push(Problem { line, kind: what });
         }
     }

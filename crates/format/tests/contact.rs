@@ -59,6 +59,10 @@ fn problems_name_their_line() {
 fn the_number_of_problems_is_bounded() {
     let card = format!("BEGIN:VCARD\nFN:Anna\n{}END:VCARD", "none\nNOTE:x\n".repeat(1000));
     assert_eq!(show(card.as_bytes()).len(), 20);
+    // An incomplete card replaces no other one, so this problem is never left out.
+    let problems = show(card.trim_end_matches("END:VCARD").as_bytes());
+    assert_eq!(problems.len(), 21);
+    assert!(problems[20].ends_with(": missing END:VCARD"), "{problems:?}");
 }
 
 #[test]

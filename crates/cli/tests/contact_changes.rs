@@ -40,6 +40,21 @@ fn fields_of_a_contact_are_set() {
     home.assert_store_is_sound();
 }
 
+/// An import finds a changed contact again, although its UID was derived from its former bytes.
+#[test]
+fn a_changed_contact_without_a_uid_is_not_added_again() {
+    let home = Home::with_book();
+    let item = &home.json(&["find", "chloe"])[0];
+    let (id, uid) = (item["id"].as_str().unwrap(), item["uid"].as_str().unwrap());
+    home.ok(&["edit", id, "--phone", "5550007"]);
+    let card = home.run(&["show", id, "--raw"]).stdout();
+    assert!(card.starts_with(&format!("BEGIN:VCARD\r\nVERSION:2.1\r\nUID:{uid}\r\nN;")), "{card}");
+    home.ok(&["export", "contacts", "-o", "all.vcf"]);
+    home.ok(&["import", "all.vcf"]);
+    assert_eq!(home.ok(&["find", "--count"]), "3\n");
+    home.assert_store_is_sound();
+}
+
 #[test]
 fn wrong_changes_of_a_contact_are_refused() {
     let home = Home::with_book();

@@ -5,6 +5,7 @@
 //! [`item_edits`](mod@crate::item_edits) because a merge happens as a whole or not at all: an item
 //! that was changed after it was read prevents it.
 
+use crate::item_edits::add_missing_uid;
 use larder_format::contact::{Problem, merge_cards};
 use larder_store::{
     BatchChange, ChangeOutcome, Error as StoreError, Handle, ItemMeta, ItemPut, Kind, Operation,
@@ -108,9 +109,10 @@ impl ContactMerge {
             card = merge_cards(&card, &bytes(other)?)
                 .ok_or(MergeError::IncompleteCard { handle: base.handle })?;
         }
-        let card = reader
-            .extractor()
+        let extractor = reader.extractor();
+        let card = extractor
             .parse_contact(card)
+            .and_then(|card| add_missing_uid(extractor, card, &base.uid))
             .map_err(|rejected| MergeError::InvalidCard { problem: rejected.problem })?;
         Ok(ContactMerge { base: base.clone(), others: others.to_vec(), card, epoch })
     }

@@ -3,9 +3,10 @@
 //! Each change is one operation in several short batches, so that other writers get in between. It
 //! expects the items as they were read: an item that was changed since is left alone and reported.
 
+use larder_format::edit::insert_uid;
 use larder_store::{
-    AppliedBatch, BatchChange, ChangeOutcome, Collection, Error, Handle, ItemMeta, ItemPut,
-    Operation, OperationId, ParsedItem, Precondition, Reader, Seq, Store,
+    AppliedBatch, BatchChange, ChangeOutcome, Collection, Error, Extractor, Handle, ItemMeta,
+    ItemPut, Operation, OperationId, ParsedItem, Precondition, Reader, RejectedItem, Seq, Store,
 };
 use std::sync::Arc;
 
@@ -79,6 +80,24 @@ pub fn add_items<E: From<Error>>(
         }
     }
     Ok(skipped)
+}
+
+/// Returns a changed item with the UID that it is stored under, if its bytes have none: that UID
+/// was derived from the former bytes, so an import would not find the item by the new ones.
+///
+/// # Errors
+/// Fails if the bytes with the UID are not such an item.
+#[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
+pub fn add_missing_uid(
+    extractor: &Extractor,
+    changed: ParsedItem,
+    uid: &str,
+) -> Result<ParsedItem, RejectedItem> {
+    if changed.uid().is_some() {
+        return Ok(changed);
+    }
+    let context = changed.calendar_context().cloned().unwrap_or_default();
+    extractor.parse_item(changed.kind(), insert_uid(changed.bytes(), uid), &context)
 }
 
 /// Replaces the bytes of an item as it was read. It keeps its handle and UID.

@@ -7,7 +7,9 @@
 //! text invalid.
 
 use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, ZoneAddition};
+use crate::item_edits::add_missing_uid;
 use larder_format::component::Component;
+use larder_format::contact::is_same_card;
 use larder_format::edit::insert_uid;
 use larder_format::problem::Problem;
 use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
@@ -269,8 +271,8 @@ pub struct EditBase<'a> {
 
 /// Parses the only item of an edited text. It must be complete and keep the UID of the item (the
 /// UID in its bytes, or else the UID under which it is stored) and its RECURRENCE-ID. A component
-/// of a calendar gets the time of the change. The diagnostics that an import would report are
-/// returned with the item.
+/// of a calendar gets the time of the change, and a changed item without a UID gets the one that it
+/// is stored under. The diagnostics that an import would report are returned with the item.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -311,7 +313,11 @@ pub fn parse_edited_item(
         }
         None if old.uid().is_some() => Err(Error::UidRemoved { uid: expected_uid.to_string() }),
         _ if parsed_item.recurrence_id() != old.recurrence_id() => Err(Error::RecurrenceIdChanged),
-        _ => Ok((parsed_item, diagnostics)),
+        _ if is_same_card(before, parsed_item.bytes()) => Ok((parsed_item, diagnostics)),
+        _ => {
+            let parsed_item = add_missing_uid(extractor, parsed_item, uid).map_err(refused)?;
+            Ok((parsed_item, diagnostics))
+        }
     }
 }
 

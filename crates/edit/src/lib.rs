@@ -35,7 +35,7 @@ mod saved_search;
 pub use crate::contact::{ContactMerge, MergeError, MergeOutcome, write_merge};
 pub use crate::item_edits::{
     AddedItem, CollectionListing, CollectionRemovalOutcome, RemovalOutcome, add_items,
-    list_collection, remove_collection, remove_items, replace_item,
+    add_missing_uid, list_collection, remove_collection, remove_items, replace_item,
 };
 pub use crate::label_comparison::{LabelDifferences, compare_labels};
 pub use crate::label_follower::LabelFollower;

@@ -87,6 +87,9 @@ fn what_comes_back_from_an_editor() {
     check(&without, &without, &without);
     let kept = CARD.replace("UID:a", "UID:kept");
     check(&without, &kept, &kept);
+    // A changed one gets it, because an import would not find the item by its new bytes.
+    let numbered = without.replace("FN", "TEL:1\nFN");
+    check(&without, &numbered, &numbered.replace("TEL", "UID:kept\nTEL"));
 }
 
 #[test]

@@ -77,9 +77,10 @@ fn across_collections() {
     let after = heads(&book);
     assert_eq!(after.len(), 1);
     assert_eq!((&after[0].collection, &after[0].uid), (&before[0].collection, &before[0].uid));
-    assert!(after[0].derived_uid);
+    assert!(before[0].derived_uid && !after[0].derived_uid);
     let card = book.text(CONTACTS);
-    assert!(card.contains("\nX-LARDER-UID:old\n") && !card.contains("\nUID:"), "{card}");
+    let uid = format!("\nUID:{}\n", before[0].uid);
+    assert!(card.contains("\nX-LARDER-UID:old\n") && card.contains(&uid), "{card}");
 }
 
 /// What somebody changed or removed meanwhile keeps everything as it is.

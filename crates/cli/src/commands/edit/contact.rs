@@ -8,7 +8,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::occurrence_args::conflict_failure;
 use larder_edit::contact_edit::{ContactEdit, ContactEditError};
-use larder_edit::replace_item;
+use larder_edit::{add_missing_uid, replace_item};
 use larder_store::{ChangeOutcome, ItemMeta, Operation, Reader};
 
 impl EditArgs {
@@ -39,10 +39,13 @@ impl EditArgs {
         let mut store = context.open_store()?;
         let extractor =
             store.extractor_for_collection(&meta.collection, meta.kind.collection_type())?;
-        let card = extractor.parse_contact(after.clone()).map_err(|rejected| {
+        let parsed = extractor.parse_contact(after);
+        let parsed = parsed.and_then(|card| add_missing_uid(&extractor, card, &meta.uid));
+        let card = parsed.map_err(|rejected| {
             let problem = rejected.problem;
             CommandFailure::new(FailureKind::Input, format!("line {}: {problem}", problem.line))
         })?;
+        let after = card.bytes().to_vec();
         let detail = format!("{} in {}", meta.handle, meta.collection);
         let mut operation = Operation::new("edit", detail, now_milliseconds());
         let applied = replace_item(&mut store, &mut operation, meta, card)?;

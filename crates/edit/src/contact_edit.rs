@@ -205,7 +205,7 @@ impl ContactEdit {
     /// [`ContactEditError`]
     pub fn apply(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
         let (values, others): (Vec<_>, Vec<_>) =
-            self.changes.iter().partition(|change| change.target.field.form.is_whole_value());
+            self.changes.iter().partition(|change| change.target.field.is_whole_value());
         let (removals, others): (Vec<_>, Vec<_>) = others
             .into_iter()
             .partition(|change| change.text.is_empty() && change.target.number.is_some());
@@ -255,11 +255,11 @@ impl ValueChange {
         match self.target.field.form {
             FieldForm::Component(place) => self.set_component(card, place),
             FieldForm::List => self.set_list(card),
-            FieldForm::Date => self.set_only_value(card),
             FieldForm::FullName => self.set_full_name(card),
-            FieldForm::Text | FieldForm::Uri | FieldForm::Labelled => {
+            _ if self.target.field.is_whole_value() => {
                 value_edits::apply_value_changes(&[self], card)
             }
+            _ => self.set_only_value(card),
         }
     }
 
@@ -476,12 +476,14 @@ impl FieldTarget {
     fn check_mark(&self, is_added: bool) -> Result<(), ContactEditError> {
         let only_once =
             |mark: String| Err(ContactEditError::OnlyOnce { name: self.field.name, mark });
-        let is_part_of_name = self.field.property == "N";
+        let has_one_value = self.field.property == "N" || self.field.is_single_valued();
         match (self.field.form, self.number) {
-            (FieldForm::List | FieldForm::Date, Some(number)) => only_once(format!(".{number}")),
-            (_, Some(number)) if is_part_of_name => only_once(format!(".{number}")),
-            (FieldForm::Date | FieldForm::FullName, _) if is_added => only_once("+".into()),
-            _ if is_part_of_name && is_added => only_once("+".into()),
+            (form, Some(number)) if has_one_value || form == FieldForm::List => {
+                only_once(format!(".{number}"))
+            }
+            (form, _) if is_added && (has_one_value || form == FieldForm::FullName) => {
+                only_once("+".into())
+            }
             _ => Ok(()),
         }
     }

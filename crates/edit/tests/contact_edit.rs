@@ -352,6 +352,18 @@ fn corpus_cards() -> Vec<Vec<u8>> {
     cards
 }
 
+/// A value that another program wrote under a name of its own is replaced, and no second one added.
+#[test]
+fn values_under_the_names_of_other_programs_are_set() {
+    let before = "FN:A\nX-KADDRESSBOOK-X-SpousesName:Eva\nX-NICKNAME:Rob\nX-MANAGER:M";
+    let after = before.replace("Eva", "Maria").replace("Rob", "Bob");
+    check("3.0", before, &["spouse=Maria", "nickname=Bob"], &after);
+    let both = format!("{before}\nX-EVOLUTION-SPOUSE:Maria");
+    check("3.0", &both, &["spouse=", "nickname="], "FN:A\nX-MANAGER:M");
+    check("3.0", "FN:A", &["assistant=B"], "FN:A\nX-EVOLUTION-ASSISTANT:B");
+    assert_eq!(refusal("3.0", before, "manager+=B"), "a contact has one manager: leave out \"+\"");
+}
+
 #[test]
 fn a_change_replaces_no_value_that_it_does_not_name() {
     let lines = "FN:Quentin Test\nN:Test;Quentin;;;\nORG:Acme;Sales\nBDAY:1980-01-02\nNICKNAME:Q";

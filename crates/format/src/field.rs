@@ -161,6 +161,16 @@ impl Field {
         matches!(self.source, HasAlarm | IsAllDay | IsDone | Recurs)
     }
 
+    /// Returns the names of the properties that have the values of the field; none if the values
+    /// are parts of properties, or computed.
+    #[must_use]
+    pub fn property_names(&self) -> &'static [&'static str] {
+        match self.source {
+            FieldSource::Properties(names) | FieldSource::ListProperties(names) => names,
+            _ => &[],
+        }
+    }
+
     /// Returns the parts of the row that stored indexes depend on, as text. A digest of this text
     /// is stored with the indexes. It leaves out help and aliases.
     #[must_use]

@@ -5,7 +5,7 @@
 use super::ContactEditError;
 use larder_format::contact::VcardVersion;
 use larder_format::contact::card_edit::is_same_label;
-use larder_format::field::{find_contact_field, suggest_contact_field};
+use larder_format::field::{Field, find_contact_field, suggest_contact_field};
 
 /// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,26 +26,18 @@ pub(super) enum FieldForm {
     Date,
 }
 
-impl FieldForm {
-    /// Whether a change replaces a whole property, one of possibly several.
-    pub(super) fn is_whole_value(self) -> bool {
-        matches!(self, FieldForm::Text | FieldForm::Uri | FieldForm::Labelled)
-    }
-}
-
 /// A row of [`EDITABLE_CONTACT_FIELDS`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EditableContactField {
     /// The name in the table of fields.
     pub(super) name: &'static str,
-    /// The property, and other names of it.
+    /// The property that is written.
     pub(super) property: &'static str,
-    other_properties: &'static [&'static str],
     pub(super) form: FieldForm,
 }
 
 const fn row(name: &'static str, property: &'static str, form: FieldForm) -> EditableContactField {
-    EditableContactField { name, property, other_properties: &[], form }
+    EditableContactField { name, property, form }
 }
 
 const EDITABLE_CONTACT_FIELDS: &[EditableContactField] = &[
@@ -70,22 +62,8 @@ const EDITABLE_CONTACT_FIELDS: &[EditableContactField] = &[
     row("spouse", "X-EVOLUTION-SPOUSE", FieldForm::Text),
     row("caluri", "CALURI", FieldForm::Uri),
     row("fburl", "FBURL", FieldForm::Uri),
-    EditableContactField {
-        name: "birth_date",
-        property: "BDAY",
-        other_properties: &["X-LARDER-BDAY"],
-        form: FieldForm::Date,
-    },
-    EditableContactField {
-        name: "anniversary",
-        property: "ANNIVERSARY",
-        other_properties: &[
-            "X-ANNIVERSARY",
-            "X-EVOLUTION-ANNIVERSARY",
-            "X-KADDRESSBOOK-X-ANNIVERSARY",
-        ],
-        form: FieldForm::Date,
-    },
+    row("birth_date", "BDAY", FieldForm::Date),
+    row("anniversary", "ANNIVERSARY", FieldForm::Date),
 ];
 
 /// Names of values with a label of their own: name in the table of fields, field, label.
@@ -111,18 +89,30 @@ fn find_editable(name: &str) -> Option<&'static EditableContactField> {
 }
 
 impl EditableContactField {
-    /// The names of the property.
+    /// The names of the properties that have the values, also those of other programs.
     pub(super) fn properties(&self) -> Vec<&'static str> {
-        let mut names = vec![self.property];
-        names.extend(self.other_properties);
-        names
+        match find_contact_field(self.name).map(Field::property_names) {
+            Some(names) if !names.is_empty() => names.to_vec(),
+            _ => vec![self.property],
+        }
+    }
+
+    /// Returns whether a contact has at most one value.
+    pub(super) fn is_single_valued(&self) -> bool {
+        find_contact_field(self.name).is_some_and(|field| !field.is_multi_valued)
+    }
+
+    /// Returns whether a change replaces a whole property, one of possibly several.
+    pub(super) fn is_whole_value(&self) -> bool {
+        matches!(self.form, FieldForm::Text | FieldForm::Uri | FieldForm::Labelled)
+            && !self.is_single_valued()
     }
 
     /// The name of the property in a new line. An anniversary is an extension before version 4.0.
     pub(super) fn property_in(&self, version: VcardVersion) -> &'static str {
-        match self.other_properties.first() {
-            Some(name) if self.name == "anniversary" && version != VcardVersion::V4_0 => name,
-            _ => self.property,
+        match self.property {
+            "ANNIVERSARY" if version != VcardVersion::V4_0 => "X-ANNIVERSARY",
+            name => name,
         }
     }
 

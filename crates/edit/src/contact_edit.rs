@@ -9,7 +9,7 @@ mod card_name;
 mod contact_field;
 mod value_edits;
 
-use card_name::CardName;
+use card_name::{CardName, FILE_AS_PROPERTY, NameForm};
 use contact_field::{FieldForm, FieldTarget};
 use larder_format::contact::card_edit::{
     CardProperty, CardValue, add_card_value, add_only_card_value, card_properties,
@@ -209,7 +209,8 @@ impl ContactEdit {
         let (removals, others): (Vec<_>, Vec<_>) = others
             .into_iter()
             .partition(|change| change.text.is_empty() && change.target.number.is_some());
-        let mut card = value_edits::apply_value_changes(&values, card)?;
+        let before = card;
+        let mut card = value_edits::apply_value_changes(&values, before)?;
         for change in others {
             card = change.apply(&card)?;
         }
@@ -219,7 +220,20 @@ impl ContactEdit {
         for change in removals {
             card = change.apply(&card)?;
         }
-        Ok(card)
+        self.update_file_as(before, card)
+    }
+
+    /// Returns the changed card with a FILE-AS that follows the name, unless a change sets it.
+    fn update_file_as(&self, before: &[u8], card: Vec<u8>) -> Result<Vec<u8>, ContactEditError> {
+        let mut properties = self.changes.iter().map(|change| change.target.field.property);
+        let is_set = properties.any(|name| name == FILE_AS_PROPERTY);
+        let known = card_properties(&card, &[FILE_AS_PROPERTY]);
+        let Some(old) = known.first().filter(|_| !is_set) else { return Ok(card) };
+        match CardName::from_card(before).file_as_after(&card) {
+            Some(text) => replace_card_value(&card, old.position, CardValue::Text(&text))
+                .ok_or(ContactEditError::DamagedCard),
+            None => Ok(card),
+        }
     }
 
     /// Returns a new card with these values, of version 3.0, which more programs read than 4.0.
@@ -407,23 +421,29 @@ impl ValueChange {
         }
     }
 
-    /// Sets FN. N follows if FN was made of N, or if a person has none.
+    /// Sets FN. N follows if FN was made of N, or if a person has none. Parts that FN left out
+    /// stay.
     fn set_full_name(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
         let before = CardName::from_card(card);
         let card = value_edits::apply_value_changes(&[self], card)?;
         if self.target.number.is_some_and(|number| number > 1) {
             return Ok(card);
         }
-        if !before.is_full_name_of_parts() && (before.has_parts || before.is_group) {
+        let form = before.full_name_form();
+        if form.is_none() && (before.has_parts || before.is_group) {
             return Ok(card);
         }
         let version = Contact::parse(&card).version();
-        let components = before
-            .split_full_name(&self.text)
-            .map(|part| escape_component(&part, version))
-            .to_vec();
+        let [family, given] =
+            before.split_full_name(&self.text).map(|part| escape_component(&part, version));
+        let known = card_properties(&card, &["N"]);
+        let former = known.first().filter(|_| form != Some(NameForm::AllParts));
+        let former = former.into_iter().flat_map(|old| split_raw(&old.text, ';').skip(2));
+        let mut components = vec![family, given];
+        components.extend(former.map(str::to_string));
+        components.resize(components.len().max(5), String::new());
         let value = CardValue::Components(&components);
-        let result = match card_properties(&card, &["N"]).first() {
+        let result = match known.first() {
             Some(old) => replace_card_value(&card, old.position, value),
             None => self.add_value(&card, "N", value),
         };

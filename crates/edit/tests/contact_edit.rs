@@ -175,6 +175,33 @@ fn the_name_and_its_parts_follow_each_other() {
     check("3.0", sorted, &["given_name="], "FN:Berger\nN:Berger;;;;");
     check("3.0", sorted, &["name=Huber, Eva"], "FN:Huber\\, Eva\nN:Huber;Eva;;;");
     assert!(refusal("3.0", name, "full_name=").contains("cannot be empty"));
+    // A full name without the other parts of N.
+    let short = "FN:Anna Berger\nN:Berger;Anna;Maria;Dr.;";
+    check("3.0", short, &["family_name=Huber"], &short.replace("Berger", "Huber"));
+    check("3.0", short, &["given_name="], "FN:Berger\nN:Berger;;Maria;Dr.;");
+    check("3.0", short, &["name=Eva Huber"], "FN:Eva Huber\nN:Huber;Eva;Maria;Dr.;");
+    let whole = short.replace("FN:Anna", "FN:Dr. Anna Maria");
+    check("3.0", &whole, &["family_name=Huber"], &whole.replace("Berger", "Huber"));
+    check("3.0", &whole, &["name=Eva Huber"], "FN:Eva Huber\nN:Huber;Eva;;;");
+}
+
+/// Lists are sorted by this name.
+#[test]
+fn the_name_for_sorting_follows() {
+    let filed = "FN:Noël Baptiste\nN:Baptiste;Noël;;;\nX-EVOLUTION-FILE-AS:Baptiste\\, Noël";
+    let renamed = filed.replace("Baptiste", "Zweig");
+    check("3.0", filed, &["name=Noël Zweig"], &renamed);
+    check("3.0", filed, &["family_name=Zweig"], &renamed);
+    let both = ["family_name=Zweig", "given_name=Eva"];
+    check("3.0", filed, &both, &renamed.replace("Noël", "Eva"));
+    let set = renamed.replace("Zweig\\, Noël", "N. Z.");
+    check("3.0", filed, &["name=Noël Zweig", "file_as=N. Z."], &set);
+    let company = "FN:ACME\nN:;;;;\nORG:A\nX-EVOLUTION-FILE-AS:ACME";
+    let other = company.replace("ACME", "Labs").replace("N:;;;;", "N:;Labs;;;");
+    check("3.0", company, &["name=Labs"], &other);
+    let own = filed.replace("Baptiste\\, Noël", "Boss");
+    check("3.0", &own, &["name=Noël Zweig"], &own.replace("Baptiste", "Zweig"));
+    check("3.0", filed, &["note=x"], &format!("{filed}\nNOTE:x"));
 }
 
 /// A property that a card has once is not added beside an empty one.

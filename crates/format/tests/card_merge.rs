@@ -169,6 +169,13 @@ fn versions_are_translated() {
         "FN:A\nNOTE;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Gr=C3=BC=C3=9Fe, b=0D=0Ac;\nTITLE:Boss, too\nTEL;TYPE=cell,x y:+1-2\nGEO:1.5,2\nNICKNAME:a\\,b,c",
     );
     check(["4.0", "2.1"], "FN:A", "GEO:1.5,2", "FN:A\nGEO:geo:1.5,2");
+    // Components have lists since version 3.0 only.
+    check(
+        ["3.0", "2.1"],
+        "FN:A",
+        "N:Smith, Sr.;Bob\nADR:;;Gasse 1, Hof;Wien\\, Wieden\nORG:B, C;D\nCATEGORIES:a,b",
+        "FN:A\nN:Smith\\, Sr.;Bob\nADR:;;Gasse 1\\, Hof;Wien\\, Wieden\nORG:B\\, C;D\nCATEGORIES:a,b",
+    );
     check(
         ["3.0", "4.0"],
         "FN:A",

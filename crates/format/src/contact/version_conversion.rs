@@ -16,6 +16,9 @@ use std::fmt::Write as _;
 /// Text properties that are neither lists nor structured, so that separators in them have no
 /// meaning.
 const PLAIN_TEXT_PROPERTIES: &[&str] = &["FN", "LABEL", "NOTE", "ROLE", "TITLE"];
+/// Properties with components, in which a comma is a character in vCard 2.1 and separates the
+/// members of a list in later versions.
+const STRUCTURED_PROPERTIES: &[&str] = &["ADR", "N", "ORG"];
 /// Properties that hold pictures, sounds and keys.
 const MEDIA_PROPERTIES: &[&str] = &["KEY", "LOGO", "PHOTO", "SOUND"];
 /// Unnamed parameters of vCard 2.1 that are not types.
@@ -136,12 +139,16 @@ impl PropertyWriter<'_> {
             let value = if to == VcardVersion::V2_1 { "URL" } else { "uri" };
             params.push(("VALUE".into(), vec![value.into()]));
         }
-        let plain = PLAIN_TEXT_PROPERTIES.iter().any(|name| property.has_name(name));
+        let is_any = |names: &[&str]| names.iter().any(|name| property.has_name(name));
+        let plain = is_any(PLAIN_TEXT_PROPERTIES);
         match (self.from_version, to) {
             (VcardVersion::V2_1, VcardVersion::V2_1) => Cow::Borrowed(text),
             (_, VcardVersion::V2_1) => Cow::Owned(unescape_value(text, plain)),
-            (VcardVersion::V2_1, _) => Cow::Owned(escape_value(text, plain)),
-            _ => Cow::Owned(escape_value(text, false)),
+            (VcardVersion::V2_1, _) if plain => Cow::Owned(escape_value(text, ",;")),
+            (VcardVersion::V2_1, _) if is_any(STRUCTURED_PROPERTIES) => {
+                Cow::Owned(escape_value(text, ","))
+            }
+            _ => Cow::Owned(escape_value(text, "")),
         }
     }
 }
@@ -192,7 +199,7 @@ pub(super) fn format_list_line(
     let list = match style.version {
         VcardVersion::V2_1 if from != VcardVersion::V2_1 => unescape_value(&list, false),
         VcardVersion::V2_1 => list,
-        _ => escape_value(&list, false),
+        _ => escape_value(&list, ""),
     };
     format_text_line(name, "", &list, style)
 }
@@ -485,9 +492,9 @@ fn convert_geo(text: &str, to: VcardVersion) -> Option<String> {
     })
 }
 
-/// Escapes line feeds and unescaped separators. A backslash that escapes nothing becomes an escaped
-/// backslash.
-fn escape_value(text: &str, separators: bool) -> String {
+/// Escapes line feeds, and these separators where they are unescaped. A backslash that escapes
+/// nothing becomes an escaped backslash.
+fn escape_value(text: &str, separators: &str) -> String {
     let text = normalise_line_ends(text);
     let mut escaped = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -499,7 +506,7 @@ fn escape_value(text: &str, separators: bool) -> String {
                 escaped.push(next.unwrap_or('\\'));
             }
             '\n' => escaped.push_str("\\n"),
-            ',' | ';' if separators => escaped.extend(['\\', c]),
+            c if separators.contains(c) => escaped.extend(['\\', c]),
             c => escaped.push(c),
         }
     }

@@ -211,6 +211,10 @@ fn pictures_are_translated() {
     );
     both(["3.0", "PHOTO;VALUE=uri:http://x/a.png"], ["4.0", "PHOTO:http://x/a.png"]);
     both(["3.0", "PHOTO;ENCODING=b:AAEC"], ["3.0", "PHOTO;ENCODING=b:AAEC"]);
+    // Only vCard 2.1 has lines without the blank of a fold.
+    let unfolded = "PHOTO;ENCODING=BASE64:AAEC\nAwQF\n BgcI";
+    both(["3.0", "PHOTO;ENCODING=BASE64:AAEC\n AwQF\n BgcI"], ["3.0", unfolded]);
+    both(["2.1", &format!("{unfolded}\n\n")], ["2.1", unfolded]);
 }
 
 #[test]

@@ -61,8 +61,8 @@ impl PropertyWriter<'_> {
         self.group.map_or_else(|| self.name.to_string(), |group| format!("{group}.{}", self.name))
     }
 
-    /// Copies the line except for group, name and line ends. Returns `None` if the copy would be
-    /// parsed differently or contain dropped parameters.
+    /// Copies the line except for group, name, line ends and missing blanks of folds. Returns
+    /// `None` if the copy would be parsed differently or contain dropped parameters.
     fn copy_line(&self, style: VcardStyle) -> Option<String> {
         let rest = self.property.text_after_name()?.trim_end_matches(['\r', '\n']);
         let lines: Vec<&str> = rest.split('\n').map(|line| line.trim_end_matches('\r')).collect();
@@ -78,10 +78,21 @@ impl PropertyWriter<'_> {
         if broken {
             return None;
         }
-        let end = style.line_end;
-        let blank = style.version == VcardVersion::V2_1 && (encoded("BASE64") || encoded("B"));
-        let blank = if blank { end } else { "" };
-        Some(format!("{}{}{end}{blank}", self.line_start(), lines.join(end)))
+        let (end, is_base64) = (style.line_end, encoded("BASE64") || encoded("B"));
+        // Only vCard 2.1 allows lines of base64 without the blank of a fold, and ends them with an
+        // empty line.
+        let is_old = to == VcardVersion::V2_1;
+        let fold = |line: &str| match is_base64 && !is_old && !line.starts_with([' ', '\t']) {
+            true => " ",
+            false => "",
+        };
+        let (first, others) = lines.split_first()?;
+        let mut copy = format!("{}{first}", self.line_start());
+        for line in others {
+            copy.extend([end, fold(line), line]);
+        }
+        let blank = if is_old && is_base64 { end } else { "" };
+        Some(copy + end + blank)
     }
 
     /// Returns the parameters in the target version.

@@ -251,6 +251,21 @@ fn lists_are_replaced_as_a_whole() {
     assert_eq!(values(&result, "categories"), ["a,b", "c\\d"]);
 }
 
+/// A component may have a line feed, which is an escape except in vCard 2.1.
+#[test]
+fn a_line_feed_in_a_component_divides_no_line() {
+    let company = "FN:A\nORG;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:Foo=0ABar;Dept";
+    check("3.0", company, &["org_unit=Labs"], "FN:A\nORG:Foo\\nBar;Labs");
+    check(
+        "2.1",
+        &company.replace("=0A", "=0D=0A"),
+        &["org_unit=Labs"],
+        "FN:A\nORG;ENCODING=QUOTED-PRINTABLE:Foo=0D=0ABar;Labs",
+    );
+    // Lines that are not properties are no obstacle.
+    check("3.0", "FN:A\nlost\nNOTE:x\nhalf", &["note=", "title=T"], "FN:A\nlost\nhalf\nTITLE:T");
+}
+
 /// Everything else stays byte for byte, whatever the encoding of the card.
 #[test]
 fn other_bytes_stay() {

@@ -201,7 +201,11 @@ fn format_line(
             };
             members.iter().map(escape).collect::<Vec<_>>().join(",")
         }
-        CardValue::Components(components) => components.join(";"),
+        CardValue::Components(components) if is_old => components.join(";"),
+        // Components from quoted-printable may have line feeds.
+        CardValue::Components(components) => {
+            normalise_line_ends(&components.join(";")).replace('\n', "\\n")
+        }
         CardValue::Uri(text) => text.to_string(),
         CardValue::Date(text) => match (text.strip_prefix("--"), style.version) {
             // The basic form (RFC 6350, 4.3.1).
@@ -233,8 +237,8 @@ fn unused_group(card: &Contact<'_>) -> String {
     names.into_iter().find(|name| !is_used(name)).unwrap_or_default()
 }
 
-/// Makes the edits, and returns the result if all other properties are as before, and as many new
-/// ones were added.
+/// Makes the edits, and returns the result if all other properties and lines are as before, and as
+/// many new properties were added.
 fn finish_edit(
     card: &[u8],
     layout: &CardLayout<'_>,
@@ -255,9 +259,15 @@ fn finish_edit(
     let number = layout.card.properties().len() - changed.len() + added;
     let is_same = after.is_complete()
         && all_kept
+        && unparsed_lines(&after).eq(unparsed_lines(layout))
         && after.card.properties().len() == number
         && after.card.version() == layout.card.version();
     is_same.then_some(result)
+}
+
+/// The lines that are not properties. Those around a removed property are one run afterwards.
+fn unparsed_lines<'l>(layout: &'l CardLayout<'_>) -> impl Iterator<Item = &'l str> {
+    layout.unparsed_text().flat_map(|(_, text)| text.lines()).map(str::trim)
 }
 
 /// Returns whether two texts are the same label of a property.

@@ -143,7 +143,7 @@ impl<'t> CardLayout<'t> {
     }
 
     /// The lines that are not properties, without surrounding empty ones.
-    pub(super) fn unparsed_text(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(in super::super) fn unparsed_text(&self) -> impl Iterator<Item = (&str, &str)> {
         self.unparsed_lines.iter().map(|(name, text)| (*name, text.trim()))
     }
 

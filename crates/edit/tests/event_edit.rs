@@ -95,6 +95,36 @@ fn whole_days() {
     );
 }
 
+/// Friday in Prague, and Thursday in UTC.
+#[test]
+fn a_day_is_one_in_the_zone_of_the_user() {
+    let night = "DTSTART:20260305T233000Z\nDTEND:20260305T234500Z";
+    let check_night = |settings: &[(&str, &str)], expect| check(night, settings, expect);
+    check_night(&[("start", "2026-03-20")], "DTSTART:20260319T233000Z DTEND:20260319T234500Z");
+    // In summer, at the same time in Prague.
+    check_night(&[("start", "2026-04-03")], "DTSTART:20260402T223000Z DTEND:20260402T224500Z");
+    check_night(&[("end", "2026-03-07")], "DTSTART:20260305T233000Z DTEND:20260306T234500Z");
+    check_night(&[("all day", "")], "DTSTART:20260306 DTEND:20260307");
+    // With a new zone, in that zone.
+    check_night(
+        &[("zone", "utc"), ("start", "2026-03-20")],
+        "DTSTART:20260320T233000Z DTEND:20260320T234500Z",
+    );
+    check_night(&[("zone", "utc"), ("all day", "")], "DTSTART:20260305 DTEND:20260306");
+    check("DUE:20260305T233000Z", &[("end", "2026-03-20")], "DUE:20260319T233000Z");
+    check("DUE:20260305T233000Z", &[("all day", "")], "DUE:20260306");
+    check(
+        &format!("{night}\nRRULE:FREQ=WEEKLY;BYDAY=TH"),
+        &[("start", "2026-03-13")],
+        "DTSTART:20260312T233000Z DTEND:20260312T234500Z RRULE:FREQ=WEEKLY;BYDAY=TH",
+    );
+    check(
+        &format!("{night}\nRRULE:FREQ=WEEKLY;BYDAY=TH\nEXDATE:20260312T233000Z"),
+        &[("all day", "")],
+        "DTSTART:20260306 DTEND:20260307 RRULE:FREQ=WEEKLY;BYDAY=FR EXDATE:20260313",
+    );
+}
+
 #[test]
 fn rules() {
     let rule = [("rule", "FREQ=WEEKLY;BYDAY=TU")];

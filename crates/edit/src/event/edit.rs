@@ -259,10 +259,10 @@ impl EditContext<'_> {
             false if self.edit.length.is_some() => {
                 target.duration = self.parse_duration(&target.form)?;
             }
-            false => target.end = self.resolve_end(schedule, &target)?,
+            false => target.end = self.resolve_end(schedule, seen, &target)?,
         }
         if self.edit.all_day {
-            target = to_all_day(target, schedule);
+            target = self.make_all_day(target, schedule);
         }
         Ok(Some(target))
     }
@@ -299,11 +299,12 @@ impl EditContext<'_> {
     fn resolve_end(
         &self,
         schedule: &ComponentSchedule,
+        seen: CivilTime,
         target: &NewTime,
     ) -> Result<Option<CivilTime>, Error> {
         let (form, start) = (&target.form, target.start);
         let Some(text) = &self.edit.end else { return Ok(None) };
-        let end = self.parse_end(text, schedule, form, start)?;
+        let end = self.parse_end(text, schedule, seen, target)?;
         let last = if form.is_date() { end.saturating_add(-DAY_SECONDS) } else { end };
         check_end_not_before_start(
             &form.to_date_time(start),
@@ -323,15 +324,14 @@ impl EditContext<'_> {
         let reading = self.input_zone(form);
         let now = reading.to_civil(self.locale.now);
         let moment = PointInTime::parse(text, now, &self.locale.language)?;
+        let seen = to_input_civil(form, &reading, seen);
         if moment.is_date {
             let time = if form.is_date() { 0 } else { seen.second_of_day() };
-            return Ok((
-                form.clone(),
-                CivilTime::midnight(moment.at.day_number()).saturating_add(time),
-            ));
+            let at = CivilTime::midnight(moment.at.day_number()).saturating_add(time);
+            return Ok((form.clone(), from_input_civil(form, &reading, at)));
         }
         // A time without a date keeps the date.
-        let here = if moment.is_time_only { to_input_civil(form, &reading, seen) } else { now };
+        let here = if moment.is_time_only { seen } else { now };
         let at = moment.at.saturating_add((here.day_number() - now.day_number()) * DAY_SECONDS);
         if form.is_date() {
             let clock = resolve_clock(self.edit.zone.as_deref(), self.locale)?;
@@ -340,7 +340,7 @@ impl EditContext<'_> {
         Ok((form.clone(), from_input_civil(form, &reading, at)))
     }
 
-    /// Returns the zone in which times are read: the new zone of the edit, or else the user's zone.
+    /// Returns the zone in which days and times are read: the new zone of the edit, or else the user's zone.
     fn input_zone(&self, form: &DateTimeForm) -> Zone {
         match form.zone().filter(|_| self.edit.zone.is_some()) {
             Some(zone) => zone.clone(),
@@ -348,33 +348,61 @@ impl EditContext<'_> {
         }
     }
 
-    /// Reads a new end. A date without a time keeps the time of the end, or is the last day.
+    /// Reads a new end of an occurrence that starts at `seen`. A date without a time keeps the time
+    /// of the end, or is the last day.
     fn parse_end(
         &self,
         text: &str,
         schedule: &ComponentSchedule,
-        form: &DateTimeForm,
-        start: CivilTime,
+        seen: CivilTime,
+        target: &NewTime,
     ) -> Result<CivilTime, Error> {
+        let form = &target.form;
         let reading = self.input_zone(form);
         let (here, now) =
-            (to_input_civil(form, &reading, start), reading.to_civil(self.locale.now));
+            (to_input_civil(form, &reading, target.start), reading.to_civil(self.locale.now));
         let moment = PointInTime::parse_end(text, here, now, &self.locale.language)?;
         let day = CivilTime::midnight(moment.at.day_number());
         match (form.is_date(), moment.is_date) {
             (true, true) => Ok(day.saturating_add(DAY_SECONDS)),
             (true, false) => Err(Error::MixedDateAndTime),
             (false, false) => Ok(from_input_civil(form, &reading, moment.at)),
-            (false, true) => Ok(match schedule.end_civil().second_of_day() {
-                time if time != 0
-                    && schedule.duration_seconds() > 0
-                    && !schedule.form.is_date() =>
-                {
-                    day.saturating_add(time)
-                }
-                _ => from_input_civil(form, &reading, day.saturating_add(DAY_SECONDS)),
-            }),
+            (false, true) => {
+                let end = to_input_civil(form, &reading, schedule.end_civil(seen));
+                let at = match end.second_of_day() {
+                    time if time != 0
+                        && schedule.duration_seconds() > 0
+                        && !schedule.form.is_date() =>
+                    {
+                        time
+                    }
+                    _ => DAY_SECONDS,
+                };
+                Ok(from_input_civil(form, &reading, day.saturating_add(at)))
+            }
         }
+    }
+
+    /// Makes a time an all-day one, on the days in the zone in which days are read.
+    fn make_all_day(&self, target: NewTime, schedule: &ComponentSchedule) -> NewTime {
+        if target.form.is_date() {
+            return target;
+        }
+        let reading = self.input_zone(&target.form);
+        let end_by_duration =
+            target.duration.map(|length| target.form.key_to_civil(target.end_key(length)));
+        let NewTime { form, start, end, task_start, .. } = target;
+        let day = |civil: CivilTime| {
+            CivilTime::midnight(to_input_civil(&form, &reading, civil).day_number())
+        };
+        let length = if schedule.form.is_date() { 0 } else { schedule.duration_seconds() };
+        let end = end
+            .or(end_by_duration)
+            .unwrap_or_else(|| form.key_to_civil(form.civil_to_key(start).saturating_add(length)));
+        let last = if end > start { end.saturating_add(-1) } else { start };
+        let end = Some(day(last).saturating_add(DAY_SECONDS));
+        let (start, task_start) = (day(start), task_start.map(day));
+        NewTime { form: DateTimeForm::date(), start, end, duration: None, task_start }
     }
 
     fn parse_shift(&self, text: &str) -> Result<IcalDuration, Error> {
@@ -455,28 +483,10 @@ impl EditContext<'_> {
     }
 }
 
-/// Makes a time an all-day one.
-fn to_all_day(target: NewTime, schedule: &ComponentSchedule) -> NewTime {
-    if target.form.is_date() {
-        return target;
-    }
-    let end_by_duration =
-        target.duration.map(|length| target.form.key_to_civil(target.end_key(length)));
-    let NewTime { form, start, end, task_start, .. } = target;
-    let day = |civil: CivilTime| CivilTime::midnight(civil.day_number());
-    let length = if schedule.form.is_date() { 0 } else { schedule.duration_seconds() };
-    let end = end
-        .or(end_by_duration)
-        .unwrap_or_else(|| form.key_to_civil(form.civil_to_key(start).saturating_add(length)));
-    let last = if end > start { end.saturating_add(-1) } else { start };
-    let form = DateTimeForm::date();
-    let end = Some(day(last).saturating_add(DAY_SECONDS));
-    NewTime { form, start: day(start), end, duration: None, task_start: task_start.map(day) }
-}
-
 /// Converts a time in the zone of a form to another zone. A floating time is unchanged.
 fn to_input_civil(form: &DateTimeForm, reading: &Zone, civil: CivilTime) -> CivilTime {
-    form.zone().map_or(civil, |zone| reading.to_civil(zone.to_instant(civil)))
+    let zone = form.zone().filter(|zone| *zone != reading);
+    zone.map_or(civil, |zone| reading.to_civil(zone.to_instant(civil)))
 }
 
 /// Adds a duration: first days of clock time, then elapsed seconds. A date stays a date.

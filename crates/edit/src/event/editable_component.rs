@@ -321,11 +321,10 @@ impl ComponentSchedule {
         first.map_or(0, |one| one.end.seconds().saturating_sub(one.start.seconds()))
     }
 
-    /// Returns the end of the first occurrence in clock time.
-    pub(crate) fn end_civil(&self) -> CivilTime {
-        self.form.key_to_civil(
-            self.form.civil_to_key(self.start).saturating_add(self.duration_seconds()),
-        )
+    /// Returns the end of the occurrence with this start, in clock time.
+    pub(crate) fn end_civil(&self, start: CivilTime) -> CivilTime {
+        self.form
+            .key_to_civil(self.form.civil_to_key(start).saturating_add(self.duration_seconds()))
     }
 
     /// Moves a key by seconds of clock time.

@@ -257,3 +257,13 @@ fn a_start_on_another_day_of_the_rule_keeps_the_rule() {
          RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,TU;WKST=SA",
     );
 }
+
+#[test]
+fn a_moved_period_keeps_its_length_over_a_change_of_the_clock() {
+    let period = "RDATE;VALUE=PERIOD;TZID=Europe/Prague:20260328T233000/20260329T043000";
+    check(
+        &format!("{TIMED}\n{period}"),
+        &[("move", "+10min")],
+        "DTSTART:20260305T121000 DTEND:20260305T131000 RDATE;VALUE=PERIOD:20260328T234000/PT4H",
+    );
+}

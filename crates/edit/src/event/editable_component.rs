@@ -4,7 +4,7 @@
 //! request; every change of bytes goes through this module.
 
 use super::date_time_form::{DateTimeForm, format_utc};
-use super::draft::ensure_zone_defined;
+use super::draft::{ensure_zone_defined, format_duration};
 use larder_format::component::{self, Component, TimeProperty};
 use larder_format::edit;
 use larder_format::field::find_calendar_field;
@@ -13,6 +13,7 @@ use larder_store::{CalendarContext, Extractor};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
 use larder_time::rule::StepBudget;
 use larder_time::series::{CalendarDateTime, Occurrence, OverrideMode, Series};
+use larder_time::value::{Period, PeriodEnd};
 use larder_time::zone::Zone;
 use std::sync::Arc;
 
@@ -183,13 +184,14 @@ impl EditableComponent {
         texts.filter(|text| !text.is_empty()).collect()
     }
 
-    /// Edits each value of EXDATE or RDATE. If no value changes, the lines stay as they are.
+    /// Edits each value of EXDATE or RDATE, given its start, and its duration if it is a period. If
+    /// no value changes, the lines stay as they are.
     pub(crate) fn edit_list_values(
         &mut self,
         name: &str,
         extractor: &Extractor,
         form: &DateTimeForm,
-        edit_value: &mut dyn FnMut(&CalendarDateTime, &str) -> ValueEdit,
+        edit_value: &mut dyn FnMut(&CalendarDateTime, Option<String>) -> ValueEdit,
     ) {
         let bytes = self.bytes.clone();
         let component = Component::parse(&bytes);
@@ -197,13 +199,15 @@ impl EditableComponent {
         let mut changed = false;
         for timed in component.time_properties(name) {
             let (mut kept, mut written) = (Vec::new(), Vec::new());
+            let resolve = |text: &str| {
+                let property = TimeProperty { text: text.into(), ..timed.clone() };
+                extractor.resolve_date_time(&property, &self.context)
+            };
             for text in timed.text.split(',') {
-                let first = text.split('/').next().unwrap_or_default();
-                let start = extractor.resolve_date_time(
-                    &TimeProperty { text: first.into(), ..timed.clone() },
-                    &self.context,
-                );
-                match start.map_or(ValueEdit::Keep, |start| edit_value(&start, text)) {
+                let start = resolve(text.split('/').next().unwrap_or_default());
+                match start.map_or(ValueEdit::Keep, |start| {
+                    edit_value(&start, period_duration(text, &start, &resolve))
+                }) {
                     ValueEdit::Keep => kept.push(text.to_string()),
                     ValueEdit::Drop => changed = true,
                     ValueEdit::Write(text) => {
@@ -404,15 +408,22 @@ impl ComponentSchedule {
     }
 }
 
-/// Returns the duration of a value of RDATE that is a period.
-pub(crate) fn period_duration(text: &str) -> Option<String> {
-    use larder_time::value::{IcalDuration, Period, PeriodEnd};
-    let period = Period::parse(text).ok()?;
-    Some(match period.end {
-        PeriodEnd::Duration(length) => length.to_string(),
-        PeriodEnd::DateTime(end) => {
-            let seconds = end.civil.seconds() - period.start.civil.seconds();
-            IcalDuration { days: 0, seconds: seconds.max(0) }.to_string()
+/// Returns the duration of a value of RDATE if it is a period with this start. An end is resolved
+/// in its zone: on the night in which the clock changes, the difference of the clock times is not
+/// the duration.
+fn period_duration(
+    text: &str,
+    start: &CalendarDateTime,
+    resolve: &dyn Fn(&str) -> Option<CalendarDateTime>,
+) -> Option<String> {
+    let (_, end) = text.split_once('/')?;
+    match Period::parse(text).ok()?.end {
+        PeriodEnd::Duration(length) => Some(length.to_string()),
+        PeriodEnd::DateTime(_) => {
+            let key = |time: &CalendarDateTime| {
+                DateTimeForm::from_date_time(time).civil_to_key(time.civil)
+            };
+            Some(format_duration(key(&resolve(end)?).saturating_sub(key(start)).max(0)))
         }
-    })
+    }
 }

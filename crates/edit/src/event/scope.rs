@@ -8,7 +8,7 @@
 
 use super::Error;
 use super::edit::{EditContext, NewTime};
-use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit, period_duration};
+use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit};
 use super::rule_text::{until_key, with_rule_end};
 use super::series_shift::{is_start_in_rule, shift_date_lists, shift_rules};
 use super::uid_group::{OverrideComponent, UidGroup};
@@ -389,14 +389,14 @@ impl UidGroup<'_> {
     /// Returns the duration of an occurrence whose RDATE is a period.
     fn rdate_duration(&self, key: i64) -> Option<String> {
         let (mut master, schedule) = (self.master.clone()?, self.schedule.as_ref()?);
-        let mut duration = None;
-        master.edit_list_values("RDATE", self.extractor, &schedule.form, &mut |start, text| {
+        let mut found = None;
+        master.edit_list_values("RDATE", self.extractor, &schedule.form, &mut |start, duration| {
             if schedule.recurrence_key(start) == key {
-                duration = duration.take().or_else(|| period_duration(text));
+                found = found.take().or(duration);
             }
             ValueEdit::Keep
         });
-        duration
+        found
     }
 }
 

@@ -7,7 +7,7 @@
 use super::Error;
 use super::date_time_form::DateTimeForm;
 use super::edit::{EditContext, NewTime};
-use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit, period_duration};
+use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit};
 use super::rule_text::{rotate_byday, until_key, with_rule_end};
 use super::uid_group::OverrideComponent;
 use larder_time::civil::CivilTime;
@@ -86,10 +86,10 @@ pub(super) fn shift_date_lists(
     context: &EditContext<'_>,
 ) {
     for name in ["EXDATE", "RDATE"] {
-        master.edit_list_values(name, context.extractor, form, &mut |start, text| {
+        master.edit_list_values(name, context.extractor, form, &mut |start, duration| {
             let old = schedule.key_to_civil(schedule.recurrence_key(start));
             let value = form.format_value(old.saturating_add(delta));
-            ValueEdit::Write(match period_duration(text) {
+            ValueEdit::Write(match duration {
                 Some(duration) if !form.is_date() => format!("{value}/{duration}"),
                 _ => value,
             })

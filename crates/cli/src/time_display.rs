@@ -51,13 +51,14 @@ pub(crate) fn format_times(
     Some(text)
 }
 
-/// Formats a recurrence rule in words, with its end in the zone of the item.
+/// Formats a recurrence rule in words, with its end in the zone of the item, that of its start or,
+/// without a start, of its due time.
 pub(crate) fn format_rule(
     rule: &str,
-    start: Option<&CalendarDateTime>,
+    own_time: Option<&CalendarDateTime>,
     user_locale: &UserLocale,
 ) -> String {
-    let zone = start.map_or(Zone::UTC, zone_of_date_time);
+    let zone = own_time.map_or(Zone::UTC, zone_of_date_time);
     description::describe_rule(rule, &zone, &user_locale.language)
 }
 

@@ -209,6 +209,22 @@ fn a_shortened_rule_ends_with_its_last() {
     assert!(run.stdout().contains("until Tue 24 Mar 2026"), "{}", run.masked_output());
 }
 
+/// The last day of a rule is one in the zone of the item, wherever it is printed.
+#[test]
+fn the_end_of_a_rule_is_in_the_zone_of_the_item() {
+    for (kind, time) in [("event", "--start"), ("task", "--due")] {
+        let home = Home::new();
+        let add = ["add", "--kind", kind, "--summary", "Report", time, "2026-12-04 17:00"];
+        let rule = ["--zone", "America/New_York", "--rule", "FREQ=WEEKLY;UNTIL=20261219T045959Z"];
+        let added = berlin(&home, &[&add[..], &rule].concat());
+        let id = added.stdout().split(' ').next().unwrap().to_string();
+        let edited = berlin(&home, &["edit", &id, "--scope", "all", "--move", "-10min"]);
+        for run in [added, edited, berlin(&home, &["show", &id])] {
+            assert!(run.stdout().contains("until Fri 18 Dec 2026"), "{}", run.masked_output());
+        }
+    }
+}
+
 /// Warnings and errors around time zones, incomplete files and old invitations.
 #[test]
 fn warnings_name_the_cause() {

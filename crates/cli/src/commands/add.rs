@@ -337,9 +337,10 @@ fn print_draft(context: &mut CommandContext, draft: &EventDraft) -> Result<(), C
     );
     rows.extend(when.map(|when| ("when", when)));
     let rule = draft.rrule().ok().flatten();
-    rows.extend(rule.map(|rule| {
-        ("repeats", time_display::format_rule(&rule, draft.start.as_ref(), user_locale))
-    }));
+    let own_time = draft.start.as_ref().or(draft.end.as_ref());
+    rows.extend(
+        rule.map(|rule| ("repeats", time_display::format_rule(&rule, own_time, user_locale))),
+    );
     rows.extend(draft.location.clone().map(|place| ("location", place)));
     if !draft.categories.is_empty() {
         rows.push(("categories", draft.categories.join(", ")));

@@ -383,8 +383,9 @@ fn print_new_time(
     let user_locale = &context.settings.user_locale;
     let when = time_display::format_times(meta.kind, start.as_ref(), end.as_ref(), user_locale);
     let rule = event::read_rrule(reader, &meta)?;
-    let rule = rule
-        .map(|rule| format!(", {}", time_display::format_rule(&rule, start.as_ref(), user_locale)));
+    let own_time = start.as_ref().or(end.as_ref());
+    let rule =
+        rule.map(|rule| format!(", {}", time_display::format_rule(&rule, own_time, user_locale)));
     let rule = rule.unwrap_or_default();
     let when = when.unwrap_or_else(|| "no time".into());
     Ok(context.out.print_line(format!("  {handle:.letters$}  {when}{}", sanitize_line(&rule)))?)

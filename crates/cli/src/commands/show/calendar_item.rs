@@ -3,6 +3,8 @@
 use super::{PageRow, add_values};
 use crate::failure::CommandFailure;
 use crate::output::sanitize_line;
+use crate::time_display;
+use larder_edit::event::{ItemTimes, read_item_times};
 use larder_format::component::Component;
 use larder_format::field::{CALENDAR_FIELDS, Field, FieldType};
 use larder_format::property::Property;
@@ -58,9 +60,9 @@ pub(super) fn page_rows(
             rows.push(("due", local_time::describe_due(&when, &user_locale.language)));
         }
     }
-    let rule = |rule: &str| {
-        sanitize_line(&description::describe_rule(rule, &user_locale.zone, &user_locale.language))
-    };
+    let ItemTimes { start, end } = read_item_times(reader, meta)?;
+    let own_time = start.as_ref().or(end.as_ref());
+    let rule = |rule: &str| sanitize_line(&time_display::format_rule(rule, own_time, user_locale));
     add_values(
         &mut rows,
         "recurrence",

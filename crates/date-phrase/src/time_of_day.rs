@@ -205,16 +205,38 @@ pub(crate) fn match_time_or_ambiguous(
     {
         return Some((at + 1, time));
     }
-    let named = context.match_number(rest).map(|(_, hour)| hour);
+    // "um ein Uhr"
+    let stopped = rest.first().is_some_and(|word| word.has_stop);
+    let clock = context.match_meaning(next, WordMeaning::OClock).filter(|_| !stopped);
+    let ones = if clock.is_some() { ONE_NAMES } else { CERTAIN_ONE_NAMES };
+    let named = hour_by_name(rest, ones, context);
     let hour = parse_number(text, 2).filter(|hour| *hour <= 24).or(named)?;
     // A number without a unit is a time only if no street name can follow.
     let is_followed_by_length = || match_duration(next, context, MLetter::Minutes).is_some();
-    if !parted && !is_phrase_end(next, context) && !is_followed_by_length() {
+    let is_marked = parted || clock.is_some();
+    if !is_marked && !is_phrase_end(next, context) && !is_followed_by_length() {
         return None;
     }
     let english = has_twelve_hour_clock(context)
         && (at == 0 || context.match_own_meaning(words, WordMeaning::AtTime).is_some());
-    Some((at + 1, hour_time(hour, english)))
+    Some((at + 1 + clock.unwrap_or(0), hour_time(hour, english)))
+}
+
+/// The meanings of the names of one before a sign of a time; some forms are articles, too.
+const ONE_NAMES: &[WordMeaning] = &[WordMeaning::HourOne, WordMeaning::One];
+/// The meanings of the names of one that are certainly hours after "at".
+const CERTAIN_ONE_NAMES: &[WordMeaning] = &[WordMeaning::HourOne];
+
+/// Returns the hour that the first word names, "five"; `ones` are the meanings of the names of one.
+fn hour_by_name(
+    words: &[PhraseToken],
+    ones: &[WordMeaning],
+    context: &PhraseContext,
+) -> Option<i64> {
+    let one = || {
+        ones.iter().any(|meaning| context.match_meaning(words, *meaning) == Some(1)).then_some(1)
+    };
+    context.match_number(words).map(|(_, hour)| hour).or_else(one)
 }
 
 /// Matches the hour of "14" at the end of a phrase, and of "um 14" anywhere in languages where the
@@ -250,11 +272,7 @@ fn match_quarter_hour(
         .find_map(|(meaning, away)| Some((context.match_meaning(words, *meaning)?, *away)))?;
     let rest = skip_tokens(words, used);
     let text = first_word(rest)?;
-    let one = || {
-        let one = [WordMeaning::HourOne, WordMeaning::One];
-        one.iter().any(|meaning| context.match_meaning(rest, *meaning) == Some(1)).then_some(1)
-    };
-    let named = context.match_number(rest).map(|(_, hour)| hour).or_else(one);
+    let named = hour_by_name(rest, ONE_NAMES, context);
     // "half past 3pm"
     if let Some(time) = parse_explicit_time(text).filter(|time| time.am_pm == AmPm::Stated) {
         return (time.second % 3600 == 0).then(|| (used + 1, time.add_minutes(minutes)));
@@ -410,6 +428,9 @@ fn match_explicit_time(
             return Some((used, TimeOfDay { second, has_seconds: false, am_pm: AmPm::Stated }));
         }
     }
+    let named = hour_by_name(words, CERTAIN_ONE_NAMES, context);
+    let named_text = named.map(|hour| hour.to_string());
+    let text = named_text.as_deref().unwrap_or(text);
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
@@ -422,7 +443,10 @@ fn match_explicit_time(
     {
         return Some((2, parse_twelve_hour_time(text, half)?));
     }
-    if alone && let Some(used) = context.match_meaning(rest, WordMeaning::OClock) {
+    // "deux heures" may be a duration.
+    let is_length = named.is_some() && context.match_meaning(rest, WordMeaning::Hour).is_some();
+    let clock = context.match_meaning(rest, WordMeaning::OClock).filter(|_| alone && !is_length);
+    if let Some(used) = clock {
         let english = has_twelve_hour_clock(context);
         let hour =
             parse_number(text, 2).filter(|hour| *hour <= 24).map(|hour| hour_time(hour, english));

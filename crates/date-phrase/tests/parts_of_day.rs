@@ -205,6 +205,39 @@ fn quarters_of_hours_are_parsed() {
     );
 }
 
+/// Hours in words, with a sign of a time.
+#[test]
+fn hours_in_words_are_parsed() {
+    let at = |hour: u8| format!("Tea | 2026-03-05 {hour:02}:00 .. 2026-03-05 {:02}:00", hour + 1);
+    check_sentences(
+        "en_GB",
+        &[
+            ("Tea tomorrow at ten am", &at(10)),
+            ("Tea tomorrow at five pm", &at(17)),
+            ("Tea tomorrow five pm", &at(17)),
+            ("Tea tomorrow at one p.m.", &at(13)),
+            ("Tea at five o'clock tomorrow afternoon", &at(17)),
+            (
+                "Tea tomorrow at five o'clock",
+                "ambiguous time \"at five o'clock\": write 5am, 5pm or 05:00",
+            ),
+            ("Tea tomorrow at one", "ambiguous time \"at one\": write 1am, 1pm or 01:00"),
+            ("Hire a PM tomorrow", "Hire a PM | all day 2026-03-05 .. 2026-03-06"),
+        ],
+    );
+    check_sentences(
+        "de_DE",
+        &[
+            ("Tea morgen um fünf Uhr", &at(5)),
+            ("Tea morgen um ein Uhr", &at(1)),
+            ("Tea morgen fünf Uhr nachmittags", &at(17)),
+            ("Eine Uhr kaufen morgen", "Eine Uhr kaufen | all day 2026-03-05 .. 2026-03-06"),
+        ],
+    );
+    check_sentences("fr_FR", &[("Tea demain à deux heures", &at(2))]);
+    check_refused("fr_FR", &[("Film demain deux heures", "deux heures")]);
+}
+
 /// Deadlines of tasks, with "due" before them.
 #[test]
 fn deadlines_are_parsed() {

@@ -141,6 +141,7 @@ impl UnconsumedWords<'_, '_> {
             .or_else(|| self.match_weekend(at))
             .or_else(|| self.match_before_date(at))
             .or_else(|| self.match_second_adjective(at))
+            .or_else(|| self.match_of_month(at))
             .or_else(|| self.match_function_words(at))
     }
 
@@ -156,6 +157,25 @@ impl UnconsumedWords<'_, '_> {
         let is_second = is_adjective(at)
             && (is_date_adjective(at + 1) || at.checked_sub(1).is_some_and(is_date_adjective));
         is_second.then_some(1)
+    }
+
+    /// Matches "of the month" and "of every month" after a day that a rule does not select there:
+    /// "last weekday of every month", "fifth friday of the month".
+    fn match_of_month(&self, at: usize) -> Option<usize> {
+        let before = self.words.get(at.checked_sub(1)?..at)?;
+        let days = [WordMeaning::Workday, WordMeaning::Day];
+        let is_day = match_weekday(before, &self.context).is_some()
+            || days.iter().any(|day| self.context.match_meaning(before, *day) == Some(1));
+        let run = self.unconsumed_run(at);
+        let of_every = || {
+            let of = self.context.match_meaning(run, WordMeaning::Of)?;
+            let following = skip_tokens(self.words, at + of);
+            let every = self.context.match_meaning(following, WordMeaning::Every)?;
+            let unit = match_unit(skip_tokens(following, every), &self.context, MLetter::Months);
+            unit.filter(|(_, unit)| *unit == WordMeaning::Month).map(|(used, _)| of + every + used)
+        };
+        let of_month = self.context.match_meaning(run, WordMeaning::OfMonth);
+        of_month.or_else(of_every).filter(|_| is_day && self.has_when)
     }
 
     /// Matches "every quarter", "each week"; "every man" only in a sentence with a date or time.
@@ -355,7 +375,7 @@ impl UnconsumedWords<'_, '_> {
     }
 
     /// Matches function words: "except" in a repetition; "between 8 and 10"; "v půl deváté";
-    /// "first" before a weekday.
+    /// "first" before a weekday, and "first and" before a repetition.
     fn match_function_words(&self, at: usize) -> Option<usize> {
         const ORDINALS: [WordMeaning; 5] = [
             WordMeaning::First,
@@ -386,6 +406,13 @@ impl UnconsumedWords<'_, '_> {
             return Some(used + 1);
         }
         let used = any(&ORDINALS)?;
+        // "first and third monday of the month"
+        let and = self.context.match_meaning(skip_tokens(run, used), WordMeaning::And);
+        if let Some(and) = and.filter(|_| self.has_repetition)
+            && self.is_consumed(at + used + and)
+        {
+            return Some(used + and);
+        }
         let day = match_weekday(skip_tokens(self.words, at + used), &self.context).is_some();
         (day && self.is_consumed(at + used)).then_some(used)
     }

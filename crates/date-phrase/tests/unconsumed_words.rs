@@ -59,6 +59,41 @@ fn further_repetitions_are_refused() {
     );
 }
 
+/// Days of a month that no rule of the grammar selects.
+#[test]
+fn further_days_of_months_are_refused() {
+    check_refused(
+        "en_GB",
+        &[
+            ("Meeting first and third monday of the month 18:00", "first and"),
+            ("Report last weekday of every month 9:00", "of every month"),
+            ("Meeting the fifth friday of every month", "of every month"),
+            ("Meeting second-last friday of every month", "of every month"),
+            ("Meeting fifth friday of the month 18:00", "of the month"),
+        ],
+    );
+    check_refused(
+        "de_DE",
+        &[
+            ("Bericht am letzten Werktag des Monats 9 Uhr", "des Monats"),
+            ("Treffen ersten und dritten Montag im Monat 18 Uhr", "ersten und"),
+        ],
+    );
+    check_sentences(
+        "en_GB",
+        &[
+            (
+                "Second and last lap every friday 18:00",
+                "Second and last lap | 2026-03-06 18:00 .. 2026-03-06 19:00 | FREQ=WEEKLY;BYDAY=FR",
+            ),
+            (
+                "Review of every month",
+                "Review of | all day 2026-03-04 .. 2026-03-05 | FREQ=MONTHLY",
+            ),
+        ],
+    );
+}
+
 #[test]
 fn further_digits_and_times_are_refused() {
     check_refused(

@@ -421,8 +421,10 @@ fn match_repeated_unit(
     if let Some((used, days)) = match_weekdays(words, context) {
         return Some((used, RepeatPhrase::new_weekly(interval, days)));
     }
-    if let Some(used) = context.match_meaning(words, WordMeaning::Workday) {
-        return Some((used, RepeatPhrase::new_weekly(1, WORKDAY_BITS)));
+    // No rule means every other workday.
+    let workday = context.match_meaning(words, WordMeaning::Workday).filter(|_| interval == 1);
+    if let Some(used) = workday {
+        return Some((used, RepeatPhrase::new_weekly(interval, WORKDAY_BITS)));
     }
     if let Some(used) = context.match_meaning(words, WordMeaning::Weekend) {
         return Some((used, RepeatPhrase::new_weekly(interval, WEEKEND_BITS)));

@@ -55,8 +55,11 @@ fn further_repetitions_are_refused() {
             ("Pay bills every payday 9:00", "every payday"),
             ("Run every thursday except 2026-12-24 10:00", "except"),
             ("Pay every 1st and 15th", "15th"),
+            ("Standup every other weekday 9:00", "every other"),
+            ("Standup every 2 weekdays", "every 2"),
         ],
     );
+    check_refused("de_DE", &[("Standup jeden zweiten Werktag 9 Uhr", "jeden zweiten")]);
 }
 
 /// Days of a month that no rule of the grammar selects.

@@ -141,6 +141,12 @@ impl TimeOfDay {
             (Some(PartOfDay::Morning), 1..12)
             | (Some(PartOfDay::Midday), 4..)
             | (Some(PartOfDay::Afternoon), 12) => Ok(self),
+            // "heute Nacht um 12" is midnight.
+            (Some(PartOfDay::Evening | PartOfDay::Night), 12)
+                if self.am_pm == AmPm::TwentyFourHour =>
+            {
+                Ok(TimeOfDay { second: self.second - DAY_SECONDS / 2, am_pm: AmPm::Stated, ..self })
+            }
             _ if self.am_pm == AmPm::TwentyFourHour => Ok(self),
             _ => Err(self.ambiguity_error(text)),
         }

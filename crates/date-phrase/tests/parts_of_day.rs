@@ -422,3 +422,26 @@ fn hours_after_midnight_are_on_the_next_day() {
     assert_eq!(at("tonight 1:00", reference_time()), "2026-03-05 01:00");
     assert_eq!(at("tonight 1:00", civil(2026, 3, 4, 0, 30)), "2026-03-04 01:00");
 }
+
+/// Twelve in the evening or at night is midnight.
+#[test]
+fn twelve_at_night_is_midnight() {
+    check_sentences(
+        "en_GB",
+        &[
+            ("Party tonight 12:30", "Party | 2026-03-05 00:30 .. 2026-03-05 01:30"),
+            ("Party 12:30 tonight", "Party | 2026-03-05 00:30 .. 2026-03-05 01:30"),
+            ("Party tonight 12pm", "Party | 2026-03-04 12:00 .. 2026-03-04 13:00"),
+            ("Party tonight at 12", "ambiguous time \"at 12\": write 12am, 12pm or 12:00"),
+        ],
+    );
+    let midnight = "Party | 2026-03-05 .. 2026-03-05 01:00";
+    check_sentences(
+        "de_DE",
+        &[
+            ("Party heute Nacht um 12 Uhr", midnight),
+            ("Party heute Abend um 12", midnight),
+            ("Party morgen Mittag um 12", "Party | 2026-03-05 12:00 .. 2026-03-05 13:00"),
+        ],
+    );
+}

@@ -462,8 +462,8 @@ fn match_explicit_time(
     Some((1, parse_explicit_time(text)?))
 }
 
-/// Matches two times in one word, `12:30-13:30`, `9-17h`, `3-4pm`. The second may include the next
-/// word: `9-17 Uhr`.
+/// Matches two times in one word, `12:30-13:30`, `9-17h`, `3-4pm`, `noon-2pm`. The second may
+/// include the next word: `9-17 Uhr`.
 pub(crate) fn match_time_range(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -473,9 +473,10 @@ pub(crate) fn match_time_range(
     let mut rest = vec![PhraseToken::new(to)];
     rest.extend(skip_tokens(words, 1).iter().take(2).cloned());
     rest.first_mut()?.has_stop = words.first()?.has_stop;
-    let hour = || Some((1, parse_end_hour(to, parse_explicit_time(from)?, context)?));
+    let start = match_explicit_time(&[PhraseToken::new(from)], context).map(|(_, time)| time);
+    let hour = || Some((1, parse_end_hour(to, start?, context)?));
     let (used, to) = match_explicit_time(&rest, context).or_else(hour)?;
-    let from = match (parse_explicit_time(from), parse_number(from, 2)) {
+    let from = match (start, parse_number(from, 2)) {
         (Some(from), _) => from,
         (None, Some(hour)) => start_hour_before(hour, to, &source_text(&rest, used))?,
         (None, None) => return None,

@@ -46,7 +46,7 @@ pub use self::error::Error;
 pub use self::new_event::{EventRequest, EventRequestError, resolve_clock};
 pub use self::scope::RecurrenceScope;
 pub use self::series_removal::remove_series_items;
-pub use self::uid_group::{OccurrenceRef, UidGroup};
+pub use self::uid_group::{OccurrenceRef, OverrideIndex, UidGroup};
 pub use self::vtimezone::build_vtimezone;
 
 use self::edit::EditContext;

@@ -16,6 +16,7 @@
 //! | `revisions` | several revisions of an item in one file |
 //! | `routing` | the collection of an item |
 //! | `cancellation` | messages with METHOD:CANCEL |
+//! | `override_identity` | overrides of one occurrence with different texts of RECURRENCE-ID |
 //! | `rejects` | the file of rejected input |
 //! | `report` | events and the result |
 
@@ -25,6 +26,7 @@ mod cancellation;
 mod files;
 mod input_origin;
 mod item_folder;
+mod override_identity;
 mod pipeline;
 mod prescan;
 mod rejects;
@@ -46,8 +48,9 @@ use larder_format::contact::derive_uid;
 use larder_format::problem::Problem;
 use larder_store::{
     BatchChange, ChangeOutcome, CollectionType, IndexConfig as Indexed, ItemPut, Kind, Operation,
-    OutputTarget, ParsedItem, Precondition, Store,
+    OutputTarget, ParsedItem, Precondition, Store, is_newer_revision,
 };
+use override_identity::OverrideLookup;
 use pipeline::{
     ImportExtractors, ImportPipeline, InputPiece, ItemParseResult, ItemWarning, ParsedPieces,
     PieceContent, PipelineOutput, PipelineSettings,
@@ -191,6 +194,7 @@ pub fn import(
         unchanged_keys: UnchangedKeys::default(),
         cancelled_uids: marked,
         message_collections: HashMap::new(),
+        override_lookup: OverrideLookup::default(),
         changes: Vec::new(),
         provenances: Vec::new(),
         batch_bytes: 0,
@@ -281,9 +285,11 @@ struct ImportWriter<'a> {
     cancelled_uids: CancelledUids,
     /// The collections of scheduling messages, by UID.
     message_collections: HashMap<String, Arc<str>>,
-    /// The batch that is being filled, the origins of its changes, and its size in bytes.
+    override_lookup: OverrideLookup,
+    /// The batch that is being filled, the origins of its items, and its size in bytes. The removal
+    /// of a replaced override has no origin.
     changes: Vec<BatchChange>,
-    provenances: Vec<Provenance>,
+    provenances: Vec<Option<Provenance>>,
     batch_bytes: usize,
     /// The number of items in a full batch.
     batch_size: usize,
@@ -463,6 +469,16 @@ impl ImportWriter<'_> {
         place.uid.clone_from(&uid);
         let met = self.unchanged_keys.hashes.contains(&place.hash);
         let expect = if met { Precondition::DeriveUidOnConflict } else { expect };
+        if matches!(expect, Precondition::Any | Precondition::NotNewer)
+            && let Some(other) = self.find_other_override(&collection, &uid, &prepared)?
+        {
+            if expect == Precondition::NotNewer && is_newer_revision(&other.bytes, prepared.bytes())
+            {
+                return self.reject_message(place, &prepared, OLDER_REASON);
+            }
+            self.changes.push(other.removal);
+            self.provenances.push(None);
+        }
         self.record_collection(&collection);
         self.changes.push(BatchChange::Put(ItemPut {
             collection,
@@ -471,7 +487,7 @@ impl ImportWriter<'_> {
             parsed: prepared,
             precondition: expect,
         }));
-        self.provenances.push(place);
+        self.provenances.push(Some(place));
         self.batch_bytes += bytes;
         let most = if is_detached && self.options.batch.is_none() {
             MAX_BATCH_ITEMS
@@ -504,6 +520,7 @@ impl ImportWriter<'_> {
             self.batch_size = next_batch_size(self.batch_size, applied.lock_held);
         }
         for (outcome, place) in applied.outcomes.iter().zip(places) {
+            let Some(place) = place else { continue };
             self.report.count_outcome(&place.collection, place.kind, outcome);
             if matches!(
                 outcome,

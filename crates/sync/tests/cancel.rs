@@ -252,3 +252,32 @@ fn a_message_finds_its_calendar() {
         "{outcome:?}"
     );
 }
+
+/// RECURRENCE-ID names an instance: the text in UTC is that of the stored override.
+#[test]
+fn an_override_replaces_that_of_the_same_occurrence() {
+    let later = |sequence: u8| {
+        let lines = "SUMMARY:Later\nRECURRENCE-ID:20260311T080000Z\nDTSTART:20260311T170000Z\nDURATION:PT15M";
+        message("REQUEST", &[&format!("{lines}\nSEQUENCE:{sequence}")])
+    };
+    let master = "- TZID=Europe/Prague:20260309T090000 Daily - 1";
+    let mut book = calendar(&[DAILY, MOVED]);
+    let before = bytes(&book);
+    let older = take(&mut book, &later(0)).summary;
+    assert_eq!((older.rejected, older.has_changes()), (1, false));
+    assert_eq!(bytes(&book), before);
+    let newer = take(&mut book, &later(2)).summary;
+    assert_eq!(
+        format_items(&book),
+        [master, "20260311T080000Z 20260311T170000Z Later - 2"],
+        "{newer:?}"
+    );
+    assert!(!take(&mut book, &later(2)).summary.has_changes());
+    assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
+    book.store.undo(newer.operation.unwrap(), 2_000).unwrap();
+    assert_eq!(bytes(&book), before);
+    // Another occurrence.
+    let other = later(2).replace("RECURRENCE-ID:20260311", "RECURRENCE-ID:20260312");
+    take(&mut book, &other);
+    assert_eq!(bytes(&book).len(), 3);
+}

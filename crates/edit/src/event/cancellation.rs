@@ -27,8 +27,7 @@ pub enum CancelOutcome {
 /// are.
 #[must_use]
 pub fn compute_cancellation(group: &UidGroup<'_>, message: &ParsedItem) -> CancelOutcome {
-    let context = message.calendar_context().map(|context| (**context).clone()).unwrap_or_default();
-    let message = EditableComponent::new(message.bytes().to_vec(), context);
+    let message = EditableComponent::from_parsed(message);
     let targets = match message.recurrence_id(group.extractor) {
         // A RECURRENCE-ID that cannot be resolved refers to nothing.
         None if Component::parse(&message.bytes).recurrence_id().is_some() => None,

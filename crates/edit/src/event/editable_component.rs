@@ -9,7 +9,7 @@ use larder_format::component::{self, Component, TimeProperty};
 use larder_format::edit;
 use larder_format::field::find_calendar_field;
 use larder_format::writer::ComponentBuilder;
-use larder_store::{CalendarContext, Extractor};
+use larder_store::{CalendarContext, Extractor, ParsedItem};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
 use larder_time::rule::StepBudget;
 use larder_time::series::{CalendarDateTime, Occurrence, OverrideMode, Series};
@@ -57,6 +57,12 @@ impl EditableComponent {
     /// A component whose UID is not changed.
     pub(crate) fn new(bytes: Vec<u8>, context: CalendarContext) -> EditableComponent {
         EditableComponent { uid: String::new(), bytes, context }
+    }
+
+    /// A parsed item whose UID is not changed.
+    pub(crate) fn from_parsed(item: &ParsedItem) -> EditableComponent {
+        let context = item.calendar_context().map(|context| CalendarContext::clone(context));
+        EditableComponent::new(item.bytes().to_vec(), context.unwrap_or_default())
     }
 
     pub(crate) fn set_uid(&mut self, uid: &str) {

@@ -8,12 +8,14 @@ use super::Error;
 use super::date_time_form::DateTimeForm;
 use super::editable_component::{ComponentSchedule, EditableComponent};
 use larder_store::{
-    BatchChange, CalendarContext, Extractor, Handle, ItemMeta, ItemPut, Precondition, Reader, Seq,
+    BatchChange, CalendarContext, Extractor, Handle, ItemMeta, ItemPut, ParsedItem, Precondition,
+    Reader, Seq,
 };
 use larder_time::civil::{CivilTime, Date, Instant};
 use larder_time::series::CalendarDateTime;
 use larder_time::value::IcalDateTime;
 use larder_time::zone::Zone;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The items of one UID as they are stored.
@@ -50,6 +52,33 @@ pub(crate) struct OverrideComponent {
     /// Whether the override applies to all following occurrences (RANGE=THISANDFUTURE).
     pub(crate) following: bool,
     pub(crate) component: EditableComponent,
+}
+
+/// The stored overrides of a UID by the occurrences that they replace.
+#[derive(Debug)]
+pub struct OverrideIndex {
+    /// The schedule of the master.
+    schedule: Option<ComponentSchedule>,
+    handles: HashMap<i64, Handle>,
+}
+
+impl OverrideIndex {
+    /// Returns the stored override of the occurrence that an item replaces.
+    #[must_use]
+    pub fn find(&self, extractor: &Extractor, item: &ParsedItem) -> Option<Handle> {
+        let recurrence_id = EditableComponent::from_parsed(item).recurrence_id(extractor)?;
+        let key = recurrence_id_key(self.schedule.as_ref(), &recurrence_id.time);
+        self.handles.get(&key).copied()
+    }
+}
+
+/// Returns the key of the occurrence of a series that a RECURRENCE-ID refers to; without a series,
+/// that of the time itself.
+fn recurrence_id_key(schedule: Option<&ComponentSchedule>, time: &CalendarDateTime) -> i64 {
+    match schedule {
+        Some(schedule) => schedule.recurrence_id_key(time),
+        None => DateTimeForm::from_date_time(time).civil_to_key(time.civil),
+    }
 }
 
 /// An occurrence as a user names it.
@@ -155,10 +184,15 @@ impl<'d> UidGroup<'d> {
 
     /// Returns the key of the occurrence that a RECURRENCE-ID refers to.
     pub(crate) fn recurrence_id_key(&self, time: &CalendarDateTime) -> i64 {
-        match &self.schedule {
-            Some(schedule) => schedule.recurrence_id_key(time),
-            None => DateTimeForm::from_date_time(time).civil_to_key(time.civil),
-        }
+        recurrence_id_key(self.schedule.as_ref(), time)
+    }
+
+    /// Returns its overrides by the occurrences that they replace.
+    #[must_use]
+    pub fn into_override_index(self) -> OverrideIndex {
+        let keyed = |stored: &StoredComponent| Some((stored.override_key?, stored.handle));
+        let handles = self.stored.iter().filter_map(keyed).collect();
+        OverrideIndex { schedule: self.schedule, handles }
     }
 
     fn find_override_key(&self, recurrence_id: &str) -> Option<i64> {

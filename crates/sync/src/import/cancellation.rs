@@ -24,6 +24,11 @@ impl CancelledUids {
     pub(super) fn new(since: Seq) -> CancelledUids {
         CancelledUids { since, uids: HashSet::new() }
     }
+
+    /// Returns whether the store was empty before the import.
+    pub(super) fn is_first_import(&self) -> bool {
+        self.since == 0
+    }
 }
 
 impl ImportWriter<'_> {
@@ -126,15 +131,16 @@ impl ImportWriter<'_> {
     ) -> bool {
         let was_marked =
             self.cancelled_uids.uids.contains(&(Arc::clone(&any.collection), any.uid.clone()));
-        let met = |meta: &ItemMeta| {
-            let hash =
-                self.unchanged_keys.hash([&*meta.collection, &meta.uid, &meta.recurrence_id]);
-            meta.seq > self.cancelled_uids.since || self.unchanged_keys.hashes.contains(&hash)
-        };
-        named.any(met) && !was_marked
+        named.any(|meta| self.is_met(meta)) && !was_marked
     }
 
-    fn reject_message(
+    /// Returns whether this import added, changed or found unchanged an item.
+    pub(super) fn is_met(&self, meta: &ItemMeta) -> bool {
+        let hash = self.unchanged_keys.hash([&*meta.collection, &meta.uid, &meta.recurrence_id]);
+        meta.seq > self.cancelled_uids.since || self.unchanged_keys.hashes.contains(&hash)
+    }
+
+    pub(super) fn reject_message(
         &mut self,
         place: Provenance,
         message: &ParsedItem,

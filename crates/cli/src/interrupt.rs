@@ -2,6 +2,7 @@
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,15 +10,7 @@ use std::time::Duration;
 /// Returns a flag that the first interrupt sets. The second ends the process, which loses nothing
 /// that was committed.
 pub(crate) fn install_interrupt_flag() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
-    // If no handler can be set, the default one ends the process, which is safe too.
-    let _default = ctrlc::set_handler(move || {
-        if set.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
-    flag
+    install_interrupt_wake(|| {})
 }
 
 /// Returns a flag that the first SIGINT sets, at once, unless it is ignored (`&` of a shell); the
@@ -46,7 +39,8 @@ pub(crate) fn note_termination() -> Arc<AtomicUsize> {
 
 /// Returns whether this program ignores a signal: then a command that it starts does so as well.
 fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = std::fs::read("/proc/self/status").unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
@@ -57,7 +51,7 @@ fn is_ignored(signal: i32) -> bool {
 pub(crate) fn install_interrupt_wake(wake: impl Fn() + Send + 'static) -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
-    let _default = ctrlc::set_handler(move || {
+    on_interrupt(move || {
         if set.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
@@ -79,7 +73,7 @@ impl ReadingInterrupt {
     pub(crate) fn install(note: &'static str) -> ReadingInterrupt {
         let interrupt = ReadingInterrupt::default();
         let installed = interrupt.clone();
-        let _default = ctrlc::set_handler(move || {
+        on_interrupt(move || {
             let is_second = installed.flag.swap(true, Ordering::Relaxed);
             if !installed.is_asked_for.load(Ordering::Relaxed) {
                 crate::output::print_message("note", note);
@@ -99,9 +93,15 @@ impl ReadingInterrupt {
     }
 }
 
-/// Runs this at every interrupt and termination request instead of ending.
+/// Runs this at every interrupt and termination request (SIGINT, SIGTERM, SIGHUP) instead of
+/// ending. Those that are ignored (`nohup`, `&` of a shell) stay so, also in programs that this one
+/// starts.
 pub(crate) fn on_interrupt(action: impl Fn() + Send + 'static) {
-    let _default = ctrlc::set_handler(action);
+    let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+    // If no handler can be set, the default one ends the process, which is safe too.
+    if let Ok(mut signals) = Signals::new(signals) {
+        std::thread::spawn(move || signals.forever().for_each(|_| action()));
+    }
 }
 
 /// Time for an orderly shutdown.
@@ -109,7 +109,7 @@ const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Requests an orderly shutdown at an interrupt, and ends the process after a grace period.
 pub(crate) fn on_terminate(request_shutdown: impl Fn() + Send + 'static) {
-    let _default = ctrlc::set_handler(move || {
+    on_interrupt(move || {
         request_shutdown();
         std::thread::sleep(SHUTDOWN_GRACE_PERIOD);
         std::process::exit(130);
@@ -124,7 +124,7 @@ pub(crate) type InterruptGuard = Arc<AtomicBool>;
 pub(crate) fn print_hint_on_interrupt(hint: String) -> InterruptGuard {
     let guard = InterruptGuard::default();
     let ignored = Arc::clone(&guard);
-    let _default = ctrlc::set_handler(move || {
+    on_interrupt(move || {
         if !ignored.load(Ordering::Relaxed) {
             crate::output::print_message("hint", &hint);
             std::process::exit(130);

@@ -67,6 +67,20 @@ fn a_termination_of_a_measured_command_is_reported() {
     }
 }
 
+/// A signal that the caller ignores (`nohup`) is ignored by larder and by the command.
+#[test]
+fn ignored_signals_stay_ignored() {
+    let home = Home::new();
+    recorder();
+    let script = "kill -INT $PPID; kill -HUP $PPID; kill -INT $$; kill -HUP $$; echo survived";
+    for instrument in ["record --out log", "memory --show", "run --show"] {
+        let command = format!("larder --quiet measure {instrument} -- sh -c '{script}'");
+        let run = home.shell(&format!("trap '' INT HUP; {command}"));
+        assert_eq!(run.code, 0, "{instrument}: {}", run.masked_output());
+        assert!(run.stdout().contains("survived\n"), "{instrument}: {}", run.masked_output());
+    }
+}
+
 /// A program with the recorder of another version goes on at once, and is named with that reason.
 #[test]
 fn a_recorder_of_another_version_is_named() {

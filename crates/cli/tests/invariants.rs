@@ -79,7 +79,7 @@ const OWNED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("larder-store", &["rusqlite", "libsqlite3-sys"]),
     ("larder-serve", &["zbus", "hyper", "tokio"]),
     ("larder-hg", &["ureq", "rustls"]),
-    ("larder", &["clap", "clap_complete", "clap_mangen", "etcetera", "ctrlc", "indicatif"]),
+    ("larder", &["clap", "clap_complete", "clap_mangen", "etcetera", "signal-hook", "indicatif"]),
 ];
 
 /// Crates that access no file, no environment and no clock.

@@ -24,7 +24,9 @@ pub(crate) use crate::process_cost::process_tree;
 use crate::command_signals::CommandSignals;
 use crate::memory_map::{MemoryBytes, MemoryMap, read_memory_sums};
 use crate::message_phases::{LAST_MESSAGES_LIMIT, MessagePhases};
-use crate::process_cost::{TreeProcess, exit_code, proc_number, read_thread_file, tree_processes};
+use crate::process_cost::{
+    TreeProcess, exit_code, proc_number, read_proc_file, read_thread_file, tree_processes,
+};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use regex::bytes::Regex;
@@ -540,10 +542,9 @@ struct CheapCounters {
 
 impl CheapCounters {
     fn read(pid: u32) -> Option<CheapCounters> {
-        let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
-        let counters = CheapCounters::parse(&String::from_utf8_lossy(&status), &stat)?;
+        let status = read_proc_file(pid, "status").ok()?;
+        let stat = read_proc_file(pid, "stat").ok()?;
+        let counters = CheapCounters::parse(&status, &stat)?;
         if counters.resident > 0 {
             return Some(counters);
         }
@@ -592,8 +593,7 @@ impl CheapCounters {
 /// Returns whether a thread of a process waits for the kernel without taking signals, as one does
 /// after vfork.
 fn is_waiting((process, thread): (u32, u32)) -> bool {
-    let stat = std::fs::read(format!("/proc/{process}/task/{thread}/stat")).unwrap_or_default();
-    let stat = String::from_utf8_lossy(&stat);
+    let stat = read_proc_file(process, &format!("task/{thread}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('D'))
 }
 

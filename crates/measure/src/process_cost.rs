@@ -97,7 +97,7 @@ fn sample_until_exit(
     begin: Instant,
     signals: &CommandSignals,
 ) -> io::Result<WatchedRun> {
-    let file = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id()));
+    let file = |name: &str| read_proc_file(child.id(), name);
     let (mut first_peak, mut below_peak) = (0, 0);
     let mut next_tree = begin;
     let mut is_terminated = false;
@@ -121,7 +121,7 @@ fn sample_until_exit(
         let tree_begin = Instant::now();
         if tree_begin >= next_tree {
             for pid in process_tree(child.id()).into_iter().skip(1) {
-                let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+                let status = read_proc_file(pid, "status");
                 below_peak = below_peak.max(anonymous_bytes(pid, &status.unwrap_or_default()));
             }
             next_tree = Instant::now() + tree_begin.elapsed() * TREE_DIVISOR;
@@ -139,6 +139,13 @@ fn anonymous_bytes(pid: u32, status: &str) -> u64 {
     known.unwrap_or(0).saturating_mul(1024)
 }
 
+/// Returns the text of a file of `/proc` about a process. The kernel cuts the name in it, perhaps
+/// in the middle of a character.
+pub(crate) fn read_proc_file(pid: u32, name: &str) -> io::Result<String> {
+    let bytes = std::fs::read(format!("/proc/{pid}/{name}"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Reads something from a file of `/proc` about the memory of a process.
 ///
 /// # Errors
@@ -148,9 +155,8 @@ pub(crate) fn read_memory_file<T>(
     name: &str,
     parse: impl Fn(&str) -> Option<T>,
 ) -> io::Result<T> {
-    let first = std::fs::read(format!("/proc/{pid}/{name}")).and_then(|text| {
-        parse(&String::from_utf8_lossy(&text)).ok_or(io::ErrorKind::NotFound.into())
-    });
+    let first = read_proc_file(pid, name)
+        .and_then(|text| parse(&text).ok_or(io::ErrorKind::NotFound.into()));
     match first {
         Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {
             read_thread_file(pid, name, parse).ok_or(error)
@@ -168,8 +174,8 @@ pub(crate) fn read_thread_file<T>(
 ) -> Option<T> {
     let threads = threads_of(pid).into_iter().filter(|thread| *thread != pid);
     threads
-        .filter_map(|thread| std::fs::read(format!("/proc/{pid}/task/{thread}/{name}")).ok())
-        .find_map(|text| parse(&String::from_utf8_lossy(&text)))
+        .filter_map(|thread| read_proc_file(pid, &format!("task/{thread}/{name}")).ok())
+        .find_map(|text| parse(&text))
 }
 
 /// Returns the ids of the threads of a process.
@@ -220,7 +226,7 @@ pub(crate) fn tree_processes(root: u32) -> Vec<TreeProcess> {
 fn children_of(pid: u32) -> Vec<TreeProcess> {
     let mut children = Vec::new();
     for thread in threads_of(pid) {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children"));
+        let text = read_proc_file(pid, &format!("task/{thread}/children"));
         let text = text.unwrap_or_default();
         let pids = text.split_ascii_whitespace().filter_map(|number| number.parse().ok());
         children.extend(pids.map(|child| TreeProcess { pid: child, creator: Some((pid, thread)) }));

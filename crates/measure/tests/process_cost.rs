@@ -77,6 +77,21 @@ fn memory_without_the_first_thread_is_measured() {
     assert!((60_000_000..90_000_000).contains(&run.first_anonymous_bytes), "{run:?}");
 }
 
+/// The kernel cuts the name of a process to 15 bytes, here within a character.
+#[test]
+fn a_name_that_is_cut_within_a_character_is_no_obstacle() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = folder.path().join("messung-der-größe");
+    std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+    let mut command = Command::new(&program);
+    let run = run_command(command.args(["-c", "exit 3"]), &CommandSignals::default()).unwrap();
+    assert_eq!(run.status.code(), Some(3));
+    // The shell below holds 4 MB of text.
+    let script = "text=$(seq 600000); sleep 0.2; exit 0";
+    let run = shell(&format!("{} -c '{script}'; exit 0", program.display()));
+    assert!(run.peak_anonymous_bytes >= run.first_anonymous_bytes + 3_000_000, "{run:?}");
+}
+
 #[test]
 fn a_missing_command_is_an_error() {
     let error = run_command(&mut Command::new("/nonexistent/larder"), &CommandSignals::default())

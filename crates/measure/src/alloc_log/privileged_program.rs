@@ -2,6 +2,7 @@
 //! library into them.
 
 use super::static_program::find_program;
+use crate::process_cost::read_proc_file;
 use rustix::fs::getxattr;
 use rustix::process::{getgid, getuid};
 use std::ffi::OsStr;
@@ -39,8 +40,8 @@ pub(super) fn is_privileged_process(pid: u32) -> bool {
         Ok(vector) => is_secure(&vector),
         // This may be read with the rights of the process only.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let status = |name: &str| std::fs::read_to_string(format!("/proc/{name}/status")).ok();
-            let (own, other) = (status("self"), status(&pid.to_string()));
+            let status = |pid: u32| read_proc_file(pid, "status").ok();
+            let (own, other) = (status(std::process::id()), status(pid));
             own.zip(other).is_some_and(|(own, other)| has_other_rights(&own, &other))
         }
         Err(_) => false,

@@ -1,11 +1,6 @@
 //! A recorded process as the system shows it: its parent, its name, its memory.
 
-use crate::process_cost::read_memory_file;
-
-fn proc_file(pid: u32, name: &str) -> Option<String> {
-    let bytes = std::fs::read(format!("/proc/{pid}/{name}")).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
+use crate::process_cost::{read_memory_file, read_proc_file};
 
 /// Returns resident and anonymous bytes, with the pages of the ring, which are not anonymous. A
 /// process that is about to end has none.
@@ -21,7 +16,7 @@ pub(super) fn memory(pid: u32) -> Option<(u64, u64)> {
 
 /// Returns a field of `/proc/PID/stat` after the name.
 fn stat_field(pid: u32, index: usize) -> Option<String> {
-    let text = proc_file(pid, "stat")?;
+    let text = read_proc_file(pid, "stat").ok()?;
     let (_, fields) = text.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(index).map(String::from)
 }
@@ -38,5 +33,5 @@ pub(super) fn parent(pid: u32) -> Option<u32> {
 
 /// Returns the name of a process.
 pub(super) fn name(pid: u32) -> String {
-    proc_file(pid, "comm").map(|name| name.trim_end().to_string()).unwrap_or_default()
+    read_proc_file(pid, "comm").map(|name| name.trim_end().to_string()).unwrap_or_default()
 }

@@ -6,13 +6,15 @@ use regex::bytes::Regex;
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::process::ChildStderr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The longest line in which a pattern is searched; the rest of a longer one is another line.
 const MAX_LINE_BYTES: usize = 4096;
-/// The time that the last messages of a command may take.
+/// How long the last messages of a command are waited for.
 pub(crate) const LAST_MESSAGES_LIMIT: Duration = Duration::from_secs(1);
 /// How long a message waits for its phase to be noted.
 const NOTED_PHASE_LIMIT: Duration = Duration::from_millis(200);
@@ -28,6 +30,8 @@ pub(crate) struct BegunPhase {
 pub(crate) struct MessagePhases {
     phases: Receiver<BegunPhase>,
     reader: JoinHandle<()>,
+    /// Set while messages are written to the output, whose reader may be slow.
+    is_writing: Arc<AtomicBool>,
 }
 
 impl MessagePhases {
@@ -35,7 +39,7 @@ impl MessagePhases {
     pub(crate) fn start(
         messages: ChildStderr,
         pattern: Regex,
-        output: impl Write + Send + 'static,
+        mut output: impl Write + Send + 'static,
         wake: impl Fn() + Send + 'static,
     ) -> MessagePhases {
         let (sender, phases) = channel();
@@ -46,8 +50,16 @@ impl MessagePhases {
             // A collector that is late does not hold back messages for longer.
             let _ = wait.recv_timeout(NOTED_PHASE_LIMIT);
         };
-        let reader = std::thread::spawn(move || read_messages(messages, &pattern, output, begin));
-        MessagePhases { phases, reader }
+        let is_writing = Arc::new(AtomicBool::new(false));
+        let writing = Arc::clone(&is_writing);
+        let pass_on = move |bytes: &[u8]| {
+            writing.store(true, Ordering::Relaxed);
+            // Where the output is gone, the program shall not notice.
+            drop(output.write_all(bytes).and_then(|()| output.flush()));
+            writing.store(false, Ordering::Relaxed);
+        };
+        let reader = std::thread::spawn(move || read_messages(messages, &pattern, pass_on, begin));
+        MessagePhases { phases, reader, is_writing }
     }
 
     /// Returns the phases that have begun since the last call.
@@ -68,15 +80,20 @@ impl MessagePhases {
         }
     }
 
-    /// Waits until all messages are passed on, but not longer than this: a process that goes on in
-    /// the background may keep the messages of a command open. Returns the names of the phases that
-    /// the last messages have begun.
+    /// Waits until all messages are passed on, but for further ones not longer than this: a process
+    /// that goes on in the background may keep the messages of a command open. Returns the names of
+    /// the phases that the last messages have begun.
     pub(crate) fn finish_within(&self, limit: Duration) -> Vec<Vec<u8>> {
-        let end = Instant::now() + limit;
+        let mut waited = Duration::ZERO;
         let mut names = Vec::new();
-        while !self.reader.is_finished() && Instant::now() < end {
+        while !self.reader.is_finished() && waited < limit {
             names.extend(self.next_phases().map(|phase| phase.name));
+            let begin = Instant::now();
             std::thread::sleep(Duration::from_millis(1));
+            // A slow reader of the output shall get all that the command has written.
+            if !self.is_writing.load(Ordering::Relaxed) {
+                waited += begin.elapsed();
+            }
         }
         names.extend(self.next_phases().map(|phase| phase.name));
         names
@@ -87,7 +104,7 @@ impl MessagePhases {
 fn read_messages(
     mut messages: impl Read,
     pattern: &Regex,
-    mut output: impl Write,
+    mut pass_on: impl FnMut(&[u8]),
     begin: impl Fn(Vec<u8>),
 ) {
     let mut finder = PhaseFinder::default();
@@ -101,8 +118,7 @@ fn read_messages(
                 begin(phase);
             }
         }
-        // Where the output is gone, the program shall not notice.
-        drop(output.write_all(bytes).and_then(|()| output.flush()));
+        pass_on(bytes);
     }
 }
 
@@ -136,12 +152,14 @@ impl PhaseFinder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::{Command, Stdio};
 
     fn phases(text: &str, pattern: &str) -> Vec<String> {
         let (sender, receiver) = channel();
         let mut output = Vec::new();
         let begin = move |phase| sender.send(phase).unwrap();
-        read_messages(text.as_bytes(), &Regex::new(pattern).unwrap(), &mut output, begin);
+        let pass_on = |bytes: &[u8]| output.extend_from_slice(bytes);
+        read_messages(text.as_bytes(), &Regex::new(pattern).unwrap(), pass_on, begin);
         assert_eq!(output, text.as_bytes());
         receiver.iter().map(|name| String::from_utf8(name).unwrap()).collect()
     }
@@ -151,6 +169,36 @@ mod tests {
         let text =
             "Counting objects: 1%\rCounting objects: 100%, done.\nnote\nWriting objects: 5%\r";
         assert_eq!(phases(text, r"^([^:]+): +\d+%"), ["Counting objects", "Writing objects"]);
+    }
+
+    /// An output that takes its time, and counts bytes.
+    struct SlowOutput(Sender<usize>);
+
+    impl Write for SlowOutput {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            std::thread::sleep(Duration::from_millis(20));
+            self.0.send(bytes.len()).unwrap();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The pipe holds 64 KiB, which take the output far longer than the limit.
+    #[test]
+    fn a_slow_output_gets_all_messages() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "seq 1 20000 >&2"]).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (sender, written) = channel();
+        let pattern = Regex::new("phase").unwrap();
+        let output = SlowOutput(sender);
+        let messages = MessagePhases::start(child.stderr.take().unwrap(), pattern, output, || {});
+        child.wait().unwrap();
+        messages.finish_within(Duration::from_millis(50));
+        assert_eq!(written.try_iter().sum::<usize>(), 108_894);
     }
 
     #[test]

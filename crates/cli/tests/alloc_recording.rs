@@ -344,6 +344,24 @@ fn a_program_that_a_recorded_process_begins_is_named() {
     }
 }
 
+/// A process in the background may begin such a program when the command has ended.
+#[test]
+fn a_program_that_begins_after_the_command_is_named() {
+    let home = Home::new();
+    if compile(&home, "static_reader.c", "gcc", &["-static"]).is_none() {
+        return left_out("a_program_that_begins_after_the_command_is_named", "no gcc");
+    }
+    recorder();
+    let script = "(sleep 0.3; sleep 1 | ./static_reader) &";
+    let run = home.shell(&format!("larder measure record --out log -- sh -c '{script}'"));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let messages = run.stderr();
+    let named: Vec<&str> = messages.lines().filter(|line| line.contains("not rec")).collect();
+    assert_eq!(named.len(), 1, "{messages}");
+    assert!(named[0].contains("static_reader (process "), "{messages}");
+    assert!(named[0].ends_with(") was not recorded: it is a static program"), "{messages}");
+}
+
 /// A fork that fails has no child: none is awaited, and none is lost.
 #[test]
 fn a_fork_that_fails_loses_no_child() {

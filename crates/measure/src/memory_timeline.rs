@@ -335,7 +335,7 @@ impl TreeSampler {
     /// read, or `None` if the processes have ended.
     fn sample_with(&mut self, needs_map: bool) -> Option<MemoryMap> {
         let begin = processor_time_here();
-        let tree = tree_processes(self.root);
+        let tree = tree_processes([self.root]);
         let mut sample = TreeSample { time_us: micros(self.start.elapsed()), ..Default::default() };
         let mut processor_time = Duration::ZERO;
         let mut processes = Vec::new();

@@ -20,6 +20,7 @@
 use crate::command_signals::CommandSignals;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus};
@@ -120,7 +121,7 @@ fn sample_until_exit(
         }
         let tree_begin = Instant::now();
         if tree_begin >= next_tree {
-            for pid in process_tree(child.id()).into_iter().skip(1) {
+            for pid in process_tree([child.id()]).into_iter().skip(1) {
                 let status = read_proc_file(pid, "status");
                 below_peak = below_peak.max(anonymous_bytes(pid, &status.unwrap_or_default()));
             }
@@ -201,22 +202,24 @@ pub(crate) fn proc_number(text: &str, name: &str) -> Option<u64> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeProcess {
     pub(crate) pid: u32,
-    /// The thread that began it, with its process; none for the first process of the tree.
+    /// The thread that began it, with its process; none for a root of the tree.
     pub(crate) creator: Option<(u32, u32)>,
 }
 
-/// Returns the ids of a process and of all below it.
-pub(crate) fn process_tree(root: u32) -> Vec<u32> {
-    tree_processes(root).into_iter().map(|process| process.pid).collect()
+/// Returns the ids of processes and of all below them, each once.
+pub(crate) fn process_tree(roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    tree_processes(roots).into_iter().map(|process| process.pid).collect()
 }
 
-/// Returns a process and all below it.
-pub(crate) fn tree_processes(root: u32) -> Vec<TreeProcess> {
-    let mut tree = vec![TreeProcess { pid: root, creator: None }];
+/// Returns processes and all below them, each once.
+pub(crate) fn tree_processes(roots: impl IntoIterator<Item = u32>) -> Vec<TreeProcess> {
+    let roots = roots.into_iter().map(|pid| TreeProcess { pid, creator: None });
+    let mut known = BTreeSet::new();
+    let mut tree: Vec<TreeProcess> = roots.filter(|root| known.insert(root.pid)).collect();
     let mut next = 0;
     while let Some(process) = tree.get(next) {
         let children = children_of(process.pid);
-        tree.extend(children);
+        tree.extend(children.into_iter().filter(|child| known.insert(child.pid)));
         next += 1;
     }
     tree

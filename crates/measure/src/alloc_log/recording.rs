@@ -273,7 +273,7 @@ impl RecordingState {
             self.accept_rings();
             self.mark_phases();
             let words = self.read_rings();
-            self.sample_memory(child.id());
+            self.sample_memory(status.is_none().then(|| child.id()));
             self.end_processes();
             if let Some(status) = status
                 && (is_terminated || signals.interrupt.load(Ordering::Relaxed))
@@ -596,14 +596,16 @@ impl RecordingState {
         process.end(&mut self.log, time_us, &mut self.symbols);
     }
 
-    /// Notes the time and the memory of the processes, if it is due.
-    fn sample_memory(&mut self, command: u32) {
+    /// Notes the time and the memory of the processes, if it is due, and looks for others that are
+    /// not recorded. The command is none when it has ended: its id may be another's.
+    fn sample_memory(&mut self, command: Option<u32>) {
         if self.last_sample.elapsed() < SAMPLE_INTERVAL {
             return;
         }
         self.last_sample = Instant::now();
         let time_us = self.time_us();
-        self.unrecorded.find(command);
+        let running = self.processes.iter().filter(|process| !process.is_over);
+        self.unrecorded.find(command.into_iter().chain(running.map(|process| process.pid)));
         for process in self.processes.iter_mut().filter(|process| !process.is_over) {
             process.note_time(time_us);
             if !process.memory.is_due(time_us, process.encoder.calls()) {

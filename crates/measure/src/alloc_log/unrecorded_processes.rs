@@ -1,4 +1,4 @@
-//! Processes below the command that are not recorded, and the reason as far as it can be seen.
+//! Processes of a command that are not recorded, and the reason as far as it can be seen.
 
 use super::privileged_program::is_privileged_process;
 use super::process_maps::has_ring;
@@ -115,10 +115,10 @@ impl UnrecordedFinder {
         }
     }
 
-    /// Looks for processes below the command that have no ring. What has ended shows nothing that a
-    /// reason could be found by: children of forks are then missed by their parents.
-    pub(super) fn find(&mut self, command: u32) {
-        for pid in process_tree(command) {
+    /// Looks for processes that have no ring, among these and all below them. What has ended shows
+    /// nothing that a reason could be found by: children of forks are then missed by their parents.
+    pub(super) fn find(&mut self, roots: impl IntoIterator<Item = u32>) {
+        for pid in process_tree(roots) {
             let Some(stat) = read_stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X')) else {
                 continue;
             };
@@ -335,7 +335,7 @@ mod tests {
         let mut finder = finder();
         // The ring is not in this program: it was sent before exec.
         finder.note_recorded(child.id(), 1);
-        finder.find(child.id());
+        finder.find([child.id()]);
         drop(child.stdin.take());
         let found = finder.finish();
         assert_eq!(found.len(), 1, "{found:?}");
@@ -352,7 +352,7 @@ mod tests {
             std::thread::yield_now();
         }
         let mut finder = finder();
-        finder.find(child.id());
+        finder.find([child.id()]);
         assert_eq!(finder.finish(), []);
         child.wait().unwrap();
     }

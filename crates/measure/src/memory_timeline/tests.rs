@@ -85,7 +85,7 @@ fn memory_that_a_child_borrows_counts_once() {
                    os.posix_spawn('/bin/true', ['true'], {}, file_actions=[action])\n";
     let mut command = Command::new("python3");
     let mut child = command.args(["-c", program]).arg(&path).spawn().unwrap();
-    while !path.exists() || process_tree(child.id()).len() < 2 {
+    while !path.exists() || process_tree([child.id()]).len() < 2 {
         assert_eq!(child.try_wait().unwrap(), None);
         std::thread::yield_now();
     }

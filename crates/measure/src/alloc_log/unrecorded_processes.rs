@@ -58,6 +58,17 @@ struct UnrecordedChild {
     process: UnrecordedProcess,
     /// The ring of the process that it was forked from, of which it is a lost child.
     parent_ring: Option<u64>,
+    /// It is in the program of its parent, as from a fork until its own program begins.
+    is_forked: bool,
+}
+
+impl UnrecordedChild {
+    /// Returns whether a ring that the process sends is of another program.
+    fn is_other_program(&self) -> bool {
+        let is_transient =
+            matches!(self.process.reason, UnrecordedReason::NoRing | UnrecordedReason::NotLoaded);
+        !self.is_forked && !is_transient
+    }
 }
 
 /// A process that has sent a ring.
@@ -142,8 +153,10 @@ impl UnrecordedFinder {
             }
             let process = UnrecordedProcess { pid, program, reason };
             let before = self.found.remove(&pid).and_then(|found| found.parent_ring);
-            let child = UnrecordedChild { process, parent_ring: before.or(parent_ring) };
-            self.found.insert(pid, child);
+            let parent_ring = before.or(parent_ring);
+            let is_forked = stat.image.is_some()
+                && read_stat(stat.parent).is_some_and(|parent| parent.image == stat.image);
+            self.found.insert(pid, UnrecordedChild { process, parent_ring, is_forked });
         }
     }
 
@@ -235,19 +248,25 @@ impl UnrecordedFinder {
 
     /// Notes that a process has sent a ring of another version.
     pub(super) fn note_other_version(&mut self, pid: u32, program: String) {
-        let process = UnrecordedProcess { pid, program, reason: UnrecordedReason::OtherVersion };
-        self.found.insert(pid, UnrecordedChild { process, parent_ring: None });
+        self.note_reason(pid, program, UnrecordedReason::OtherVersion);
     }
 
     /// Notes that a process could not make a ring.
     pub(super) fn note_failure(&mut self, pid: u32, program: String) {
-        let process = UnrecordedProcess { pid, program, reason: UnrecordedReason::NoRing };
-        self.found.insert(pid, UnrecordedChild { process, parent_ring: None });
+        self.note_reason(pid, program, UnrecordedReason::NoRing);
     }
 
-    /// Notes that a process has sent its ring.
+    fn note_reason(&mut self, pid: u32, program: String, reason: UnrecordedReason) {
+        let process = UnrecordedProcess { pid, program, reason };
+        let child = UnrecordedChild { process, parent_ring: None, is_forked: false };
+        self.found.insert(pid, child);
+    }
+
+    /// Notes that a process has sent its ring. An earlier program of it may have been without one.
     pub(super) fn note_recorded(&mut self, pid: u32, ring: u64) {
-        self.found.remove(&pid);
+        if self.found.get(&pid).is_some_and(|found| !found.is_other_program()) {
+            self.found.remove(&pid);
+        }
         self.recorded.insert(pid, RecordedRing { ring, image: None });
     }
 
@@ -320,10 +339,10 @@ mod tests {
         UnrecordedFinder::new(&[Path::new("/proc/self/exe")])
     }
 
-    /// Starts a program that runs until its input ends; returns when it has begun.
-    fn reader() -> Child {
+    /// Starts a script that runs until its input ends; returns when it has printed a line.
+    fn reader(script: &str) -> Child {
         let mut command = Command::new("sh");
-        command.args(["-c", "echo; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         child
@@ -331,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_process_is_recorded_while_its_ring_is_mapped() {
-        let mut child = reader();
+        let mut child = reader("echo; exec cat");
         let mut finder = finder();
         // The ring is not in this program: it was sent before exec.
         finder.note_recorded(child.id(), 1);
@@ -340,6 +359,21 @@ mod tests {
         let found = finder.finish();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((found[0].pid, found[0].reason), (child.id(), UnrecordedReason::NoPreload));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn an_earlier_program_of_a_recorded_process_is_named() {
+        // The child of the shell is in the same program, until it begins its own.
+        let mut child = reader("(echo; read -r line); true");
+        let mut finder = finder();
+        finder.find([child.id()]);
+        let processes: Vec<u32> = finder.found.keys().copied().collect();
+        assert_eq!(processes.len(), 2);
+        processes.iter().for_each(|pid| finder.note_recorded(*pid, 1));
+        drop(child.stdin.take());
+        let found: Vec<u32> = finder.finish().iter().map(|process| process.pid).collect();
+        assert_eq!(found, [child.id()]);
         child.wait().unwrap();
     }
 

@@ -19,6 +19,7 @@
 //! | `ring_connection` | a new ring, made known to the collector |
 //! | `ring_position` | the next free word of a ring |
 //! | `idle_time` | the time for which a thread has waited in vain |
+//! | `forking_thread` | the threads that are about to fork |
 //! | `process_ring` | the ring of this process, from its opening to its end |
 //! | `ring_writer` | events into the ring |
 //! | `process_fork` | the forks of the process, and the rings of their children |
@@ -37,6 +38,7 @@
 // Hooks take and return raw pointers, by the definition of the functions that they replace.
 #![allow(unsafe_code)]
 
+mod forking_thread;
 mod hooks;
 mod idle_time;
 mod library_load;

@@ -4,72 +4,18 @@
 //! the child inherits. The hooks of `fork`, and of `daemon` and `forkpty`, which fork within libc,
 //! see that a fork has failed: a second event takes the first one back.
 
+use crate::forking_thread::{ForkingThread, last_own_fork, own_forks, release_forks};
 use crate::process_ring::{note_exit, open_child_ring, take_back_exit};
 use crate::real_functions::{ForkFn, SixWordsFn, next_symbol};
 use crate::ring_layout::RingOperation;
 use crate::ring_writer::writer;
-use crate::syscall::thread_pointer;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// The number of forks, with those of the processes that this one was forked from.
 static FORKS: AtomicU32 = AtomicU32::new(0);
-/// The forks that are about to happen: several threads may fork at the same time.
-static FORKING_THREADS: [ForkingThread; MAX_FORKING_THREADS] = [const {
-    ForkingThread {
-        thread: AtomicU64::new(0),
-        number: AtomicU32::new(0),
-        is_hooked: AtomicU32::new(0),
-    }
-}; MAX_FORKING_THREADS];
-/// Threads that fork at the same time of which a child still knows the number of its fork.
-const MAX_FORKING_THREADS: usize = 64;
-
-/// A thread that forks.
-struct ForkingThread {
-    /// The thread; 0: none.
-    thread: AtomicU64,
-    /// The number of its fork; 0: the event is not written.
-    number: AtomicU32,
-    /// 1 if the hook releases it, else 0.
-    is_hooked: AtomicU32,
-}
-
-impl ForkingThread {
-    /// Takes a free one for this thread.
-    fn take(is_hooked: bool) -> Option<&'static ForkingThread> {
-        let thread = thread_pointer();
-        let free = FORKING_THREADS.iter().find(|slot| {
-            let taken =
-                slot.thread.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
-            taken.is_ok()
-        })?;
-        free.is_hooked.store(u32::from(is_hooked), Ordering::Relaxed);
-        Some(free)
-    }
-
-    fn release(&self) {
-        self.number.store(0, Ordering::Relaxed);
-        self.is_hooked.store(0, Ordering::Relaxed);
-        self.thread.store(0, Ordering::Relaxed);
-    }
-}
-
-/// Returns those of this thread: several if a handler of a fork or of a signal forks, too. The
-/// thread of a child is that of its parent.
-fn own_forks() -> impl Iterator<Item = &'static ForkingThread> {
-    let thread = thread_pointer();
-    FORKING_THREADS.iter().filter(move |slot| slot.thread.load(Ordering::Relaxed) == thread)
-}
-
-/// Returns the last fork that this thread has begun.
-fn last_own_fork() -> Option<&'static ForkingThread> {
-    own_forks()
-        .filter(|slot| slot.number.load(Ordering::Relaxed) != 0)
-        .max_by_key(|slot| slot.number.load(Ordering::Relaxed))
-}
 
 /// The next function of a name after this library, looked up when it is first called.
 struct NextFunction(AtomicPtr<c_void>, &'static CStr);
@@ -207,12 +153,9 @@ unsafe extern "C" fn after_fork_in_parent() {
 
 /// In the child of a fork: it gets a ring at once, so that it is known even if it never allocates.
 unsafe extern "C" fn after_fork_in_child() {
-    let number = last_own_fork().map_or(0, |slot| slot.number.load(Ordering::Relaxed));
-    open_child_ring(number);
+    open_child_ring();
     // The threads of the parent are not in this process.
-    for slot in &FORKING_THREADS {
-        slot.release();
-    }
+    release_forks();
 }
 
 unsafe extern "C" {

@@ -11,6 +11,7 @@
 //! A full ring makes its writers wait for the collector, but not for one that stands still: then
 //! recording ends and the program goes on.
 
+use crate::forking_thread::fork_number;
 use crate::idle_time::IdleTime;
 use crate::real_functions::resolve_functions;
 use crate::replay::run_if_asked;
@@ -135,7 +136,7 @@ fn start_recording() -> Option<ProcessRing> {
             return ring;
         }
         leave_ring_of_parent();
-        return open_own_ring(RING_PROCESS.load(Ordering::Relaxed), 0);
+        return open_own_ring(RING_PROCESS.load(Ordering::Relaxed), fork_number());
     }
     None
 }
@@ -429,12 +430,15 @@ impl ProcessRing {
     }
 }
 
-/// Opens the ring of the child of a fork of this number.
-pub(crate) fn open_child_ring(fork_number: u32) {
-    let parent = RING_PROCESS.load(Ordering::Relaxed);
+/// Opens the ring of the child of a fork, unless a call of the child has done so: another handler
+/// of the fork may have come before.
+pub(crate) fn open_child_ring() {
+    if opened_ring().is_some() {
+        return;
+    }
     leave_ring_of_parent();
     if PHASE.compare_exchange(OPEN, OPENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-        open_own_ring(parent, fork_number);
+        open_own_ring(RING_PROCESS.load(Ordering::Relaxed), fork_number());
     }
 }
 

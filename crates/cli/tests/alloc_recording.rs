@@ -269,6 +269,33 @@ fn forked_processes_take_little_memory() {
     }
 }
 
+/// A handler of a fork that calls the allocator opens the ring of the child, before the recorder's
+/// own handler runs: it is one process, which inherits.
+#[test]
+fn a_fork_handler_that_allocates_makes_one_process() {
+    let home = Home::new();
+    let Some(library) = compile(&home, "fork_handler.c", "gcc", &["-shared", "-fPIC"]) else {
+        return left_out("a_fork_handler_that_allocates_makes_one_process", "no gcc");
+    };
+    let options = ["-Wl,--no-as-needed", library.to_str().unwrap()];
+    let program = compile(&home, "forks.c", "gcc", &options).unwrap();
+    recorder();
+    let (objects, children) = (1000, 2);
+    let run = home.shell(&format!(
+        "larder measure record --out log -- {} {objects} {children}",
+        program.display()
+    ));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    assert!(!run.stderr().contains("not recorded"), "{}", run.stderr());
+    assert_eq!(process_count(&analyse(&home, &[])), 1 + children);
+    for number in 1..=children {
+        let process = analyse(&home, &["--process", &number.to_string()]);
+        assert_eq!(process["end"]["anomalies"], 0, "process {number}: {}", process["start"]);
+        let inherited = process["start"]["inherited_objects"].as_u64().unwrap();
+        assert!(inherited > objects, "process {number}: {}", process["start"]);
+    }
+}
+
 /// Each child inherits what was live at its own fork, also when another thread forks meanwhile.
 #[test]
 fn threads_that_fork_at_the_same_moment() {

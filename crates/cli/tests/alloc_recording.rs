@@ -59,6 +59,21 @@ fn a_recording_does_not_end_before_a_daemon_appears() {
     }
 }
 
+/// Nor before a program appears that was begun without a fork, and has loaded its libraries only
+/// when its parent has ended.
+#[test]
+fn a_recording_does_not_end_before_a_spawned_program_appears() {
+    let home = Home::new();
+    let Some(library) = compile(&home, "slow_start.c", "gcc", &["-shared", "-fPIC"]) else {
+        return left_out("a_recording_does_not_end_before_a_spawned_program_appears", "no gcc");
+    };
+    let spawn = compile(&home, "lone_spawn.c", "gcc", &[]).unwrap();
+    let options = ["-Wl,--no-as-needed", library.to_str().unwrap()];
+    let program = compile(&home, "static_reader.c", "gcc", &options).unwrap();
+    let analysis = record(&home, &format!("{} {}", spawn.display(), program.display()));
+    assert_eq!(process_count(&analysis), 2);
+}
+
 #[test]
 fn a_fork_whose_child_sends_no_ring_does_not_stop_the_program() {
     let home = Home::new();

@@ -39,6 +39,7 @@
 //! | `process_list` | the processes of a log in a report |
 //! | `recorded_process` | a process as the system shows it |
 //! | `awaited_forks` | forks whose children have not appeared |
+//! | `awaited_programs` | programs that have not sent a ring |
 //! | `privileged_program` | programs with rights of their own, into which nothing is loaded |
 //! | `program_features` | features of a program for which a recording needs a hint |
 //! | `static_program` | programs into which nothing can be loaded |
@@ -63,6 +64,7 @@ mod address_table;
 mod alloc_subject;
 mod analysis;
 mod awaited_forks;
+mod awaited_programs;
 mod call_decoder;
 mod call_stacks;
 mod call_statistics;

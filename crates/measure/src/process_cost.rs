@@ -181,8 +181,18 @@ pub(crate) fn read_thread_file<T>(
 
 /// Returns the ids of the threads of a process.
 pub(crate) fn threads_of(pid: u32) -> Vec<u32> {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).collect()
+    ids_in(&format!("/proc/{pid}/task"))
+}
+
+/// Returns the ids of all processes.
+pub(crate) fn process_ids() -> Vec<u32> {
+    ids_in("/proc")
+}
+
+/// Returns the numbers that are names of files in a folder.
+fn ids_in(folder: &str) -> Vec<u32> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| file.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Returns whether a process has ended and waits to be reaped: its first thread is a zombie and its

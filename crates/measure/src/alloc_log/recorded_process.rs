@@ -26,6 +26,11 @@ pub(super) fn is_running(pid: u32) -> bool {
     stat_field(pid, 0).is_some_and(|state| !matches!(state.as_str(), "Z" | "X"))
 }
 
+/// Returns when a process began, in ticks of the system; `None` if it is gone.
+pub(super) fn start_ticks(pid: u32) -> Option<u64> {
+    stat_field(pid, 19)?.parse().ok()
+}
+
 /// Returns the parent of a process; `None` if it is gone.
 pub(super) fn parent(pid: u32) -> Option<u32> {
     stat_field(pid, 1)?.parse().ok()

@@ -8,6 +8,7 @@
 
 use super::AllocLogError;
 use super::awaited_forks::AwaitedForks;
+use super::awaited_programs::AwaitedPrograms;
 use super::function_names::SymbolCache;
 use super::log_block::{BlockKind, ProcessStart, RecordingEnd, RssSample};
 use super::memory_samples::SAMPLE_INTERVAL_US;
@@ -170,6 +171,7 @@ struct RecordingState {
     /// The symbols of these programs.
     symbols: SymbolCache,
     unrecorded: UnrecordedFinder,
+    awaited: AwaitedPrograms,
     abandoned: Vec<AbandonedProcess>,
     background_notice: Option<BackgroundNotice>,
 }
@@ -214,6 +216,7 @@ pub fn record_command(
         code: SharedCode::default(),
         symbols: SymbolCache::default(),
         unrecorded,
+        awaited: AwaitedPrograms::new(child.id(), &socket_path),
         abandoned: Vec::new(),
         background_notice: options.background_notice,
     };
@@ -290,8 +293,7 @@ impl RecordingState {
                 self.tell_of_background();
             }
             if let Some(status) = status
-                && self.processes.is_empty()
-                && !self.accept_rings()
+                && self.is_complete()
             {
                 return Ok(status);
             }
@@ -300,6 +302,17 @@ impl RecordingState {
                 self.wait(sleep);
             }
         }
+    }
+
+    /// Returns whether all processes have ended, and none is about to appear.
+    fn is_complete(&mut self) -> bool {
+        if !self.processes.is_empty() {
+            self.awaited.end_wait();
+            return false;
+        }
+        // In this order: one that is not awaited has sent its ring, or has ended.
+        let is_any = self.awaited.is_any(|pid| self.unrecorded.has_answered(pid));
+        !self.accept_rings() && !is_any
     }
 
     /// Tells, once, of processes that go on after the command.

@@ -241,6 +241,11 @@ impl UnrecordedFinder {
         self.files.iter().any(is_loaded)
     }
 
+    /// Returns whether a process has sent a ring, or has failed to.
+    pub(super) fn has_answered(&self, pid: u32) -> bool {
+        self.recorded.contains_key(&pid) || self.has_told_reason(pid)
+    }
+
     fn has_told_reason(&self, pid: u32) -> bool {
         let reason = self.found.get(&pid).map(|found| found.process.reason);
         matches!(reason, Some(UnrecordedReason::OtherVersion | UnrecordedReason::NoRing))

@@ -228,6 +228,16 @@ fn two_recordings_do_not_share_a_log() {
     assert_eq!(analyse(&home, &[])["is_cut"], false);
 }
 
+/// Without `PATH`, a command is found where the system looks for it.
+#[test]
+fn a_command_is_recorded_without_a_path() {
+    let home = Home::new();
+    recorder();
+    let run = home.shell("env -u PATH $(command -v larder) measure record --out log -- true");
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    assert_eq!(process_count(&analyse(&home, &[])), 1);
+}
+
 /// The output of the command would be in the middle of the log.
 #[test]
 fn a_log_on_standard_output_has_no_other_output_in_it() {

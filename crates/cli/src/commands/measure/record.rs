@@ -50,7 +50,8 @@ pub(crate) struct RecordArgs {
 
 impl RecordArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let folders = std::env::var_os("PATH").unwrap_or_default();
+        // Without the variable, these are the folders in which the system looks for programs.
+        let folders = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
         if let Some(program) = self.command.first() {
             // Before the log is created, which would be left empty.
             let path = find_program(program, &folders).ok_or(ErrorKind::NotFound.into());
@@ -151,10 +152,12 @@ fn create_log(context: &mut CommandContext, out: &OutputPath) -> Result<File, Co
     options.write(true).create(true).truncate(false).mode(0o600);
     let failure = |error| CommandFailure::from_file_error(path, &error);
     let file = options.open(path).map_err(failure)?;
-    // Two recordings to one file would leave neither. Devices may be locked by anybody.
-    if file.metadata().map_err(failure)?.is_file()
-        && let Err(TryLockError::WouldBlock) = file.try_lock()
-    {
+    // Devices may be locked by anybody.
+    if !file.metadata().map_err(failure)?.is_file() {
+        return Ok(file);
+    }
+    // Two recordings to one file would leave neither.
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
         let name = sanitize_line(&path.display().to_string());
         let message = format!("{name} is locked, likely by another recording to it");
         return Err(

@@ -258,20 +258,27 @@ impl From<larder_store::Error> for CommandFailure {
                 .with_hint("copy the store to another disk: larder backup FILE; the system's log (`dmesg`) has details"),
             Error::DiskFull { .. } | Error::QuotaExceeded { .. } => failure(FailureKind::Store)
                 .with_hint("committed changes are safe: free some space, then run the command again"),
-            Error::Damaged { path, .. } | Error::DamagedObject { path, .. }
+            Error::Damaged { path, .. }
+            | Error::DamagedObject { path, .. }
+            | Error::OtherStore { path, .. }
                 if path.ends_with("commits.db") =>
             {
                 failure(FailureKind::Store).with_hint(
                     "no commits are lost; to make the index of commits again: larder check --rebuild",
                 )
             }
-            Error::Damaged { path, .. } | Error::DamagedObject { path, .. }
+            Error::Damaged { path, .. }
+            | Error::DamagedObject { path, .. }
+            | Error::OtherStore { path, .. }
                 if path.ends_with("index.db") =>
             {
                 failure(FailureKind::Store).with_hint(
                     "no mail is lost; to make the index of mail again: larder check --rebuild",
                 )
             }
+            Error::OtherStore { .. } => failure(FailureKind::Store).with_hint(
+                "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
+            ),
             error @ (Error::Damaged { path, .. } | Error::DamagedObject { path, .. }) => {
                 let next_step = match error {
                     // A rebuild repairs indexes only.

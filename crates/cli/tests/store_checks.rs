@@ -85,6 +85,26 @@ fn the_other_groups_answer_beside_a_damaged_store() {
     assert_eq!(found_kinds(&home, 0).0, ["contact", "message", "commit", "commit"]);
 }
 
+/// The index is no backup of the data, and a copy of the data is no index.
+#[test]
+fn a_file_of_another_store_is_named() {
+    let home = home_with_three_stores();
+    let answer = found_kinds(&home, 0).0;
+    let index = home.data().join("index.db");
+    let refused = home.code(&["restore", index.to_str().unwrap()], 5);
+    let reason = "has the tables of another store, not those of";
+    assert!(refused.stderr().contains(&format!("{reason} data.db")), "{}", refused.stderr());
+    assert_eq!(found_kinds(&home, 0).0, answer);
+    damage(&home, "index.db");
+    fs::copy(home.data().join("data.db"), &index).unwrap();
+    let (kinds, stderr) = found_kinds(&home, 4);
+    assert_eq!(kinds, ["contact", "commit", "commit"]);
+    assert!(stderr.contains(&format!("{reason} index.db")), "{stderr}");
+    home.code(&["check"], 4);
+    home.code(&["check", "--rebuild"], 0);
+    assert_eq!(found_kinds(&home, 0).0, answer);
+}
+
 /// Files are compared with the index, and what is not damage is told apart.
 #[test]
 fn files_of_messages_are_compared_with_the_index() {

@@ -262,7 +262,8 @@ fn ensure_replaceable(to: &Path) -> Result<()> {
 fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let source = ReadConnection::open(from).map_err(sqlite_error_at(from))?;
     let schema_state = schema::read_schema_state(&source.autocommit_read(), from)?;
-    schema::refuse_development_schema(&source.autocommit_read(), schema_state, from)?;
+    let store_file = directory.store_file();
+    schema::refuse_other_schema(&source.autocommit_read(), schema_state, from, store_file)?;
     match schema_state {
         SchemaState::Empty => {
             return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });
@@ -271,7 +272,9 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
             let minor = format!("{major}.{minor}");
             return Err(Error::ReadOnly { path: from.to_path_buf(), version: minor });
         }
-        SchemaState::Current => schema::verify_schema(&source.autocommit_read(), from)?,
+        SchemaState::Current => {
+            schema::verify_schema(&source.autocommit_read(), from, store_file)?;
+        }
         SchemaState::Older(..) => {}
     }
     verify_content(&source, from)?;

@@ -241,7 +241,8 @@ impl Store {
             }
         }
         let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let differences = schema::find_schema_differences(&tx).map_err(sqlite_error_at(path))?;
+        let differences = schema::find_schema_differences(&tx, self.directory.store_file())
+            .map_err(sqlite_error_at(path))?;
         report.faults.extend(differences.into_iter().map(Fault::Schema));
         let damage = damage_scan::find_damage(&tx).map_err(sqlite_error_at(path))?;
         report.faults.extend(damage.objects.into_iter().map(Fault::Checksum));

@@ -70,6 +70,11 @@ impl StoreFile {
         }
     }
 
+    /// Returns the name of its database.
+    pub(crate) fn database_name(self) -> String {
+        format!("{}.db", self.stem())
+    }
+
     /// Returns whether the store can be made again from its sources.
     pub(crate) fn is_disposable(self) -> bool {
         self != StoreFile::Data

@@ -45,6 +45,14 @@ pub enum Error {
         /// The `application_id` found in it.
         found: i64,
     },
+    /// The file is that of another store of a data directory.
+    #[error("{path} has the tables of another store, not those of {expected}")]
+    OtherStore {
+        /// The file.
+        path: PathBuf,
+        /// The name of the database that it should be.
+        expected: String,
+    },
     /// A newer Larder wrote the store, with a major version that this program does not support.
     #[error(
         "{path} has schema {major}.{minor} of a newer larder; this version supports schema {known}"
@@ -334,11 +342,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the file that the error says is damaged; `None`: it says nothing of this kind.
+    /// Returns the file that the error says is damaged, or that of another store; `None`: it says
+    /// nothing of this kind.
     #[must_use]
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
-            Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => Some(path),
+            Error::Damaged { path, .. }
+            | Error::DamagedObject { path, .. }
+            | Error::OtherStore { path, .. } => Some(path),
             Error::PurgeNotFinished { source } => source.damaged_file(),
             _ => None,
         }

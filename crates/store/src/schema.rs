@@ -106,9 +106,7 @@ use crate::data_directory::{DataDirectory, StoreFile};
 use crate::database_copy::copy_atomically;
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::mail_schema::MAIL_SCHEMA_SQL;
-use crate::meta::{
-    LOCALE_KEY, find_meta_number, is_meta_value_damaged, write_meta, write_new_epoch,
-};
+use crate::meta::{LOCALE_KEY, is_meta_value_damaged, write_meta, write_new_epoch};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::OptionalExtension as _;
@@ -374,12 +372,14 @@ pub(crate) fn read_schema_state(tx: &ReadTransaction<'_>, path: &Path) -> Result
     }
 }
 
-/// Refuses a store that an unreleased revision of the script created. Such a store has a different
-/// digest, or none if it is older than the digest.
-pub(crate) fn refuse_development_schema(
+/// Refuses a store that an unreleased revision of the script created, and one with the tables of
+/// another store of a data directory. The former has a different digest, or none if it is older
+/// than the digest.
+pub(crate) fn refuse_other_schema(
     tx: &ReadTransaction<'_>,
     state: SchemaState,
     path: &Path,
+    store_file: StoreFile,
 ) -> Result<()> {
     if state == SchemaState::Empty {
         return Ok(());
@@ -389,7 +389,13 @@ pub(crate) fn refuse_development_schema(
         .and_then(|mut select| select.query_row([SCHEMA_DIGEST_KEY], |row| row.get(0)).optional())
         .map_err(sqlite_error_at(path))?;
     match digest {
-        Some(digest) if state != SchemaState::Current || is_known_digest(digest) => Ok(()),
+        Some(digest) if state != SchemaState::Current || digest == schema_digest(store_file) => {
+            Ok(())
+        }
+        Some(SCHEMA_DIGEST | MAIL_SCHEMA_DIGEST) => {
+            let expected = store_file.database_name();
+            Err(Error::OtherStore { path: path.to_path_buf(), expected })
+        }
         // A damaged digest is no development version.
         Some(_) if is_meta_value_damaged(tx, SCHEMA_DIGEST_KEY) => {
             let object = DamagedObject::MetaValue { key: SCHEMA_DIGEST_KEY.into() };
@@ -399,18 +405,18 @@ pub(crate) fn refuse_development_schema(
     }
 }
 
-/// Returns whether this revision of the scripts created a store with this digest.
-fn is_known_digest(digest: i64) -> bool {
-    digest == SCHEMA_DIGEST || digest == MAIL_SCHEMA_DIGEST
+/// Returns the digest of the scripts that make the tables of a store.
+fn schema_digest(store_file: StoreFile) -> i64 {
+    if store_file.is_disposable() { MAIL_SCHEMA_DIGEST } else { SCHEMA_DIGEST }
 }
 
 /// Returns the objects of the schema that this program does not create, and those that it creates
 /// and that are missing; each with its type. For a store of the current version.
 pub(crate) fn find_schema_differences(
     tx: &ReadTransaction<'_>,
+    store_file: StoreFile,
 ) -> rusqlite::Result<Vec<SchemaDifference>> {
-    let digest = find_meta_number(tx, SCHEMA_DIGEST_KEY).ok().flatten();
-    let mail_sql = if digest == Some(MAIL_SCHEMA_DIGEST) { MAIL_SCHEMA_SQL } else { "" };
+    let mail_sql = if store_file.is_disposable() { MAIL_SCHEMA_SQL } else { "" };
     let statements = SCHEMA_SQL.split(';').chain(mail_sql.split(';')).map(str::trim);
     let mut expected: Vec<&str> = statements.filter(|sql| !sql.is_empty()).collect();
     let mut differences = Vec::new();
@@ -455,8 +461,12 @@ pub enum SchemaDifference {
 
 /// Refuses a file of the current version whose schema is not the one that this program creates: a
 /// trigger, for instance, would change what is written.
-pub(crate) fn verify_schema(tx: &ReadTransaction<'_>, path: &Path) -> Result<()> {
-    let differences = find_schema_differences(tx).map_err(sqlite_error_at(path))?;
+pub(crate) fn verify_schema(
+    tx: &ReadTransaction<'_>,
+    path: &Path,
+    store_file: StoreFile,
+) -> Result<()> {
+    let differences = find_schema_differences(tx, store_file).map_err(sqlite_error_at(path))?;
     match differences.first() {
         None => Ok(()),
         Some(difference) => {
@@ -472,8 +482,7 @@ pub(crate) fn create_tables(
     locale: &str,
 ) -> rusqlite::Result<()> {
     tx.execute_batch(SCHEMA_SQL)?;
-    let has_mail = store_file.is_disposable();
-    if has_mail {
+    if store_file.is_disposable() {
         tx.execute_batch(MAIL_SCHEMA_SQL)?;
     }
     for (key, value) in
@@ -483,8 +492,7 @@ pub(crate) fn create_tables(
     }
     write_meta(tx, LOCALE_KEY, locale.to_string())?;
     write_new_epoch(tx)?;
-    let digest = if has_mail { MAIL_SCHEMA_DIGEST } else { SCHEMA_DIGEST };
-    set_version(tx, (SCHEMA_MAJOR, SCHEMA_MINOR), digest)
+    set_version(tx, (SCHEMA_MAJOR, SCHEMA_MINOR), schema_digest(store_file))
 }
 
 /// Writes the version, and the digest of the script that makes the tables of this version.

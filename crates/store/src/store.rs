@@ -284,7 +284,7 @@ impl Store {
         let (access, locale) = open_for_reading(&directory, |conn| {
             let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
             let state = schema::read_schema_state(&tx, &path)?;
-            schema::refuse_development_schema(&tx, state, &path)?;
+            schema::refuse_other_schema(&tx, state, &path, directory.store_file())?;
             if let SchemaState::Older(major, minor) = state {
                 return Err(Error::SchemaTooOld { path: path.clone(), major, minor });
             }
@@ -569,7 +569,8 @@ fn create_or_migrate(
 ) -> Result<Option<String>> {
     let path = directory.database_path();
     let schema_state = schema::read_schema_state(&conn.autocommit_read(), &path)?;
-    schema::refuse_development_schema(&conn.autocommit_read(), schema_state, &path)?;
+    let store_file = directory.store_file();
+    schema::refuse_other_schema(&conn.autocommit_read(), schema_state, &path, store_file)?;
     if let SchemaState::NewerMinor(major, minor) = schema_state {
         return Ok(Some(format!("{major}.{minor}")));
     }

@@ -64,6 +64,35 @@ fn each_store_has_its_own_items_batches_and_epoch() {
     }
 }
 
+/// The stores have different tables, so neither file is taken for the other.
+#[test]
+fn a_file_of_the_other_store_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = &scratch.path().join("data");
+    let backup = scratch.path().join("backup.db");
+    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail");
+    let mut data = Store::open(dir, &create_options()).unwrap();
+    add(&mut data, "anna");
+    data.backup(&backup).unwrap();
+    let refused = |result: Result<(), Error>, file: &Path| {
+        let error = result.unwrap_err();
+        assert!(matches!(&error, Error::OtherStore { path, .. } if path == file), "{error}");
+    };
+    let (data_path, index_path) = (dir.join("data.db"), dir.join("index.db"));
+    refused(data.restore(&index_path).map(drop), &index_path);
+    assert_eq!(uids(dir), ["anna"]);
+    drop(data);
+    let [data_bytes, index_bytes] = [&data_path, &index_path].map(|path| fs::read(path).unwrap());
+    fs::write(&data_path, index_bytes).unwrap();
+    fs::write(&index_path, data_bytes).unwrap();
+    refused(Store::open(index_of(dir), &create_options()).map(drop), &index_path);
+    refused(Reader::open(index_of(dir)).map(drop), &index_path);
+    refused(Store::open(dir, &create_options()).map(drop), &data_path);
+    refused(Reader::open(dir).map(drop), &data_path);
+    DataDirectory::new(dir).restore(&create_options(), &backup).unwrap();
+    assert_eq!(uids(dir), ["anna"]);
+}
+
 /// The index can be deleted at any time; the data beside it stays as it is.
 #[test]
 fn the_index_is_disposable() {

@@ -33,6 +33,7 @@ impl RestoreArgs {
         let restored = restored.map_err(|error| match &error {
             Error::Damaged { path, .. }
             | Error::DamagedObject { path, .. }
+            | Error::OtherStore { path, .. }
             | Error::NotAStore { path, .. }
                 if *path == self.file =>
             {

@@ -200,7 +200,7 @@ impl DerivedStore {
                 ));
                 Ok(None)
             }
-            Err(error @ (Error::Damaged { .. } | Error::DamagedObject { .. })) => {
+            Err(error) if error.damaged_file().is_some() => {
                 let faults = vec![Fault::Page(error.to_string())];
                 Ok(Some(CheckReport { faults, ..CheckReport::default() }))
             }

@@ -196,9 +196,9 @@ impl Reader {
         ReaderCache::read(&tx, version).map_err(sqlite_error_at(&path))
     }
 
-    /// Compares the store with the record of the last commit again: a restore may have come between
-    /// the record and the store.
-    fn find_lost_commits(
+    /// Compares the store with the record of the last commit, several times: a restore may come
+    /// between the record and the store.
+    pub(crate) fn find_lost_commits(
         conn: &ReadConnection,
         directory: &DataDirectory,
     ) -> Result<Option<Error>> {

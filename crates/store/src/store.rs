@@ -4,7 +4,9 @@ use crate::batch::LastCommit;
 use crate::blank_database::create_database_file;
 use crate::combined_schedules::CombinedSchedules;
 use crate::commit_record::{self, CommittedState};
-use crate::connection::{SyncMode, WriteConnection, check_sqlite_version, quick_check};
+use crate::connection::{
+    ReadConnection, SyncMode, WriteConnection, check_sqlite_version, quick_check,
+};
 use crate::data_directory::{DataDirectory, StoreFile};
 use crate::disk_state::fill_shared_memory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
@@ -282,13 +284,11 @@ impl Store {
         }
         let path = directory.database_path();
         let (access, locale) = open_for_reading(&directory, |conn| {
-            let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
-            let state = schema::read_schema_state(&tx, &path)?;
-            schema::refuse_other_schema(&tx, state, &path, directory.store_file())?;
-            if let SchemaState::Older(major, minor) = state {
-                return Err(Error::SchemaTooOld { path: path.clone(), major, minor });
+            let locale = read_locale_of_sound_schema(conn, &directory)?;
+            match Reader::find_lost_commits(conn, &directory)? {
+                Some(lost) => Err(lost),
+                None => Ok(locale),
             }
-            read_locale(&tx).map_err(sqlite_error_at(&path))
         })?;
         let wal_limits = WalLimits::from_store_file(directory.store_file());
         Ok(Store {
@@ -557,6 +557,18 @@ impl Store {
             .and_then(|is_secure| self.conn.set_secure_delete(is_secure))
             .map_err(sqlite_error_at(&self.path))
     }
+}
+
+/// Reads the locale of a store that cannot be migrated.
+fn read_locale_of_sound_schema(conn: &ReadConnection, directory: &DataDirectory) -> Result<String> {
+    let path = directory.database_path();
+    let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
+    let state = schema::read_schema_state(&tx, &path)?;
+    schema::refuse_other_schema(&tx, state, &path, directory.store_file())?;
+    if let SchemaState::Older(major, minor) = state {
+        return Err(Error::SchemaTooOld { path, major, minor });
+    }
+    read_locale(&tx).map_err(sqlite_error_at(&path))
 }
 
 /// Creates or migrates the file, under the lock. Returns the schema version if the store may only

@@ -165,10 +165,27 @@ impl DataDirectory {
         }
     }
 
-    /// Fails if batches were written and the database file is empty: another program emptied it. A
-    /// store that can be made again may be deleted.
+    /// Fails if batches were written although the database has no tables: another program emptied
+    /// it. A store that can be made again may be deleted.
     pub(crate) fn check_not_truncated(&self) -> Result<()> {
-        let has_batches = fs::metadata(self.notify_path()).is_ok_and(|file| file.len() > 0);
+        self.refuse_content_in(&[self.notify_path()])
+    }
+
+    /// Fails if another program emptied the database file. For callers that have not opened it yet:
+    /// SQLite deletes the log of an empty file, which may have everything that can be saved.
+    pub(crate) fn check_not_emptied(&self) -> Result<()> {
+        match fs::metadata(self.database_path()) {
+            Ok(file) if file.len() == 0 => {
+                self.refuse_content_in(&[self.notify_path(), self.wal_path()])
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails if one of the files beside an empty database has content.
+    fn refuse_content_in(&self, files: &[PathBuf]) -> Result<()> {
+        let has_content = |path: &PathBuf| fs::metadata(path).is_ok_and(|file| file.len() > 0);
+        let has_batches = files.iter().any(has_content);
         if has_batches && self.store_file == StoreFile::Data {
             let what = "the file is empty although it contained items".to_string();
             return Err(Error::Damaged { path: self.database_path(), what });

@@ -38,6 +38,7 @@ pub(crate) fn open_for_reading<T>(
         Ok((ReadAccess { conn, write_lock: None }, begun))
     };
     directory.check_is_file()?;
+    directory.check_not_emptied()?;
     if directory.has_store() {
         check_mark(directory)?;
     }

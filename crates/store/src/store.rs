@@ -208,6 +208,7 @@ impl Store {
         let (conn, read_only, recovered_copy) = {
             let lock = locks.acquire()?;
             let damaged = interrupted_restore::finish_pending(&directory, &locks)?;
+            directory.check_not_emptied()?;
             if options.create {
                 create_database_file(&directory)?;
             }

@@ -142,6 +142,34 @@ fn a_store_that_was_emptied() {
     }
 }
 
+/// SQLite deletes the log of an empty file. Salvage reads it.
+#[test]
+fn the_log_of_a_store_that_was_emptied_stays() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name);
+    for name in ["data.db-wal", "data.notify"] {
+        fs::copy(book.dir().join(name), path(name)).unwrap();
+    }
+    fs::write(path("data.db"), "").unwrap();
+    let log = fs::read(path("data.db-wal")).unwrap();
+    assert!(!log.is_empty());
+    let options = [create_options(), StoreOptions::default()];
+    for has_record in [true, false] {
+        let opened = options.iter().map(|options| Store::open(scratch.path(), options).map(drop));
+        for error in opened.chain([Reader::open(scratch.path()).map(drop)]) {
+            assert!(matches!(error, Err(Error::Damaged { .. })), "{has_record}: {error:?}");
+        }
+        assert!(fs::read(path("data.db-wal")).unwrap() == log, "{has_record}");
+        fs::write(path("data.notify"), "").unwrap();
+    }
+    let directory = larder_store::DataDirectory::new(scratch.path());
+    let other = tempfile::tempdir().unwrap();
+    let report = directory.salvage(&create_options(), other.path().join("saved.db")).unwrap();
+    assert_eq!((report.items, report.losses), (1, Vec::new()));
+}
+
 #[test]
 fn a_directory_that_cannot_be_made() {
     let scratch = tempfile::tempdir().unwrap();

@@ -58,6 +58,7 @@ impl Store {
             let written = std::io::copy(&mut copy.file(), &mut output);
             return Ok(written.map_err(|error| output.to_error(error))?);
         };
+        output.refuse_foreign_log()?;
         if output.replaces_content() {
             ensure_replaceable(output.path())?;
         }

@@ -19,7 +19,8 @@
 
 use crate::error::{Error, Result, file_error_at};
 use crate::staging_file::{
-    COMPANION_SUFFIXES, STAGING_SUFFIX, folder_of, for_each_leftover, sync_folder_of, with_suffix,
+    COMPANION_SUFFIXES, STAGING_SUFFIX, find_log_beside, folder_of, for_each_leftover,
+    sync_folder_of, with_suffix,
 };
 use std::fs;
 use std::io;
@@ -252,10 +253,21 @@ impl DataDirectory {
         self.dir.join(self.file_name(".unsynced"))
     }
 
-    /// Returns an unused name for a copy of the database.
+    /// Returns an unused name for a copy of the database, without a log that SQLite would apply to
+    /// the copy.
     pub(crate) fn unused_copy_path(&self, what: &str) -> PathBuf {
-        let unused = self.copy_paths(what).find(|path| !path.exists());
-        unused.unwrap_or_else(|| self.dir.join(self.file_name(".db.before")))
+        self.find_copy_path(what, |path| !path.exists() && find_log_beside(path).is_none())
+    }
+
+    /// Returns an unused name for a damaged database that is set aside. Its log may be there
+    /// already.
+    pub(crate) fn unused_damaged_path(&self) -> PathBuf {
+        self.find_copy_path("damaged", |path| !path.exists())
+    }
+
+    fn find_copy_path(&self, what: &str, is_accepted: impl Fn(&PathBuf) -> bool) -> PathBuf {
+        let accepted = self.copy_paths(what).find(is_accepted);
+        accepted.unwrap_or_else(|| self.dir.join(self.file_name(".db.before")))
     }
 
     /// Returns the newest copy of the database with this purpose.

@@ -45,7 +45,7 @@ pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -
         CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&pending))?
     };
     let moved = if data.exists() { None } else { directory.newest_copy_path("damaged") };
-    let before = moved.unwrap_or_else(|| directory.unused_copy_path("damaged"));
+    let before = moved.unwrap_or_else(|| directory.unused_damaged_path());
     let run = || -> io::Result<()> {
         // First what SQLite keeps beside the file: it may have data to be rescued, and must not be
         // read into the backup. The shared memory of the log has nothing of its own.

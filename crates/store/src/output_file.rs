@@ -8,8 +8,8 @@
 use crate::data_directory::DataDirectory;
 use crate::error::OutputError;
 use crate::staging_file::{
-    COMPANION_SUFFIXES, StagingFile, folder_of, for_each_leftover, remove_with_companions,
-    with_suffix,
+    COMPANION_SUFFIXES, StagingFile, find_log_beside, folder_of, for_each_leftover,
+    remove_with_companions, with_suffix,
 };
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -178,6 +178,18 @@ impl OutputFile {
     /// Returns whether a file with content is replaced.
     pub(crate) fn replaces_content(&self) -> bool {
         matches!(&self.sink, Sink::Staged { previous: Some(previous), .. } if previous.len() > 0)
+    }
+
+    /// Fails if SQLite would apply the log of another database to a database that is written here.
+    pub(crate) fn refuse_foreign_log(&self) -> Result<(), OutputError> {
+        let Sink::Staged { target, .. } = &self.sink else { return Ok(()) };
+        match find_log_beside(target) {
+            Some(path) => {
+                let source = io::Error::other("belongs to another database; delete or move it");
+                Err(OutputError::File { path, source })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the path of the staging file; `None`: the output is written directly.

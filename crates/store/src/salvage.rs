@@ -108,6 +108,7 @@ impl DataDirectory {
         let source = SalvageSource::open(self)?;
         let mut output = OutputFile::create(self, &to, FilePrivacy::Private)?;
         if let Some(staged) = output.staged_path() {
+            output.refuse_foreign_log()?;
             let report = write_salvaged(&source, options, staged)?;
             output.commit()?;
             return Ok(report);

@@ -105,6 +105,14 @@ pub(crate) fn remove_companions(database: &Path) -> io::Result<()> {
         .try_for_each(|end| ignore_missing(fs::remove_file(with_suffix(database, end))))
 }
 
+/// Returns the log or the journal beside the name of a database that SQLite would apply to a file
+/// of this name. An empty one has nothing to apply, and neither has the shared memory.
+pub(crate) fn find_log_beside(database: &Path) -> Option<PathBuf> {
+    let logs = COMPANION_SUFFIXES.iter().filter(|end| **end != "-shm");
+    let mut logs = logs.map(|end| with_suffix(database, end));
+    logs.find(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0))
+}
+
 /// Finds the staging files in a folder that no process owns any longer, by the beginning of their
 /// names, and calls `visit` with each. The files that SQLite left beside missing ones are deleted.
 pub(crate) fn for_each_leftover(

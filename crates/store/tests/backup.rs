@@ -157,6 +157,34 @@ fn a_backup_replaces_only_a_backup() {
     other.assert_sound();
 }
 
+/// SQLite would apply the log of another database to the backup.
+#[test]
+fn a_log_beside_the_name_of_a_copy_is_named() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let (copy, good) = (book.sibling_path("copy.db"), book.sibling_path("good.db"));
+    book.store.backup(&good).unwrap();
+    for end in ["-wal", "-journal"] {
+        let log = book.sibling_path(&format!("copy.db{end}"));
+        fs::write(&log, "log").unwrap();
+        let salvaged = DataDirectory::new(book.dir()).salvage(&create_options(), &copy);
+        for error in [book.store.backup(&copy).map(drop), salvaged.map(drop)] {
+            match error {
+                Err(Error::Output(OutputError::File { path, .. })) => assert_eq!(path, log),
+                error => panic!("{error:?}"),
+            }
+        }
+        assert!(!copy.exists() && fs::read(&log).unwrap() == b"log");
+        fs::write(&log, "").unwrap();
+        book.store.backup(&copy).unwrap();
+        fs::remove_file(&copy).unwrap();
+        fs::remove_file(&log).unwrap();
+    }
+    fs::write(book.dir().join("data.db.before-restore-wal"), "log").unwrap();
+    let restored = book.store.restore(&good).unwrap();
+    assert_eq!(restored.previous_copy, Some(book.dir().join("data.db.before-restore-1")));
+}
+
 #[test]
 fn what_is_no_backup_is_not_restored() {
     let mut book = Book::new();

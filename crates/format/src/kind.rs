@@ -365,6 +365,16 @@ impl Kind {
         if is_internal { Kind::Component } else { kind }
     }
 
+    /// Returns the kind of the items in a collection of this type if they have no name after BEGIN;
+    /// `None`: they have one.
+    #[must_use]
+    pub fn from_unmarked_items(collection_type: CollectionType) -> Option<Kind> {
+        let is_unmarked = |row: &&KindRow| {
+            row.collection_type == collection_type && row.stream_mark == StreamMark::WholeFile
+        };
+        KINDS.iter().find(is_unmarked).map(|row| row.kind)
+    }
+
     /// Returns the kind of the items of a saved search; `None` if this program does not know it.
     #[must_use]
     pub fn from_saved_search(search: &SavedSearch) -> Option<Kind> {

@@ -7,6 +7,7 @@
 //! are missing. Separate from `backup`, which copies whole stores only.
 
 mod btree;
+mod changed_item;
 mod changed_rows;
 mod handle_repair;
 mod loss;

@@ -244,7 +244,7 @@ fn a_writer_notices_that_the_file_was_replaced() {
 pub(crate) type Dump = Vec<(&'static str, Vec<Value>)>;
 
 /// Reads everything that a user can see, or undo, of a store.
-fn read_dump(data: &Path) -> Dump {
+pub(crate) fn read_dump(data: &Path) -> Dump {
     let zones = "(SELECT group_concat(CAST(z.bytes AS TEXT)) FROM calendar_context c
                   JOIN zone_definition z
                     ON ' ' || c.zone_definitions || ' ' LIKE '% ' || z.id || ' %'

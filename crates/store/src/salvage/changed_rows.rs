@@ -5,6 +5,7 @@
 //! its identity is right; the others are kept and named.
 
 use super::SalvageLoss;
+use super::changed_item::ChangedItem;
 use super::repair::Repair;
 use crate::damage_scan::is_handle_of_identity;
 use crate::damaged_object::DamagedObject;
@@ -13,16 +14,6 @@ use crate::handle::Handle;
 use crate::row_checksum::{BATCH, CHECKED_TABLES, COLLECTION, COLLECTION_HISTORY, ITEM, OPERATION};
 use crate::row_ids::{CollectionRow, ItemRow, OperationId};
 use rusqlite::OptionalExtension as _;
-
-/// The columns of a changed row of an item by which the item is named, and made again.
-struct ChangedItem {
-    handle: Handle,
-    collection: CollectionRow,
-    collection_name: String,
-    /// The batch that last changed the item, and its place in that batch.
-    place: (i64, i64),
-    has_identity: bool,
-}
 
 impl Repair<'_> {
     /// Names the rows that do not match their checksums, and deletes those that are made again.
@@ -49,7 +40,7 @@ impl Repair<'_> {
 
     fn delete_changed_item(&mut self, item: ItemRow) -> DatabaseResult<()> {
         let Some(found) = self.read_changed_item(item)? else { return Ok(()) };
-        let (handle, collection) = (found.handle, found.collection_name);
+        let (handle, collection) = (found.handle, found.collection_name.clone());
         if !found.has_identity {
             let object = DamagedObject::Identity { handle, collection };
             self.losses.push(SalvageLoss::Changed(object));
@@ -57,7 +48,7 @@ impl Repair<'_> {
         }
         self.losses.push(SalvageLoss::Changed(DamagedObject::Item { handle, collection }));
         self.named_items.insert(item);
-        self.changed_items.insert(item, (found.collection, found.place));
+        self.changed_items.insert(item, found);
         self.tx.execute("DELETE FROM item WHERE id = ?1", [item])?;
         Ok(())
     }
@@ -74,6 +65,8 @@ impl Repair<'_> {
                 handle,
                 collection: row.get(1)?,
                 collection_name: row.get(2)?,
+                uid: uid.to_string(),
+                recurrence_id: recurrence_id.to_string(),
                 place: (row.get(3)?, row.get(4)?),
                 has_identity: is_handle_of_identity(handle, key, uid, recurrence_id),
             })

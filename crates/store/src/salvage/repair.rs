@@ -2,6 +2,7 @@
 //!
 //! Separate from `salvage`, which finds the rows: here they are rows of a sound database.
 
+use super::changed_item::ChangedItem;
 use super::lost_contexts::LostReferences;
 use super::{CopiedRows, SalvageLoss, SalvageReport};
 use crate::checksum::Checksum;
@@ -17,7 +18,7 @@ use crate::stored_version::StoredVersion;
 use crate::uid_lookup::{self, CollectionKey};
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq, calendar_context_table};
-use larder_extract::{CalendarContext, Extractor};
+use larder_extract::{CalendarContext, Extractor, ParsedItem};
 use larder_format::collection_type::CollectionType;
 use larder_format::component::Component;
 use larder_format::contact::derive_uid;
@@ -49,9 +50,8 @@ pub(super) struct Repair<'a> {
     pub(super) restored_items: Vec<ItemRow>,
     /// The items that are in `losses` by name.
     pub(super) named_items: BTreeSet<ItemRow>,
-    /// The items whose rows are made again because they have changed, with their collections,
-    /// batches and places in the batches.
-    pub(super) changed_items: BTreeMap<ItemRow, (CollectionRow, (i64, i64))>,
+    /// The items whose rows are made again because they have changed, with their former columns.
+    pub(super) changed_items: BTreeMap<ItemRow, ChangedItem>,
     /// The collections whose handle key could not be read.
     pub(super) new_keys: BTreeSet<CollectionRow>,
     /// The number of lost items that no index names.
@@ -270,19 +270,22 @@ impl<'a> Repair<'a> {
         let mut in_fallback = 0;
         let mut without_place = 0;
         for (ordinal, item) in rows.into_iter().enumerate() {
-            let changed = self.changed_items.get(&item).copied();
-            let known = match changed {
-                Some((collection, _)) => Some(collection),
+            let changed = self.changed_items.remove(&item);
+            let known = match &changed {
+                Some(row) => Some(row.collection),
                 None => self.copied.entries.item_collections.get(&item).copied(),
             };
             let is_live = changed.is_some()
                 || is_damaged && (self.copied.entries.items.contains(&item) || !has_index);
-            let place = match changed {
-                Some((_, place)) => Some(place),
+            let place = match &changed {
+                Some(row) => Some(row.place),
                 None => self.find_free_place(item)?,
             };
             let new_place = (0, ordinal as i64);
-            if is_live && self.restore_item_row(item, known, place.unwrap_or(new_place))? {
+            let identity = changed.as_ref().map(|row| (&*row.uid, &*row.recurrence_id));
+            if is_live
+                && self.restore_item_row(item, known, identity, place.unwrap_or(new_place))?
+            {
                 without_place += u64::from(place.is_none());
                 self.restored_items.push(item);
                 in_fallback += u64::from(known.is_none());
@@ -311,19 +314,21 @@ impl<'a> Repair<'a> {
         Ok(other.is_none().then_some(*place))
     }
 
-    /// Makes the row of an item from its bytes. Returns whether they are those of an item.
+    /// Makes the row of an item from its bytes, and from its UID and recurrence-id if they are
+    /// known. Returns whether the bytes are those of an item.
     fn restore_item_row(
         &mut self,
         item: ItemRow,
         collection: Option<CollectionRow>,
+        identity: Option<(&str, &str)>,
         (seq, ordinal): (i64, i64),
     ) -> DatabaseResult<bool> {
-        let sql = "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s
-                   LEFT JOIN blob b ON b.hash = s.blob_hash WHERE s.item = ?1";
-        let bytes: Vec<u8> = self.tx.query_row(sql, [item], |row| row.get(0))?;
-        let kind = Kind::from_component_name(Component::parse(&bytes).kind().name());
-        let derived_uid = derive_uid(&bytes);
-        let Ok(parsed) = self.extractor.parse_item(kind, bytes, &CalendarContext::default()) else {
+        // Bytes without a name after BEGIN have no UID either.
+        let unmarked_kind = match (collection, identity) {
+            (Some(collection), Some(_)) => self.find_unmarked_kind(collection)?,
+            _ => None,
+        };
+        let Some((parsed, derived_uid)) = self.parse_source_bytes(item, unmarked_kind)? else {
             return Ok(false);
         };
         let collection = match collection {
@@ -333,17 +338,19 @@ impl<'a> Repair<'a> {
         let sql = "SELECT handle_key FROM collection WHERE id = ?1";
         let key = self.tx.query_row(sql, [collection], |row| row.get(0)).optional()?;
         let Some(handle_key) = key else { return Ok(false) };
-        let recurrence_id = parsed.recurrence_id();
+        let (uid, recurrence_id) = identity.unzip();
+        let recurrence_id = recurrence_id.unwrap_or(parsed.recurrence_id());
         let sql = "SELECT 1 FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence_id = ?3";
         let is_free = |uid: &&str| -> bool {
             let found = self.tx.query_row(sql, (collection, uid, recurrence_id), |_| Ok(()));
             matches!(found, Err(rusqlite::Error::QueryReturnedNoRows))
         };
-        let named = parsed.uid().filter(|uid| is_free(uid));
-        let uid_origin = match (named, parsed.uid()) {
-            (Some(_), _) => 0,
-            (None, None) => 1,
-            (None, Some(_)) => 2,
+        let named = uid.or(parsed.uid()).filter(|uid| is_free(uid));
+        let uid_origin = match parsed.uid() {
+            Some(_) if named == parsed.uid() => 0,
+            Some(_) => 2,
+            None if unmarked_kind.is_some() => 0,
+            None => 1,
         };
         let uid = named.unwrap_or(&derived_uid);
         let location = CollectionKey { id: collection, handle_key };
@@ -363,6 +370,30 @@ impl<'a> Repair<'a> {
             ),
         )?;
         Ok(true)
+    }
+
+    /// Parses the bytes of an item, whose kind is that of their mark if they have one. Returns also
+    /// the UID that is derived from them; `None`: they are not those of an item.
+    fn parse_source_bytes(
+        &self,
+        item: ItemRow,
+        unmarked_kind: Option<Kind>,
+    ) -> DatabaseResult<Option<(ParsedItem, String)>> {
+        let sql = "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s
+                   LEFT JOIN blob b ON b.hash = s.blob_hash WHERE s.item = ?1";
+        let bytes: Vec<u8> = self.tx.query_row(sql, [item], |row| row.get(0))?;
+        let kind = unmarked_kind
+            .unwrap_or_else(|| Kind::from_component_name(Component::parse(&bytes).kind().name()));
+        let derived_uid = derive_uid(&bytes);
+        let parsed = self.extractor.parse_item(kind, bytes, &CalendarContext::default());
+        Ok(parsed.ok().map(|parsed| (parsed, derived_uid)))
+    }
+
+    /// Returns the kind of the items in a collection if nothing in their bytes says it.
+    fn find_unmarked_kind(&self, collection: CollectionRow) -> rusqlite::Result<Option<Kind>> {
+        let sql = "SELECT type FROM collection WHERE id = ?1";
+        let number = self.tx.query_row(sql, [collection], |row| row.get(0)).optional()?;
+        Ok(number.and_then(CollectionType::from_number).and_then(Kind::from_unmarked_items))
     }
 
     /// Returns the collection for items whose own one is unknown.

@@ -19,7 +19,7 @@
 
 use crate::error::{Error, Result, file_error_at};
 use crate::staging_file::{
-    COMPANION_SUFFIXES, STAGING_SUFFIX, find_log_beside, folder_of, for_each_leftover,
+    COMPANION_SUFFIXES, STAGING_SUFFIX, find_log_beside, folder_of, for_each_leftover, link_target,
     sync_folder_of, with_suffix,
 };
 use std::fs;
@@ -146,12 +146,19 @@ impl DataDirectory {
     /// Returns the path of the write-ahead log.
     #[must_use]
     pub fn wal_path(&self) -> PathBuf {
-        self.dir.join(self.file_name(".db-wal"))
+        with_suffix(&self.linked_database_path(), "-wal")
     }
 
     /// Returns the path of the shared memory.
     pub(crate) fn shared_memory_path(&self) -> PathBuf {
-        self.dir.join(self.file_name(".db-shm"))
+        with_suffix(&self.linked_database_path(), "-shm")
+    }
+
+    /// Returns the path of the database, or where it leads if it is a symbolic link: there SQLite
+    /// keeps the files beside it.
+    pub(crate) fn linked_database_path(&self) -> PathBuf {
+        let path = self.database_path();
+        link_target(&path).unwrap_or(path)
     }
 
     /// Fails if the database is no regular file: to open a pipe waits until another program opens

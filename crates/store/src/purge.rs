@@ -21,8 +21,8 @@ use crate::meta::{MetaTable, read_meta_number, write_meta};
 use crate::page_eraser::PageEraser;
 use crate::pending_work;
 use crate::staging_file::{
-    folder_of, ignore_missing, remove_companions, remove_with_companions, sync_folder_of,
-    with_suffix,
+    folder_of, ignore_missing, link_target, remove_companions, remove_with_companions,
+    sync_folder_of, with_suffix,
 };
 use crate::step_size::StepSize;
 use crate::store::Store;
@@ -276,23 +276,34 @@ fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool
 }
 
 /// Erases the items from a copy, or deletes the copy if it is one of the index of mail, or damaged:
-/// a repair set it aside, and it may have the items' bytes.
+/// a repair set it aside, and it may have the items' bytes. If it is a link, as the former database
+/// may have been, the file where it leads is deleted, too.
 fn purge_copy(
     directory: &DataDirectory,
     copy: &Path,
     handles: &[Handle],
     deleted: &mut Vec<PathBuf>,
 ) -> Result<()> {
+    let linked = link_target(copy).filter(|target| !is_file_of_directory(directory, target));
     // The index of mail can be made again, so a copy of it is not worth a rewrite.
-    if directory.store_file() == StoreFile::Data {
-        match rewrite_copy(directory, copy, handles) {
-            Err(error) if error.damaged_file().is_some() => {}
-            done => return done,
-        }
+    let is_rewritten = directory.store_file() == StoreFile::Data
+        && match rewrite_copy(directory, copy, handles) {
+            Err(error) if error.damaged_file().is_some() => false,
+            done => done.map(|()| true)?,
+        };
+    let copy = (!is_rewritten).then(|| copy.to_path_buf());
+    for path in copy.into_iter().chain(linked) {
+        remove_with_companions(&path).map_err(file_error_at(&path))?;
+        deleted.push(path);
     }
-    remove_with_companions(copy).map_err(file_error_at(copy))?;
-    deleted.push(copy.to_path_buf());
     Ok(())
+}
+
+/// Returns whether a file, by its path without links, is the database or in its directory.
+fn is_file_of_directory(directory: &DataDirectory, file: &Path) -> bool {
+    let is_same = |path: &Path| fs::canonicalize(path).is_ok_and(|own| own == file);
+    let is_inside = fs::canonicalize(directory.path()).is_ok_and(|own| folder_of(file) == own);
+    is_inside || is_same(&directory.database_path())
 }
 
 /// Deletes the logs and journals of copies that are missing: they may have the items' bytes, and no

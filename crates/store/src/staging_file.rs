@@ -113,6 +113,11 @@ pub(crate) fn find_log_beside(database: &Path) -> Option<PathBuf> {
     logs.find(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0))
 }
 
+/// Returns where a symbolic link leads; `None`: it is none, or leads nowhere.
+pub(crate) fn link_target(path: &Path) -> Option<PathBuf> {
+    if path.is_symlink() { fs::canonicalize(path).ok() } else { None }
+}
+
 /// Finds the staging files in a folder that no process owns any longer, by the beginning of their
 /// names, and calls `visit` with each. The files that SQLite left beside missing ones are deleted.
 pub(crate) fn for_each_leftover(

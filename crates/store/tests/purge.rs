@@ -7,6 +7,7 @@ use larder_store::{
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -227,6 +228,33 @@ fn nothing_is_left_in_files_beside_copies() {
     book.store.restore(&dir.join("data.db.before-damaged")).unwrap();
     assert_eq!(book.contents().len(), 50);
     book.assert_sound();
+}
+
+/// A damaged database that was set aside may have been a link: its bytes are elsewhere.
+#[test]
+fn nothing_is_left_where_a_linked_copy_leads() {
+    for is_damaged in [false, true] {
+        let mut book = Book::new();
+        let handle = put_token_item(&mut book);
+        let copy = book.dir().join("data.db.before-damaged");
+        let (real, log) = (book.sibling_path("real.db"), book.sibling_path("real.db-wal"));
+        fs::copy(book.data(), &real).unwrap();
+        fs::copy(book.dir().join("data.db-wal"), &log).unwrap();
+        if is_damaged {
+            fs::write(&real, TOKEN.repeat(100)).unwrap();
+            fs::write(&log, TOKEN).unwrap();
+        }
+        symlink(&real, &copy).unwrap();
+        // The store itself is no such file, whatever leads to it.
+        symlink(book.data(), book.dir().join("data.db.before-mine")).unwrap();
+        let purged = book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
+        let deleted =
+            if is_damaged { vec![copy.clone(), real.clone()] } else { vec![real.clone()] };
+        assert_eq!(purged.deleted, deleted);
+        assert!(!real.exists() && !log.exists() && copy.exists() != is_damaged);
+        assert_eq!(files_with_token(&book), [""; 0]);
+        book.assert_sound();
+    }
 }
 
 /// A journal beside a copy cannot be applied, and has bytes of the items.

@@ -87,6 +87,21 @@ fn a_sound_store_comes_out_whole() {
     assert!(report.versions >= 40, "{}", report.versions);
 }
 
+/// SQLite keeps the log of a linked database beside the file that the link leads to.
+#[test]
+fn the_log_of_a_linked_database_is_read() {
+    let (scratch, dir) = large_book().with_store_closed(Path::to_path_buf);
+    let real = scratch.path().join("real.db");
+    fs::rename(dir.join("data.db"), &real).unwrap();
+    std::os::unix::fs::symlink(&real, dir.join("data.db")).unwrap();
+    let mut store = Store::open(&dir, &create_options()).unwrap();
+    let change = put(&store, "contacts", &card("new", "New", ""), Precondition::Any);
+    store.apply(&mut Operation::new("add", "", 0), vec![change]).unwrap();
+    let (report, contents) = salvage_and_restore(&dir);
+    assert_eq!(report.losses, []);
+    assert!(contents.contains_key(&("contacts".into(), "new".into())));
+}
+
 #[test]
 fn whatever_page_is_destroyed_the_rest_comes_out() {
     let book = large_book();

@@ -168,9 +168,9 @@ fn a_purge_without_an_id_needs_an_interrupted_one() {
 /// The words of the message that is purged: in its Message-ID, sender, subject, text and label.
 const MESSAGE_WORDS: [&str; 4] = ["quokkaid", "quokkasender", "quokkasubject", "quokkatext"];
 
-/// A home with an indexed maildir of thirty messages, of which one has [`MESSAGE_WORDS`] and a
-/// label.
-fn home_with_secret_message() -> Home {
+/// A home with a contact and an indexed maildir of thirty messages, of which one has
+/// [`MESSAGE_WORDS`].
+fn home_with_unlabelled_message() -> Home {
     let home = Home::new();
     for number in 0..30 {
         let (id, sender, subject, text) = match number {
@@ -186,8 +186,16 @@ fn home_with_secret_message() -> Home {
         );
     }
     std::fs::create_dir(home.work("Mail/new")).unwrap();
+    home.write("book.vcf", ANNA);
+    home.ok(&["import", "book.vcf"]);
     home.ok(&["sources", "add", "Mail"]);
     home.ok(&["sync"]);
+    home
+}
+
+/// A home with such a message that has labels.
+fn home_with_secret_message() -> Home {
+    let home = home_with_unlabelled_message();
     home.ok(&["edit", "quokkaid@example.org", "--label", "+private", "+later"]);
     home.ok(&["edit", "m3@example.org", "--label", "+later"]);
     home
@@ -242,6 +250,37 @@ fn a_message_without_a_file_is_purged() {
     insta::assert_snapshot!(home.run(&["purge", "--yes", "quokkaid@example.org"]).masked_output(), @"Purged 1 item with all previous versions");
     assert_message_is_gone(&home);
     home.code(&["purge", "--yes", "quokkaid@example.org"], 1);
+}
+
+/// A new index does not know a message whose file is gone, and `data.db` has its labels.
+#[test]
+fn labels_of_a_message_that_is_not_indexed_are_purged() {
+    let home = home_with_secret_message();
+    std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
+    home.ok(&["sync"]);
+    home.code(&["check", "--rebuild"], 0);
+    assert_ne!(files_with(&home, "quokkaid"), [""; 0].map(PathBuf::from));
+    let purge = ["purge", "--yes", "mid:quokkaid@example.org"];
+    insta::assert_snapshot!(home.run(&purge).masked_output(), @"Purged 1 item with all previous versions");
+    assert_message_is_gone(&home);
+    home.code(&purge, 1);
+}
+
+/// A copy of the store has labels that came after the backup which was restored.
+#[test]
+fn labels_are_purged_from_a_copy_alone() {
+    let home = home_with_unlabelled_message();
+    home.ok(&["backup", "copy.db"]);
+    home.ok(&["edit", "quokkaid@example.org", "--label", "+private"]);
+    home.ok(&["restore", "copy.db"]);
+    let copy = home.data().join("data.db.before-restore");
+    assert!(files_with(&home, "quokkaid").contains(&copy));
+    std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
+    home.code(&["purge", "--yes", "mid:quokkaid@example.org"], 0);
+    for word in MESSAGE_WORDS {
+        assert_eq!(files_with(&home, word), [""; 0].map(PathBuf::from), "{word}");
+    }
+    assert!(copy.exists());
 }
 
 #[test]

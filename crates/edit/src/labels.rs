@@ -13,7 +13,7 @@ use larder_format::label::{LabelChange, LabelList, MAX_ITEM_LABELS, MAX_LABELS, 
 use larder_store::{
     AppliedBatch, BatchChange, CalendarContext, ChangeOutcome, CollectionType, Error, Extractor,
     Handle, ItemPut, Kind, LabelBatch, LabelItems, LabelledText, Operation, Precondition, Reader,
-    SiblingTexts, StepSize, Store, StoredLabels, WantedLabels,
+    SiblingTexts, StepSize, Store, StoredLabels, WantedLabels, label_handle,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -466,10 +466,34 @@ pub fn find_labels_to_purge(
             }
             for name in names.iter().filter(|name| !kept.contains(name.as_str())) {
                 found.extend(data.label_handles(name)?);
+                // A copy of the store may have labels that the store itself has no longer.
+                found.insert(label_handle(name));
             }
         }
     }
     Ok(found.into_iter().collect())
+}
+
+/// Returns the items with the labels of a Message-ID, also of removed ones, for a message that is
+/// not in the index.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn find_labels_of_unknown_message(
+    data: &Reader,
+    message_id: &str,
+) -> Result<Vec<Handle>, Error> {
+    let mut names = BTreeSet::from([message_id.to_string()]);
+    for_each_labelled(data, &mut |name, item| {
+        if item.message_id.as_deref() == Some(message_id) {
+            names.insert(name);
+        }
+    })?;
+    let mut found = Vec::new();
+    for name in names {
+        found.extend(data.label_handles(&name)?);
+    }
+    Ok(found)
 }
 
 /// Returns whether the labels in `index.db` are older than those in `data.db`.

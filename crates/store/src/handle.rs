@@ -54,6 +54,17 @@ impl fmt::Display for Handle {
     }
 }
 
+/// Returns the key of a collection with this first name. `attempt` is 0 unless another collection
+/// has that key.
+pub(crate) fn derive_collection_key(name: &str, attempt: u64) -> Vec<u8> {
+    let mut hash = Sha256::new();
+    hash.update(name.as_bytes());
+    if attempt > 0 {
+        hash.update(attempt.to_le_bytes());
+    }
+    hash.finalize().iter().take(8).copied().collect()
+}
+
 /// The prefix of a handle, as typed: a range of handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandlePrefix {

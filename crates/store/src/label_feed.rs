@@ -8,7 +8,7 @@
 use crate::change_feed::ChangeCursor;
 use crate::checksum::{Checksum, verify_item};
 use crate::error::{DatabaseError, DatabaseResult, Result};
-use crate::handle::Handle;
+use crate::handle::{Handle, derive_collection_key};
 use crate::mail::batch::name_other_text;
 use crate::meta::read_meta_number;
 use crate::read_transaction::ReadTransaction;
@@ -87,6 +87,13 @@ impl From<String> for LabelledText {
     fn from(uid: String) -> LabelledText {
         LabelledText { uid, text_hash: None, message_id: None, siblings: None }
     }
+}
+
+/// Returns the handle that an item with the labels of a message has in any copy of a store.
+#[must_use]
+pub fn label_handle(uid: &str) -> Handle {
+    let collection = CollectionType::Labels.default_collection();
+    Handle::from_uid(&derive_collection_key(collection, 0), uid, "", 0)
 }
 
 /// A change: its position, the Message-ID (`None`: it was purged) and the labels.

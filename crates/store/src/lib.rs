@@ -180,7 +180,7 @@ pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
-pub use crate::label_feed::{LabelChanges, LabelledText, SiblingTexts, StoredLabels};
+pub use crate::label_feed::{LabelChanges, LabelledText, SiblingTexts, StoredLabels, label_handle};
 pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
 pub use crate::mail::batch::{
     BegunWordSegments, MailBatch, MailBatchBuilder, MailChange, MailFile, MailFileState,

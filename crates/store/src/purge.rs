@@ -115,7 +115,9 @@ impl Store {
             let gone = |outcome: &&ChangeOutcome| matches!(outcome, ChangeOutcome::Removed(_));
             purged.items += applied.outcomes.iter().filter(gone).count() as u64;
         }
-        if purged.completed || purged.items > 0 {
+        // An index may have had the labels of a message that is none of its items.
+        let is_index = self.directory.store_file().is_disposable();
+        if purged.completed || purged.items > 0 || is_index {
             self.erase_derived_data()?;
             self.erase_pages()?;
         }

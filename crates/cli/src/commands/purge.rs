@@ -79,10 +79,12 @@ impl PurgeArgs {
             } else {
                 let meta = match resolve_item(&reader, id) {
                     Err(failure) if failure.is_not_found() => {
-                        match messages.add_removed(id, &mut names)? {
-                            true => continue,
-                            false => return Err(failure),
+                        if messages.add_removed(id, &mut names)?
+                            || messages.add_labels(&reader, id, &mut names)?
+                        {
+                            continue;
                         }
+                        return Err(failure);
                     }
                     meta => meta?,
                 };

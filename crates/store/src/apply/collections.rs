@@ -10,13 +10,13 @@ use crate::batch::ChangeOutcome;
 use crate::checksum::Checksum;
 use crate::derived_index::DerivedIndex;
 use crate::error::Error;
+use crate::handle::derive_collection_key;
 use crate::row_checksum::{COLLECTION, COLLECTION_HISTORY};
 use crate::row_ids::CollectionRow;
 use crate::uid_lookup::CollectionKey;
 use crate::{CollectionType, Kind};
 use larder_extract::IndexConfig;
 use rusqlite::OptionalExtension as _;
-use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 impl BatchWriter<'_> {
@@ -88,12 +88,7 @@ impl BatchWriter<'_> {
     fn unused_key(&self, name: &str) -> rusqlite::Result<Vec<u8>> {
         let mut attempt: u64 = 0;
         loop {
-            let mut hash = Sha256::new();
-            hash.update(name.as_bytes());
-            if attempt > 0 {
-                hash.update(attempt.to_le_bytes());
-            }
-            let key = hash.finalize()[..8].to_vec();
+            let key = derive_collection_key(name, attempt);
             let taken = self
                 .tx
                 .query_row("SELECT 1 FROM collection WHERE handle_key = ?1", [&key], |_| Ok(()))

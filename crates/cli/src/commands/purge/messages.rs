@@ -9,7 +9,7 @@ use crate::mail_store::{
     follow_labels, mail_directory, mail_roots, open_mail_reader, open_mail_store, resolve_message,
 };
 use crate::output::sanitize_line;
-use larder_edit::labels::find_labels_to_purge;
+use larder_edit::labels::{find_labels_of_unknown_message, find_labels_to_purge};
 use larder_store::{Handle, HandlePrefix, Operation, PurgeReport, Reader};
 use larder_sync::RenamedFileFinder;
 use std::path::PathBuf;
@@ -20,14 +20,16 @@ pub(super) struct PurgedMessages {
     index: Option<Reader>,
     /// The handles and names of the messages.
     messages: Vec<(Handle, String)>,
-    /// Their files, with their inodes.
+    /// The labels of messages that the index does not know.
+    labels: Vec<Handle>,
+    /// The files of the messages, with their inodes.
     files: Vec<(PathBuf, u64)>,
 }
 
 impl PurgedMessages {
     pub(super) fn open(context: &CommandContext) -> Result<PurgedMessages, CommandFailure> {
         let index = open_mail_reader(context)?;
-        Ok(PurgedMessages { index, messages: Vec::new(), files: Vec::new() })
+        Ok(PurgedMessages { index, messages: Vec::new(), labels: Vec::new(), files: Vec::new() })
     }
 
     /// Adds the messages of the index that an ID names: several if it is a Message-ID that several
@@ -87,6 +89,24 @@ impl PurgedMessages {
         Ok(has_any)
     }
 
+    /// Adds the labels of a message that the index does not know, if a Message-ID names one.
+    /// Returns whether it does.
+    pub(super) fn add_labels(
+        &mut self,
+        data: &Reader,
+        id: &str,
+        names: &mut Vec<String>,
+    ) -> Result<bool, CommandFailure> {
+        let Some(message_id) = id.strip_prefix("mid:") else { return Ok(false) };
+        let found = find_labels_of_unknown_message(data, message_id)?;
+        let has_any = !found.is_empty();
+        if has_any {
+            names.push(format!("labels of a message that is not indexed ({})", sanitize_line(id)));
+        }
+        self.labels.extend(found);
+        Ok(has_any)
+    }
+
     /// Erases the messages. Returns the files that have them and are still there. The labels go
     /// first: until the index is purged, the same command can be given again.
     pub(super) fn purge(
@@ -95,18 +115,31 @@ impl PurgedMessages {
         operation: &mut Operation,
         purged: &mut PurgeReport,
     ) -> Result<Vec<PathBuf>, CommandFailure> {
-        let PurgedMessages { index, messages, files } = self;
-        let Some(index) = index.filter(|_| !messages.is_empty()) else { return Ok(Vec::new()) };
-        let labels = find_labels_to_purge(&context.open_reader()?, &index, &messages)?;
+        let PurgedMessages { index, messages, labels: unknown, files } = self;
+        if messages.is_empty() && unknown.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut labels = unknown.clone();
+        if let Some(index) = &index {
+            labels.extend(find_labels_to_purge(&context.open_reader()?, index, &messages)?);
+        }
+        let has_index = index.is_some();
         // It would keep the old pages in use.
         drop(index);
         if !labels.is_empty() {
             let erased = context.open_store()?.purge(operation, &labels)?;
-            add_report(purged, PurgeReport { items: 0, ..erased });
+            // A message and its labels are one item.
+            let items = if messages.is_empty() { erased.items } else { 0 };
+            add_report(purged, PurgeReport { items, ..erased });
+        }
+        if !has_index {
+            return Ok(Vec::new());
         }
         let mut store = open_mail_store(context)?;
         follow_labels(context, &mut store)?;
-        let handles: Vec<Handle> = messages.into_iter().map(|(handle, _)| handle).collect();
+        // The index has no item with the labels, and overwrites the copy of them all the same.
+        let handles = messages.into_iter().map(|(handle, _)| handle).chain(unknown);
+        let handles: Vec<Handle> = handles.collect();
         let mut operation = Operation::new("purge", "", now_milliseconds());
         add_report(purged, store.purge(&mut operation, &handles)?);
         drop(store);

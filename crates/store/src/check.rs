@@ -20,7 +20,7 @@ use crate::pending_work::PendingWork;
 use crate::read_access::{is_forbidden, is_unwritable};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
-use crate::schema::{self, SchemaDifference};
+use crate::schema::{self, SchemaDifference, SchemaState};
 use crate::store::Store;
 use std::collections::HashSet;
 use std::fs;
@@ -241,9 +241,12 @@ impl Store {
             }
         }
         let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let differences = schema::find_schema_differences(&tx, self.directory.store_file())
-            .map_err(sqlite_error_at(path))?;
-        report.faults.extend(differences.into_iter().map(Fault::Schema));
+        // A newer minor version has tables and columns of its own.
+        if schema::read_schema_state(&tx, path)? == SchemaState::Current {
+            let differences = schema::find_schema_differences(&tx, self.directory.store_file());
+            let differences = differences.map_err(sqlite_error_at(path))?.into_iter();
+            report.faults.extend(differences.map(Fault::Schema));
+        }
         let damage = damage_scan::find_damage(&tx).map_err(sqlite_error_at(path))?;
         report.faults.extend(damage.objects.into_iter().map(Fault::Checksum));
         let expected = count(COUNT_HISTORY_BYTES).map_err(sqlite_error_at(path))?;
@@ -285,7 +288,12 @@ impl Store {
     /// indexes is reported as a fault that the rebuild has repaired. If pages are damaged, nothing
     /// is written to the file, see
     /// [`DataDirectory::rebuild_and_check`](crate::DataDirectory::rebuild_and_check).
+    ///
+    /// # Errors
+    /// As [`Store::rebuild`]; [`Error::ReadOnly`], for instance: a store that is written anew would
+    /// have no tables of a newer version.
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
+        self.ensure_writable()?;
         let before = self.check()?;
         if before.has_damaged_pages() {
             return Ok(before);

@@ -1,7 +1,7 @@
 //! Tests of files of other versions and of other programs.
 
 use crate::book::{Book, NOW_MS, card, create_options, put, write_meta};
-use larder_store::{Error, Operation, Precondition, Reader, Store, StoreOptions};
+use larder_store::{DataDirectory, Error, Operation, Precondition, Reader, Store, StoreOptions};
 use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,12 @@ fn a_newer_minor_version_can_only_be_read() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let (id, _) = book.put(&card("b", "Berta", ""));
-    let (scratch, ()) = book.with_store_closed(|dir| set_version(&dir.join("data.db"), 1001));
+    let (scratch, ()) = book.with_store_closed(|dir| {
+        let data = dir.join("data.db");
+        set_version(&data, 1001);
+        let sql = "CREATE TABLE photo(item INTEGER); ALTER TABLE item ADD COLUMN photo INTEGER";
+        Connection::open(data).unwrap().execute_batch(sql).unwrap();
+    });
     let dir = scratch.path().join("data");
     assert_eq!(Reader::open(&dir).unwrap().collections().list().unwrap()[0].item_count, 2);
     let mut store = Store::open(&dir, &create_options()).unwrap();
@@ -28,6 +33,7 @@ fn a_newer_minor_version_can_only_be_read() {
         store.undo(id, 0).map(drop),
         store.purge(&mut operation, &[handle]).map(drop),
         store.rebuild().map(drop),
+        DataDirectory::new(&dir).rebuild_and_check(&create_options()).map(drop),
     ];
     for error in errors {
         assert!(
@@ -37,6 +43,8 @@ fn a_newer_minor_version_can_only_be_read() {
     }
     assert_eq!(store.check().unwrap().faults, []);
     store.backup(scratch.path().join("copy.db")).unwrap();
+    let data = Connection::open(dir.join("data.db")).unwrap();
+    data.execute("INSERT INTO photo VALUES(1)", []).unwrap();
 }
 
 #[test]
@@ -164,7 +172,7 @@ fn the_log_of_a_store_that_was_emptied_stays() {
         assert!(fs::read(path("data.db-wal")).unwrap() == log, "{has_record}");
         fs::write(path("data.notify"), "").unwrap();
     }
-    let directory = larder_store::DataDirectory::new(scratch.path());
+    let directory = DataDirectory::new(scratch.path());
     let other = tempfile::tempdir().unwrap();
     let report = directory.salvage(&create_options(), other.path().join("saved.db")).unwrap();
     assert_eq!((report.items, report.losses), (1, Vec::new()));

@@ -131,8 +131,9 @@ impl Store {
 }
 
 impl DataDirectory {
-    /// Replaces a store by a backup, like [`Store::restore`], even if the store is damaged or
-    /// another program replaced one of its files: its files are then renamed, not copied.
+    /// Replaces a store by a backup, like [`Store::restore`], even if the store is damaged, has
+    /// another version, or another program replaced one of its files: its files are then renamed,
+    /// not copied.
     pub fn restore(&self, options: &StoreOptions, from: &Path) -> Result<RestoreReport> {
         self.restore_unless_stopped(options, from, &AtomicBool::new(false))
     }
@@ -155,11 +156,14 @@ impl DataDirectory {
                 let previous_copy = report.previous_copy.filter(is_needed);
                 Ok(RestoreReport { previous_copy, ..report })
             }
-            Err(Error::BatchesMissing { path, .. } | Error::StoreReplaced { path })
-                if path == self.database_path() =>
-            {
-                self.replace_damaged(options, from, stop)
-            }
+            Err(
+                Error::BatchesMissing { path, .. }
+                | Error::StoreReplaced { path }
+                | Error::SchemaTooNew { path, .. }
+                | Error::NoMigration { path, .. }
+                | Error::ReadOnly { path, .. }
+                | Error::NotAStore { path, .. },
+            ) if path == self.database_path() => self.replace_damaged(options, from, stop),
             Err(error) if error.damaged_file() == Some(&self.database_path()) => {
                 self.replace_damaged(options, from, stop)
             }
@@ -262,9 +266,8 @@ fn ensure_replaceable(to: &Path) -> Result<()> {
 /// epoch. The copy is verified after that.
 fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let source = ReadConnection::open(from).map_err(sqlite_error_at(from))?;
-    let schema_state = schema::read_schema_state(&source.autocommit_read(), from)?;
     let store_file = directory.store_file();
-    schema::refuse_other_schema(&source.autocommit_read(), schema_state, from, store_file)?;
+    let schema_state = schema::verify_version(&source.autocommit_read(), from, store_file)?;
     match schema_state {
         SchemaState::Empty => {
             return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });

@@ -184,8 +184,7 @@ impl Reader {
         // transaction.
         let version = tx.data_version().map_err(sqlite_error_at(&path))?;
         conn.set_cache_size().map_err(sqlite_error_at(&path))?;
-        let schema_state = schema::read_schema_state(&tx, &path)?;
-        schema::refuse_other_schema(&tx, schema_state, &path, directory.store_file())?;
+        let schema_state = schema::verify_version(&tx, &path, directory.store_file())?;
         if let SchemaState::Older(major, minor) = schema_state {
             return Err(Error::SchemaTooOld { path, major, minor });
         }

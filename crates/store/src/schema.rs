@@ -2,7 +2,9 @@
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds tables and columns, so
 //! an older program may read the file; a newer major version is refused. Version 1.0 is one script
-//! that is edited until the first release; `schema_digest` identifies its revision.
+//! that is edited until the first release; `schema_digest` identifies its revision. Each version
+//! has another digest, if need be by a comment in the script: so a damaged header is told from that
+//! of another version.
 //!
 //! **Source of truth**
 //!
@@ -106,7 +108,9 @@ use crate::data_directory::{DataDirectory, StoreFile};
 use crate::database_copy::copy_atomically;
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::mail_schema::MAIL_SCHEMA_SQL;
-use crate::meta::{LOCALE_KEY, is_meta_value_damaged, write_meta, write_new_epoch};
+use crate::meta::{
+    LOCALE_KEY, find_meta_number, is_meta_value_damaged, write_meta, write_new_epoch,
+};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::OptionalExtension as _;
@@ -372,10 +376,39 @@ pub(crate) fn read_schema_state(tx: &ReadTransaction<'_>, path: &Path) -> Result
     }
 }
 
+/// Reads the version of a store, and refuses a file that this program cannot read: one of another
+/// version or program, one whose header has changed, and those of [`refuse_other_schema`].
+pub(crate) fn verify_version(
+    tx: &ReadTransaction<'_>,
+    path: &Path,
+    store_file: StoreFile,
+) -> Result<SchemaState> {
+    let state = read_schema_state(tx, path);
+    let is_other_version = matches!(
+        state,
+        Ok(SchemaState::Older(..) | SchemaState::NewerMinor(..))
+            | Err(Error::SchemaTooNew { .. } | Error::NotAStore { .. })
+    );
+    if is_other_version && has_current_digest(tx) {
+        let what = "the version in its header is not that of its tables".to_string();
+        return Err(Error::Damaged { path: path.to_path_buf(), what });
+    }
+    let state = state?;
+    refuse_other_schema(tx, state, path, store_file)?;
+    Ok(state)
+}
+
+/// Returns whether the scripts of this version made the tables. A file of another program has no
+/// digest.
+fn has_current_digest(tx: &ReadTransaction<'_>) -> bool {
+    let digest = find_meta_number(tx, SCHEMA_DIGEST_KEY);
+    matches!(digest, Ok(Some(SCHEMA_DIGEST | MAIL_SCHEMA_DIGEST)))
+}
+
 /// Refuses a store that an unreleased revision of the script created, and one with the tables of
 /// another store of a data directory. The former has a different digest, or none if it is older
 /// than the digest.
-pub(crate) fn refuse_other_schema(
+fn refuse_other_schema(
     tx: &ReadTransaction<'_>,
     state: SchemaState,
     path: &Path,

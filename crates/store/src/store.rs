@@ -564,8 +564,7 @@ impl Store {
 fn read_locale_of_sound_schema(conn: &ReadConnection, directory: &DataDirectory) -> Result<String> {
     let path = directory.database_path();
     let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
-    let state = schema::read_schema_state(&tx, &path)?;
-    schema::refuse_other_schema(&tx, state, &path, directory.store_file())?;
+    let state = schema::verify_version(&tx, &path, directory.store_file())?;
     if let SchemaState::Older(major, minor) = state {
         return Err(Error::SchemaTooOld { path, major, minor });
     }
@@ -581,9 +580,8 @@ fn create_or_migrate(
     record: &[CommittedState],
 ) -> Result<Option<String>> {
     let path = directory.database_path();
-    let schema_state = schema::read_schema_state(&conn.autocommit_read(), &path)?;
     let store_file = directory.store_file();
-    schema::refuse_other_schema(&conn.autocommit_read(), schema_state, &path, store_file)?;
+    let schema_state = schema::verify_version(&conn.autocommit_read(), &path, store_file)?;
     if let SchemaState::NewerMinor(major, minor) = schema_state {
         return Ok(Some(format!("{major}.{minor}")));
     }

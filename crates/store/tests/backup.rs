@@ -1,6 +1,7 @@
 //! Tests of backup and restore.
 
 use crate::book::{Book, card, create_options, outcome_handle, put, read_contents};
+use crate::versions::set_version;
 use larder_store::{
     DataDirectory, Error, Operation, OutputError, Precondition, Reader, Store, StoreOptions,
 };
@@ -212,7 +213,7 @@ fn what_is_no_backup_is_not_restored() {
     fs::write(&empty, "").unwrap();
     let newer = book.sibling_path("newer.db");
     fs::copy(&copy, &newer).unwrap();
-    Connection::open(&newer).unwrap().execute_batch("PRAGMA user_version = 2000").unwrap();
+    set_version(&newer, 2000);
 
     for path in [&half, &broken, &foreign, &text, &empty, &newer, &book.sibling_path("missing")] {
         let result = book.store.restore(path);

@@ -1,14 +1,16 @@
 //! Tests of files of other versions and of other programs.
 
-use crate::book::{Book, NOW_MS, card, create_options, put, write_meta};
+use crate::book::{Book, NOW_MS, card, create_options, put, read_contents, write_meta};
 use larder_store::{DataDirectory, Error, Operation, Precondition, Reader, Store, StoreOptions};
 use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
 
-fn set_version(data: &Path, version: i64) {
+/// Makes a store one of another version, whose script has another digest.
+pub(crate) fn set_version(data: &Path, version: i64) {
     let conn = Connection::open(data).unwrap();
     conn.pragma_update(None, "user_version", version).unwrap();
+    write_meta(&conn, "schema_digest", version);
 }
 
 #[test]
@@ -78,10 +80,65 @@ fn what_is_refused_stays_as_it_is() {
         "is not a larder store (application id 0x0)",
     );
     check(
-        &|data| Connection::open(data).unwrap().execute_batch("PRAGMA application_id = 7").unwrap(),
+        &|data| {
+            set_version(data, 1000);
+            let sql = "PRAGMA application_id = 7";
+            Connection::open(data).unwrap().execute_batch(sql).unwrap();
+        },
         "is not a larder store (application id 0x7)",
     );
     check(&|data| fs::write(data, "a letter to grandmother ".repeat(100)).unwrap(), "damaged");
+}
+
+/// A changed bit of the version or of the application id is damage, and no other version.
+#[test]
+fn a_changed_header_is_damage() {
+    for (byte, bit) in [(63, 0), (62, 2), (61, 0), (63, 5), (71, 0)] {
+        let mut book = Book::new();
+        book.put(&card("a", "Anna", ""));
+        let (contents, copy) = (book.contents(), book.sibling_path("copy.db"));
+        book.store.backup(&copy).unwrap();
+        let (scratch, ()) = book.with_store_closed(|dir| {
+            let mut bytes = fs::read(dir.join("data.db")).unwrap();
+            bytes[byte] ^= 1 << bit;
+            fs::write(dir.join("data.db"), &bytes).unwrap();
+            let other = dir.parent().unwrap().join("other.db");
+            fs::write(&other, &bytes).unwrap();
+        });
+        let (dir, other) = (scratch.path().join("data"), scratch.path().join("other.db"));
+        let damaged = |result: Result<(), Error>, file: &Path| {
+            let error = result.unwrap_err();
+            assert_eq!(error.damaged_file(), Some(file), "{byte} {bit}: {error}");
+        };
+        damaged(Store::open(&dir, &create_options()).map(drop), &dir.join("data.db"));
+        damaged(Reader::open(&dir).map(drop), &dir.join("data.db"));
+        damaged(Book::new().store.restore(&other).map(drop), &other);
+        let directory = DataDirectory::new(&dir);
+        let rebuilt = directory.rebuild_and_check(&create_options()).unwrap();
+        assert!(rebuilt.damaged_copy.is_some(), "{byte} {bit}");
+        assert_eq!(read_contents(&Reader::open(&dir).unwrap()), contents, "{byte} {bit}");
+        fs::copy(&other, dir.join("data.db")).unwrap();
+        directory.restore(&create_options(), &copy).unwrap();
+        assert_eq!(read_contents(&Reader::open(&dir).unwrap()), contents, "{byte} {bit}");
+    }
+}
+
+/// A backup replaces a store that this program cannot write, whose file is kept.
+#[test]
+fn a_store_of_another_version_makes_room_for_a_backup() {
+    for version in [900, 1001, 2000] {
+        let mut book = Book::new();
+        book.put(&card("a", "Anna", ""));
+        let (contents, copy) = (book.contents(), book.sibling_path("copy.db"));
+        book.store.backup(&copy).unwrap();
+        let (_scratch, ()) = book.with_store_closed(|dir| {
+            set_version(&dir.join("data.db"), version);
+            let before = fs::read(dir.join("data.db")).unwrap();
+            let restored = DataDirectory::new(dir).restore(&create_options(), &copy).unwrap();
+            assert!(fs::read(restored.previous_copy.unwrap()).unwrap() == before, "{version}");
+            assert_eq!(read_contents(&Reader::open(dir).unwrap()), contents, "{version}");
+        });
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod commit_sync;
 mod compression;
 mod corpora;
 mod correspondents;
+mod damaged_history;
 mod export_items;
 mod files;
 mod git_home;

@@ -62,16 +62,16 @@ impl GitOutput for GitChild {
         self.output.as_ref().map(|output| output.as_fd())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), String> {
+    fn finish(mut self: Box<Self>) -> Result<String, String> {
         // A process that still writes ends then.
         self.output = None;
         let status = self.child.wait().map_err(|error| error.to_string())?;
         let errors = self.errors.take().map(JoinHandle::join);
-        if status.success() {
-            return Ok(());
-        }
         let errors = errors.and_then(Result::ok).and_then(Result::ok).unwrap_or_default();
         let errors = String::from_utf8_lossy(&errors).trim().to_string();
+        if status.success() {
+            return Ok(errors);
+        }
         Err(if errors.is_empty() { status.to_string() } else { errors })
     }
 }

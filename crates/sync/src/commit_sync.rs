@@ -171,6 +171,7 @@ impl CommitSync<'_> {
     fn run(&mut self, is_full: bool) -> Result<(), Error> {
         let refs = self.repository.read_refs()?;
         self.report.refs = refs.count;
+        refs.faults.iter().for_each(|fault| self.note_damage(fault));
         let state = self.read_state()?;
         let tips = state.as_deref().map(KnownTips::from_bytes).unwrap_or_default();
         let is_outdated = self.set_reading_rules()?;
@@ -208,7 +209,8 @@ impl CommitSync<'_> {
         next.expensive.clone_from(&tips.expensive);
         self.put_state(&next);
         let mut unseen = if is_listed { HashSet::new() } else { self.known.clone() };
-        let is_complete = self.read_new(&refs, &old_tips, &mut unseen)?;
+        // The commits of a ref that cannot be read are not known, and none may be removed.
+        let is_complete = self.read_new(&refs, &old_tips, &mut unseen)? && refs.faults.is_empty();
         self.flush()?;
         let mut expensive = mem::take(&mut self.damage.left_out);
         if expensive.is_empty() && (self.skips_expired || !is_complete) {

@@ -173,6 +173,8 @@ pub struct RepositoryRefs {
     pub count: usize,
     /// The commits at which a shallow clone ends, sorted.
     pub shallow: Vec<String>,
+    /// The refs that git cannot read, each in words.
+    pub faults: Vec<String>,
 }
 
 /// Returns whether a folder may be a git repository: it has `.git`, or what a bare one has.
@@ -273,32 +275,46 @@ impl<'g> GitRepository<'g> {
 
     /// Runs a command whose output is small.
     fn run(&self, arguments: &[&str], input: Vec<u8>) -> Result<Vec<u8>, GitError> {
+        self.run_with_warnings(arguments, input).map(|(output, _)| output)
+    }
+
+    /// Runs a command whose output is small. Returns the output, and the warnings.
+    fn run_with_warnings(
+        &self,
+        arguments: &[&str],
+        input: Vec<u8>,
+    ) -> Result<(Vec<u8>, String), GitError> {
         let mut process = self.start(arguments, input, None)?;
         let mut output = Vec::new();
         let read = process.reader.by_ref().take(MAX_OBJECT_BYTES).read_to_end(&mut output);
         read.map_err(|error| process.read_error(error))?;
-        process.finish()?;
-        Ok(output)
+        Ok((output, process.finish()?))
     }
 
     /// Reads the refs. Notes, and replacements of objects, are no history.
     ///
     /// # Errors
-    /// git cannot read the repository.
+    /// git cannot read the repository. Single refs that it cannot read are faults of the refs.
     pub fn read_refs(&self) -> Result<RepositoryRefs, GitError> {
-        let output =
-            self.run(&["for-each-ref", "--format=%(objectname) %(refname)"], Vec::new())?;
+        let arguments = ["for-each-ref", "--format=%(objectname) %(refname)"];
+        let (output, warnings) = self.run_with_warnings(&arguments, Vec::new())?;
         let mut refs = RepositoryRefs::default();
         for line in String::from_utf8_lossy(&output).lines() {
             let Some((hash, name)) = line.split_once(' ') else { continue };
-            if !name.starts_with("refs/notes/") && !name.starts_with("refs/replace/") {
+            if is_history(name) {
                 refs.tips.push(hash.to_string());
                 refs.count += 1;
             }
         }
-        // It may be detached; a new repository has none.
-        let head = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"], Vec::new());
-        refs.tips.extend(head.ok().map(|hash| String::from_utf8_lossy(&hash).trim().to_string()));
+        for warning in warnings.lines() {
+            if let Some((_, name)) = warning.split_once("ignoring broken ref ")
+                && is_history(name)
+                && !self.is_symbolic(name)
+            {
+                refs.faults.push(format!("the ref {name} is broken, and its commits are not read"));
+            }
+        }
+        self.read_head(&mut refs)?;
         refs.tips.retain(|hash| is_hash(hash));
         refs.tips.sort_unstable();
         refs.tips.dedup();
@@ -306,6 +322,32 @@ impl<'g> GitRepository<'g> {
         refs.shallow.retain(|hash| is_hash(hash));
         refs.shallow.sort_unstable();
         Ok(refs)
+    }
+
+    /// Returns whether a ref is the name of another one, which may be absent: git before 2.34 calls
+    /// it broken then, as `origin/HEAD` after the other side renamed its branch.
+    fn is_symbolic(&self, name: &str) -> bool {
+        self.run(&["symbolic-ref", "--quiet", name], Vec::new()).is_ok()
+    }
+
+    /// Adds the commit of the work tree, which may be of no branch. A new repository has none.
+    fn read_head(&self, refs: &mut RepositoryRefs) -> Result<(), GitError> {
+        let mut head = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"], Vec::new());
+        if matches!(head, Err(GitError::Failed { .. })) {
+            // Only the log tells a branch without commits from one that is broken.
+            head = self.run(&["log", "-1", "--format=%H"], Vec::new());
+        }
+        match head {
+            Ok(hash) => refs.tips.push(String::from_utf8_lossy(&hash).trim().to_string()),
+            Err(GitError::Failed { reason, .. }) => {
+                // A broken ref that was named is the reason.
+                if !reason.ends_with("does not have any commits yet") && refs.faults.is_empty() {
+                    refs.faults.push(format!("HEAD cannot be read: {reason}"));
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Reads the file with the commits at which a shallow clone ends; empty: it is none.
@@ -343,7 +385,7 @@ impl<'g> GitRepository<'g> {
             line.clear();
             let read = process.reader.read_line(&mut line);
             if read.map_err(|error| process.read_error(error))? == 0 {
-                return process.finish();
+                return process.finish().map(drop);
             }
             visit(line.trim_end());
         }
@@ -443,4 +485,8 @@ fn revision_input(tips: &[String], excluded: &[String]) -> Vec<u8> {
 fn bytes_to_path(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStringExt as _;
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
+}
+/// Returns whether commits of a ref are history. Notes, and replacements of objects, are not.
+fn is_history(name: &str) -> bool {
+    !name.starts_with("refs/notes/") && !name.starts_with("refs/replace/")
 }

@@ -49,6 +49,44 @@ fn broken_objects_are_named_and_the_rest_is_taken() {
     home.check();
 }
 
+/// A file of a ref without a hash, as a crash leaves it, is no ref that was deleted.
+#[test]
+fn commits_of_a_broken_ref_stay() {
+    for (name, text, reason) in [
+        ("refs/heads/main", "", "the ref refs/heads/main is broken"),
+        ("refs/heads/main", "\0\0\0\0", "the ref refs/heads/main is broken"),
+        ("refs/heads/side", "", "the ref refs/heads/side is broken"),
+    ] {
+        let home = home_with_branches(&[]);
+        home.git(&["tag", "-d", "v1"]);
+        home.git(&["checkout", "-q", "side"]);
+        home.commit("src/side.rs", "Only on side", 45);
+        home.git(&["checkout", "-q", "main"]);
+        home.sync();
+        let path = home.root().join(".git").join(name);
+        let hash = fs::read(&path).unwrap();
+        fs::write(&path, text).unwrap();
+        for _ in 0..2 {
+            let report = home.sync();
+            let reasons: Vec<&str> =
+                report.problems.iter().map(|one| one.reason.as_str()).collect();
+            assert!(reasons.len() == 1 && reasons[0].starts_with(reason), "{reasons:?}");
+            assert!(report.problems[0].is_left_out);
+            assert_eq!((report.added, report.removed, home.find("").len()), (0, 0, 6));
+        }
+        // What the other refs have is taken.
+        if name == "refs/heads/side" {
+            home.commit("new", "Go on", 50);
+            assert_eq!((home.sync().added, home.find("").len()), (1, 7));
+        }
+        fs::write(&path, hash).unwrap();
+        let report = home.sync();
+        assert_eq!((report.added, report.removed, report.problems), (0, 0, vec![]));
+        assert!(home.sync().is_unchanged);
+        home.check();
+    }
+}
+
 /// Makes a repository with a history of so many commits.
 fn home_with_history(commits: u32) -> GitHome {
     let home = GitHome::new(&[]);

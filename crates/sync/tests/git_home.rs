@@ -50,7 +50,7 @@ impl Read for CutLog {
 }
 
 impl GitOutput for CutLog {
-    fn finish(self: Box<Self>) -> Result<(), String> {
+    fn finish(self: Box<Self>) -> Result<String, String> {
         Err("signal: 9 (SIGKILL)".to_string())
     }
 
@@ -89,11 +89,11 @@ impl Read for TestGit {
 }
 
 impl GitOutput for TestGit {
-    fn finish(mut self: Box<Self>) -> Result<(), String> {
+    fn finish(mut self: Box<Self>) -> Result<String, String> {
         self.0.stdout = None;
         let mut text = String::new();
         self.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
-        if self.0.wait().unwrap().success() { Ok(()) } else { Err(text) }
+        if self.0.wait().unwrap().success() { Ok(text) } else { Err(text) }
     }
 
     fn pipe(&self) -> Option<BorrowedFd<'_>> {

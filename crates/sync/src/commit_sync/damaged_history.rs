@@ -283,7 +283,8 @@ impl CommitSync<'_> {
         }
     }
 
-    fn note_damage(&mut self, reason: &str) {
+    /// Names what cannot be read, once.
+    pub(super) fn note_damage(&mut self, reason: &str) {
         let problem = self.problem(reason);
         if !self.report.problems.contains(&problem) {
             self.report.problems.push(problem);

@@ -97,7 +97,7 @@ impl<'g> LogReader<'g> {
     }
 
     fn finish(&mut self) -> Result<Option<LoggedCommit>, GitError> {
-        self.process.take().map_or(Ok(None), |process| process.finish().map(|()| None))
+        self.process.take().map_or(Ok(None), |process| process.finish().map(|_| None))
     }
 
     fn read_signature(&mut self) -> Result<CommitSignature, GitError> {

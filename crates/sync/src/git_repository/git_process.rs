@@ -27,11 +27,11 @@ pub trait GitOutput: Read {
     /// Returns the pipe that [`Read`] reads; `None`: reading never waits for long.
     fn pipe(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Waits for the end of the process. An error is what it reported.
+    /// Waits for the end of the process. Returns its warnings; an error is what it reported.
     ///
     /// # Errors
     /// The process failed.
-    fn finish(self: Box<Self>) -> Result<(), String>;
+    fn finish(self: Box<Self>) -> Result<String, String>;
 }
 
 /// Limits the memory of a process of git that was just started, to [`MAX_GIT_MEMORY_BYTES`] or
@@ -134,8 +134,8 @@ impl<'g> GitProcess<'g> {
         GitProcess { reader: BufReader::with_capacity(OUTPUT_BUFFER_BYTES, output), path }
     }
 
-    /// Waits for the end.
-    pub(super) fn finish(self) -> Result<(), GitError> {
+    /// Waits for the end. Returns the warnings.
+    pub(super) fn finish(self) -> Result<String, GitError> {
         let path = self.path;
         let WatchedOutput { output, is_cancelled, .. } = self.reader.into_inner();
         output.finish().map_err(|reason| {
@@ -251,8 +251,8 @@ mod tests {
             Some(self.0.as_fd())
         }
 
-        fn finish(self: Box<Self>) -> Result<(), String> {
-            Ok(())
+        fn finish(self: Box<Self>) -> Result<String, String> {
+            Ok(String::new())
         }
     }
 

@@ -31,6 +31,8 @@ const MAX_OBJECT_BYTES: u64 = 64 << 20;
 /// Settings of every command: nothing that a repository or a user configures changes the output.
 const SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
+    // An empty name would be that of a file, too.
+    "diff.orderFile=/dev/null",
     "diff.relative=false",
     "diff.renames=false",
     "log.follow=false",

@@ -256,6 +256,7 @@ fn settings_of_the_user_change_nothing() {
         ("format.notes", "true"),
         ("log.excludeDecoration", "*"),
         ("diff.ignoreSubmodules", "all"),
+        ("diff.orderFile", "absent"),
         ("core.abbrev", "4"),
     ] {
         home.git(&["config", name, value]);

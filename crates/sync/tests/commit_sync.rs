@@ -91,6 +91,30 @@ fn fields_find_what_git_finds() {
     }
 }
 
+/// Brackets stand for one character of a set, and for themselves.
+#[test]
+fn paths_with_brackets_are_those_of_git() {
+    let home = GitHome::new(&[]);
+    let paths = ["pages/[id].tsx", "pages/[slug]/index.tsx", "pages/i.tsx", "pages/x.tsx", "[q]"];
+    for (path, second) in paths.iter().zip(1..) {
+        home.commit(path, "Add a page", second);
+    }
+    home.sync();
+    for (path, count) in [
+        ("pages/[id].tsx", 2),
+        ("pages/[slug]", 1),
+        ("pages/[slug]/index.tsx", 1),
+        ("pages/[!i].tsx", 1),
+        ("[q]", 1),
+    ] {
+        let found = find_set(&home, &format!("path:{path}"));
+        assert_eq!(found, git_hashes(&home, &["--", path]), "{path}");
+        assert_eq!(found.len(), count, "{path}");
+        let rest = find_set(&home, &format!("-path:{path}"));
+        assert_eq!(rest.len(), paths.len() - count, "{path}");
+    }
+}
+
 #[test]
 fn a_second_run_reads_new_commits_only() {
     let home = home_with_branches(&[]);

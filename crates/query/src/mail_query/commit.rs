@@ -38,10 +38,13 @@ pub(super) fn parse_path_test(value: &str) -> MailQuery {
     if value.chars().all(|c| matches!(c, '*' | '/')) {
         return MailQuery::ChangedPath(PathTest::Glob("*".into()));
     }
-    MailQuery::ChangedPath(match value.contains(['*', '?', '[']) {
-        true => PathTest::Glob(value.to_string()),
-        false => PathTest::Within(value.to_string()),
-    })
+    let within = MailQuery::ChangedPath(PathTest::Within(value.to_string()));
+    if !value.contains(['*', '?', '[']) {
+        return within;
+    }
+    let glob = MailQuery::ChangedPath(PathTest::Glob(value.to_string()));
+    // A file may be named `[id].tsx`. As in git, such a path is also one that is meant literally.
+    if value.contains('[') { MailQuery::Or(vec![within, glob]) } else { glob }
 }
 
 /// Returns the beginning of a hash as terms have it; `None`: it is none.

@@ -23,6 +23,8 @@ use std::rc::Rc;
 
 /// The longest field of a commit that is read; the rest is left out.
 const MAX_FIELD_BYTES: u64 = 4 << 20;
+/// The ref of the last stash, whose log has the others.
+const STASH_REF: &str = "refs/stash";
 /// The bytes of an error of git that are read.
 pub const MAX_GIT_ERROR_BYTES: u64 = 4 << 10;
 /// The most bytes of a commit object that are shown.
@@ -169,7 +171,7 @@ pub struct GitRepository<'g> {
 /// The refs of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RepositoryRefs {
-    /// The hashes of the objects that refs name, sorted, each once.
+    /// The hashes of the objects that refs, stashes and work trees name, sorted, each once.
     pub tips: Vec<String>,
     /// The number of refs.
     pub count: usize,
@@ -300,12 +302,13 @@ impl<'g> GitRepository<'g> {
     pub fn read_refs(&self) -> Result<RepositoryRefs, GitError> {
         let arguments = ["for-each-ref", "--format=%(objectname) %(refname)"];
         let (output, warnings) = self.run_with_warnings(&arguments, Vec::new())?;
-        let mut refs = RepositoryRefs::default();
+        let (mut refs, mut has_stash) = (RepositoryRefs::default(), false);
         for line in String::from_utf8_lossy(&output).lines() {
             let Some((hash, name)) = line.split_once(' ') else { continue };
             if is_history(name) {
                 refs.tips.push(hash.to_string());
                 refs.count += 1;
+                has_stash |= name == STASH_REF;
             }
         }
         for warning in warnings.lines() {
@@ -317,6 +320,10 @@ impl<'g> GitRepository<'g> {
             }
         }
         self.read_head(&mut refs)?;
+        self.read_work_trees(&mut refs)?;
+        if has_stash {
+            self.read_stashes(&mut refs)?;
+        }
         refs.tips.retain(|hash| is_hash(hash));
         refs.tips.sort_unstable();
         refs.tips.dedup();
@@ -346,6 +353,36 @@ impl<'g> GitRepository<'g> {
                 if !reason.ends_with("does not have any commits yet") && refs.faults.is_empty() {
                     refs.faults.push(format!("HEAD cannot be read: {reason}"));
                 }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Adds the commits of all work trees, which may be of no branch.
+    fn read_work_trees(&self, refs: &mut RepositoryRefs) -> Result<(), GitError> {
+        let output = self.run(&["worktree", "list", "--porcelain"], Vec::new())?;
+        for work_tree in String::from_utf8_lossy(&output).split("\n\n") {
+            let value = |name| work_tree.lines().find_map(|line| line.strip_prefix(name));
+            let Some(hash) = value("HEAD ") else { continue };
+            if hash.bytes().any(|digit| digit != b'0') {
+                refs.tips.push(hash.to_string());
+            } else if value("branch ").is_none() && refs.faults.is_empty() {
+                let path = value("worktree ").unwrap_or_default();
+                refs.faults.push(format!("HEAD of the work tree {path} cannot be read"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the commits of all stashes: the ref names only the last one.
+    fn read_stashes(&self, refs: &mut RepositoryRefs) -> Result<(), GitError> {
+        match self.run(&["rev-list", "--walk-reflogs", STASH_REF], Vec::new()) {
+            Ok(hashes) => {
+                refs.tips.extend(String::from_utf8_lossy(&hashes).lines().map(ToString::to_string));
+            }
+            Err(GitError::Failed { reason, .. }) => {
+                refs.faults.push(format!("the stashes cannot be read: {reason}"));
             }
             Err(error) => return Err(error),
         }

@@ -141,6 +141,39 @@ fn a_second_run_reads_new_commits_only() {
     assert_eq!((report.added, report.reread, report.removed), (0, 0, 0));
 }
 
+/// The ref of stashes names the last one, and no ref the commit of a work tree without a branch.
+#[test]
+fn stashes_and_work_trees_without_a_branch_are_read() {
+    let home = home_with_branches(&[]);
+    for subject in ["Stash one", "Stash two"] {
+        fs::write(home.root().join("src/main.rs"), subject).unwrap();
+        home.git(&["stash", "push", "-q", "-m", subject]);
+        assert_eq!(home.sync().removed, 0);
+    }
+    let work_tree = home.path("second").display().to_string();
+    home.git(&["worktree", "add", "-q", "--detach", &work_tree]);
+    home.git(&["-C", &work_tree, "commit", "-q", "--allow-empty", "-m", "Work apart"]);
+    assert_eq!(home.sync().added, 1);
+    for subject in ["Stash one", "Stash two", "Work apart"] {
+        assert_eq!(home.find(&format!("subject:\"{subject}\"")).len(), 1, "{subject}");
+    }
+    assert!(home.sync().is_unchanged);
+    // A work tree whose commit is unknown removes none.
+    let head = home.root().join(".git/worktrees/second/HEAD");
+    let hash = fs::read(&head).unwrap();
+    fs::write(&head, "").unwrap();
+    let report = home.sync();
+    assert_eq!((report.removed, report.problems.len()), (0, 1));
+    assert!(report.problems[0].reason.ends_with("/second cannot be read"));
+    fs::write(&head, hash).unwrap();
+    home.git(&["worktree", "remove", &work_tree]);
+    home.git(&["stash", "drop", "-q"]);
+    assert_eq!(home.sync().problems, []);
+    assert_eq!((home.find("subject:\"Stash one\"").len(), home.find("stash").len()), (1, 1));
+    assert_eq!(home.find("apart"), [""; 0]);
+    home.check();
+}
+
 #[test]
 fn repositories_without_commits_and_without_their_folder_are_named() {
     let home = GitHome::new(&[]);

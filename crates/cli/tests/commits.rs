@@ -131,6 +131,31 @@ fn a_repository_is_registered_indexed_and_searched() {
     );
 }
 
+/// Commits of a clone without trees are shown without their paths.
+#[test]
+fn commits_without_trees_are_shown() {
+    let home = Home::new();
+    fs::create_dir(home.work("origin")).unwrap();
+    git(&home, "origin", &["init", "-q", "-b", "main"]);
+    git(&home, "origin", &["config", "uploadpack.allowFilter", "true"]);
+    let hash = commit(&home, "origin", "src/main.rs", "Begin\n\nThe walrus sank.", 1);
+    let url = format!("file://{}", home.work("origin").display());
+    git(&home, "", &["clone", "-q", "--bare", "--filter=tree:0", &url, "clone"]);
+    home.ok(&["sources", "add", "clone"]);
+    let run = home.run(&["sync"]);
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let note = format!("note: the paths of {hash} are left out: git cannot read [HOME]/work/clone");
+    let run = home.run(&["show", &hash]);
+    let output = run.masked_output();
+    assert!(run.code == 0 && output.contains(&note), "{output}");
+    assert!(run.stdout().ends_with("\nThe walrus sank.\n"), "{output}");
+    let output = home.run(&["show", &hash, "--format", "json"]).stdout();
+    assert!(output.ends_with("\"paths\":[]}\n"), "{output}");
+    let run = home.run(&["show", &hash, "--raw"]);
+    let output = run.masked_output();
+    assert!(run.code == 0 && !output.contains("note:"), "{output}");
+}
+
 #[test]
 fn one_question_is_answered_in_groups() {
     let home = home_with_repository();

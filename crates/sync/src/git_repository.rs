@@ -254,6 +254,13 @@ impl<'g> GitRepository<'g> {
         self.run(&["config", "--get-regexp", names], Vec::new()).is_ok()
     }
 
+    /// Returns whether trees were left out when it was cloned.
+    #[must_use]
+    pub fn is_clone_without_trees(&self) -> bool {
+        let (name, filter) = (r"\.partialclonefilter$", "(^|[:+])tree:");
+        self.run(&["config", "--get-regexp", name, filter], Vec::new()).is_ok()
+    }
+
     /// Starts a command, which is waited for within `budget`, if that is set.
     fn start(
         &self,

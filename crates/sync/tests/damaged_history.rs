@@ -87,6 +87,17 @@ fn commits_of_a_broken_ref_stay() {
     }
 }
 
+/// What is no history, and names of branches that are gone, are no damage.
+#[test]
+fn broken_notes_and_dangling_names_are_no_damage() {
+    let home = home_with_branches(&[]);
+    home.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/gone"]);
+    fs::create_dir_all(home.root().join(".git/refs/notes")).unwrap();
+    fs::write(home.root().join(".git/refs/notes/commits"), "").unwrap();
+    assert_eq!(home.sync().problems, vec![]);
+    home.check();
+}
+
 /// Makes a repository with a history of so many commits.
 fn home_with_history(commits: u32) -> GitHome {
     let home = GitHome::new(&[]);
@@ -114,15 +125,22 @@ fn clone_without_trees(commits: u32) -> GitHome {
     home
 }
 
-/// Past the limit of trees that are missing, commits are read without paths, until one of them can
-/// be read.
+/// Commits of a clone without trees, few or past the limit of trees that are missing, are read
+/// without paths, until one of them can be read.
 #[test]
 fn a_clone_without_trees_is_read_without_paths() {
-    let home = clone_without_trees(110);
+    for commits in [110, 4] {
+        check_clone_without_trees(commits);
+    }
+}
+
+fn check_clone_without_trees(commits: u32) {
+    let home = clone_without_trees(commits);
+    let count = commits as usize;
     let objects = || home.git(&["count-objects", "-v"]);
     let before = objects();
     let report = home.sync();
-    assert_eq!((report.added, home.find("").len(), home.find("path:src").len()), (110, 110, 0));
+    assert_eq!((report.added, home.find("").len(), home.find("path:src").len()), (count, count, 0));
     let reasons: Vec<&str> = report.problems.iter().map(|one| one.reason.as_str()).collect();
     let path = home.root().display().to_string();
     let repair = format!("git -C {path} fetch --refetch --filter=blob:none");
@@ -134,8 +152,8 @@ fn a_clone_without_trees_is_read_without_paths() {
     assert!(again.is_unchanged);
     assert_eq!((again.reread, &again.problems), (0, &report.problems));
     let full = home.sync_fully();
-    assert_eq!((full.added, full.reread, full.removed), (0, 110, 0));
-    assert_eq!((&full.problems, home.find("").len()), (&report.problems, 110));
+    assert_eq!((full.added, full.reread, full.removed), (0, count, 0));
+    assert_eq!((&full.problems, home.find("").len()), (&report.problems, count));
     // New commits come without trees, too.
     fs::rename(home.root(), home.path("clone")).unwrap();
     fs::rename(home.path("origin"), home.root()).unwrap();
@@ -143,14 +161,19 @@ fn a_clone_without_trees_is_read_without_paths() {
     fs::rename(home.root(), home.path("origin")).unwrap();
     fs::rename(home.path("clone"), home.root()).unwrap();
     home.git(&["fetch", "-q", "origin", "main:main"]);
+    // The own ones have theirs.
+    let blob = home.hash_object("own");
+    let tree = home.git_with_input(&["mktree"], &format!("100644 blob {blob}\town\n"));
+    let own = home.git(&["commit-tree", &tree, "-m", "Mine"]);
+    home.git(&["update-ref", "refs/heads/own", &own]);
     let report = home.sync();
-    assert_eq!((report.added, report.reread, report.problems.len()), (1, 0, 1));
-    assert_eq!(home.find("newest").len(), 1);
+    assert_eq!((report.added, report.reread, report.problems.len()), (2, 0, 1));
+    assert_eq!((home.find("newest").len(), home.find("path:own").len()), (1, 1));
     home.check();
     home.git(&["fetch", "-q", "--refetch", "--filter=blob:none", "origin", "main:main"]);
     let report = home.sync();
-    assert_eq!((report.added, report.reread, report.problems), (0, 111, vec![]));
-    assert_eq!((home.find("path:src").len(), home.find("path:src/new").len()), (111, 1));
+    assert_eq!((report.added, report.reread, report.problems), (0, count + 1, vec![]));
+    assert_eq!((home.find("path:src").len(), home.find("path:src/new").len()), (count + 1, 1));
     assert!(home.sync().is_unchanged);
     home.check();
 }

@@ -1,9 +1,9 @@
 //! Reading a history of which objects are missing or broken, or that was made to be expensive.
 //!
 //! * A commit that cannot be read is named, and tried again by the next synchronisation.
-//! * One whose trees are missing has no paths, is named, and is tried again. If there are many, as
-//!   in a clone without trees, all are read without paths, one warning says so, and they are tried
-//!   again when one of them can be read.
+//! * One whose trees are missing has no paths, is named, and is tried again. If there are many, or
+//!   the repository is a clone without trees, all are read without paths, one warning says so, and
+//!   they are tried again when one of them can be read.
 //! * One with more paths than are read, or for which git takes too much memory or time, has the
 //!   first of its paths, or none. A warning names it, and only a comparison of all commits tries it
 //!   again. After too many of them, or too much time, the others are read without paths.
@@ -60,7 +60,7 @@ pub(super) struct HistoryDamage {
 impl HistoryDamage {
     /// Returns how the paths of further commits are read.
     fn next_paths(&self) -> CommitPaths {
-        if !self.pathless.is_empty() || self.without_trees.len() > MAX_BROKEN_OBJECTS {
+        if self.without_trees.len() > MAX_BROKEN_OBJECTS {
             CommitPaths::Missing
         } else if self.is_out_of_time || self.expensive > MAX_EXPENSIVE_COMMITS {
             CommitPaths::LeftOut
@@ -317,12 +317,17 @@ impl CommitSync<'_> {
         }
     }
 
-    /// Names the commits whose trees are missing, or says that there are many.
+    /// Names the commits whose trees are missing, or says that there are many, or that they were
+    /// left out.
     fn report_missing_paths(&mut self) {
-        if self.damage.next_paths() == CommitPaths::Missing {
-            if let Some((hash, _)) = self.damage.without_trees.first() {
-                self.damage.pathless = vec![hash.clone()];
-            }
+        if self.damage.pathless.is_empty()
+            && let Some((hash, _)) = self.damage.without_trees.first()
+            && (self.damage.next_paths() == CommitPaths::Missing
+                || self.repository.is_clone_without_trees())
+        {
+            self.damage.pathless = vec![hash.clone()];
+        }
+        if !self.damage.pathless.is_empty() {
             return self.warn_of_missing_paths();
         }
         for (_, reason) in std::mem::take(&mut self.damage.without_trees) {

@@ -7,6 +7,7 @@ use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
 use larder_format::commit::{Commit, CommitSignature};
+use larder_sync::git_repository::GitRepository;
 use serde_json::{Value, json};
 
 /// A commit with its place.
@@ -30,10 +31,28 @@ pub(super) fn open_commit(
     let (collection, repository) = open_repository_of(context, &reader, row)?;
     let hash = message.uid;
     let bytes = repository.read_object(&hash).map_err(larder_sync::Error::from)?;
-    let paths = repository.read_changed_paths(&hash).map_err(larder_sync::Error::from)?;
+    let paths = match context.format {
+        OutputFormat::Raw => Vec::new(),
+        _ => read_paths(context, &repository, &hash)?,
+    };
     let commit = Commit { hash, ..Commit::parse(&bytes) };
     let handle = message.handle.to_string();
     Ok(Some(ShownCommit { handle, collection, commit, bytes, paths }))
+}
+
+/// Reads the paths that a commit changed. Its trees may be missing, as in a clone without trees.
+fn read_paths(
+    context: &CommandContext,
+    repository: &GitRepository<'_>,
+    hash: &str,
+) -> Result<Vec<(char, String)>, CommandFailure> {
+    match repository.read_changed_paths(hash) {
+        Err(error) if error.is_of_objects() => {
+            context.print_note(format!("the paths of {hash} are left out: {error}"));
+            Ok(Vec::new())
+        }
+        read => Ok(read.map_err(larder_sync::Error::from)?),
+    }
 }
 
 /// Prints a commit: its object, its values as JSON, or its text.

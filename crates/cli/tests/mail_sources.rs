@@ -2,6 +2,7 @@
 
 use crate::commits::home_with_repository;
 use crate::mail_lists::home_with_mail;
+use crate::test_home::Home;
 use insta::assert_snapshot;
 
 /// The undo is committed before the sources that came back are looked for in the index.
@@ -632,4 +633,28 @@ fn a_maildir_that_is_missing_is_said_to_be() {
     let message = "/mail is missing (is its disk mounted?); messages that are indexed stay\n";
     assert!(run.stderr().contains(message), "{}", run.masked_output());
     assert_eq!(home.ok(&["find", "--kind", "message", "--count", "walrus"]), "3\n");
+}
+
+/// Programs need the path itself; text shows its invisible characters as escapes.
+#[test]
+fn the_json_of_sources_has_true_paths() {
+    let home = Home::new();
+    let (maildir, repository) = ("so\u{ad}ft", "co\u{ad}de");
+    for folder in ["cur", "new"] {
+        std::fs::create_dir_all(home.work(maildir).join(folder)).unwrap();
+    }
+    let mut git = home.program("git");
+    assert!(git.args(["init", "-q", repository]).status().unwrap().success());
+    let paths_of = |arguments: &[&str]| -> Vec<String> {
+        let output = home.ok(&[arguments, &["--format", "json"]].concat());
+        let objects = output.lines().map(|line| serde_json::from_str(line).unwrap());
+        objects.map(|one: serde_json::Value| one["path"].as_str().unwrap().to_string()).collect()
+    };
+    let expected = [maildir, repository].map(|name| home.work(name).display().to_string());
+    for (name, path) in [maildir, repository].into_iter().zip(&expected) {
+        assert_eq!(paths_of(&["sources", "add", name]), [path.as_str()]);
+    }
+    assert_eq!(paths_of(&["sources"]), expected);
+    let text = home.ok(&["sources"]);
+    assert!(text.contains("/so<U+00AD>ft") && text.contains("/co<U+00AD>de"), "{text}");
 }

@@ -73,7 +73,7 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
         let kind = source_type.kind();
         let indexed = reader.as_ref().map(|reader| reader.collections().find(&source.name));
         let count = indexed.transpose()?.flatten().map_or(0, |collection| collection.item_count);
-        let path = sanitize_line(&source.path.display().to_string());
+        let path = source.path.display().to_string();
         if context.format == OutputFormat::Json {
             let object = json!({
                 "name": source.name, "type": type_name(source_type, source.format), "path": path,
@@ -81,7 +81,8 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
             });
             context.out.print_json(&object)?;
         } else {
-            rows.push([sanitize_line(&source.name), format_count(count, kind.name()), path]);
+            let count = format_count(count, kind.name());
+            rows.push([sanitize_line(&source.name), count, sanitize_line(&path)]);
         }
     }
     for line in format_columns(&rows, [30, 20, 0], context.out.line_width()) {
@@ -135,7 +136,6 @@ fn add_repository(
     let repository = open_repository(path)?;
     let refs = repository.read_refs().map_err(larder_sync::Error::from)?;
     let name = name.map_or_else(|| repository_name(path), ToString::to_string);
-    let shown = sanitize_line(&path.display().to_string());
     let sources = list_repositories(context)?;
     let is_same = |source: &&RegisteredSource| {
         let other = open_repository(&source.path).ok();
@@ -152,11 +152,12 @@ fn add_repository(
     let mut store = context.open_or_create_store()?;
     larder_sync::add_source(&mut store, SourceType::Repository, &name, path, now_milliseconds())?;
     if context.format == OutputFormat::Json {
-        let object = json!({ "name": name, "path": shown, "type": "repository" });
+        let path = path.display().to_string();
+        let object = json!({ "name": name, "path": path, "type": "repository" });
         context.out.print_json(&object)?;
     } else {
         let refs = format_count(refs.count as u64, "ref");
-        let name = sanitize_line(&name);
+        let (name, shown) = (sanitize_line(&name), sanitize_line(&path.display().to_string()));
         let line = format!("{name} is {shown} (git repository, {refs}); to index it: larder sync");
         context.out.print_line(line)?;
     }
@@ -204,7 +205,8 @@ fn add_maildir(
     let mut store = context.open_or_create_store()?;
     larder_sync::add_mail_source(&mut store, name, path, format, now_milliseconds())?;
     if context.format == OutputFormat::Json {
-        context.out.print_json(&json!({ "name": name, "path": shown }))?;
+        let path = path.display().to_string();
+        context.out.print_json(&json!({ "name": name, "path": path }))?;
     } else {
         let folders = count_directories(&scan);
         let name = sanitize_line(name);

@@ -240,6 +240,7 @@ fn attached_texts_keep_their_bytes() {
             &b"caf\xe9\r\nx"[..],
         ),
         ("Content-Type: text/csv\nContent-Transfer-Encoding: base64", b"Y2Fm6Q==", b"caf\xe9"),
+        ("Content-Type: image/png\nContent-Transfer-Encoding: base64", b"SGVsbG8", b"Hello"),
         ("Content-Transfer-Encoding: quoted-printable", b"caf=E9=\n!", b"caf\xe9!"),
         ("Content-Transfer-Encoding: base64", b"no base64!", b"no base64!"),
     ] {
@@ -525,6 +526,22 @@ fn a_footer_behind_base64_is_text() {
         let message = parse(&format!("{head}{blocks}\n"));
         assert!(message.body_text().ends_with("Zürich\n"), "{}", message.body_text());
         assert_eq!(message.problems, [], "{blocks}");
+    }
+}
+
+/// Some programs leave out the padding: all digits count.
+#[test]
+fn base64_without_padding_is_whole() {
+    let head = "Content-Transfer-Encoding: base64\n\n";
+    for (encoded, text) in [("SGVsbG8", "Hello"), ("SGVs\nbG8gdG9kYXk\n", "Hello today")] {
+        let message = parse(&format!("{head}{encoded}"));
+        assert_eq!((message.body_text().as_str(), message.problems.len()), (text, 0));
+        let message = parse(&format!("Content-Type: image/png\n{head}{encoded}"));
+        assert_eq!(message.parts[0].bytes(), Some(text.as_bytes()));
+        let message = parse(&format!(
+            "Content-Type: multipart/mixed; boundary=b\n\n--b\n{head}{encoded}\n--b--\n"
+        ));
+        assert_eq!(message.body_text(), text);
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) fn find_part_source(
     let (mut at, mut found) = (0, None);
     for_each_part(message, 0, &mut |message, part, body, _| {
         if at == place {
+            complete_base64(message, part, body);
             found = match body {
                 PartType::Multipart(_) => None,
                 PartType::Binary(bytes) | PartType::InlineBinary(bytes) => {
@@ -82,6 +83,32 @@ fn decode_source<'m>(
         Encoding::None => Cow::Borrowed(source),
         Encoding::QuotedPrintable => decode_quoted_printable(source),
         Encoding::Base64 => decode_base64(source).map_or(Cow::Borrowed(source), Cow::Owned),
+    }
+}
+
+/// Decodes the body of a part again whose base64 has no padding: the parser leaves out the bytes of
+/// its last digits.
+fn complete_base64(
+    message: &mail_parser::Message<'_>,
+    part: &mail_parser::MessagePart<'_>,
+    body: &mut PartType<'_>,
+) {
+    let is_base64 = part.encoding == Encoding::Base64 && !part.is_encoding_problem;
+    let source = part_source(message, part).trim_ascii_end();
+    if !is_base64 || source.ends_with(b"=") {
+        return;
+    }
+    let digits = source.len() - source.iter().filter(|byte| byte.is_ascii_whitespace()).count();
+    if digits % 4 < 2 {
+        return;
+    }
+    let Some(bytes) = decode_base64(source) else { return };
+    match body {
+        PartType::Text(text) | PartType::Html(text) => {
+            *text = Cow::Owned(declared_text(part, &bytes).into_owned());
+        }
+        PartType::Binary(body) | PartType::InlineBinary(body) => *body = Cow::Owned(bytes),
+        PartType::Message(_) | PartType::Multipart(_) => {}
     }
 }
 
@@ -274,6 +301,7 @@ impl PartList<'_> {
         body: &mut PartType<'_>,
         place: PartPlace,
     ) {
+        complete_base64(message, part, body);
         let PartPlace { id, depth } = place;
         if is_incomplete(message, part, place) {
             self.problems.push(MessageProblem::MissingEnd { part: self.parts.len() });

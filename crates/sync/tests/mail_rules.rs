@@ -229,6 +229,28 @@ fn mail_that_comes_back_is_not_new() {
     check(&mail.mailbox.store);
 }
 
+/// A file name says nothing about a message: another text under it is new mail.
+#[test]
+fn another_message_in_a_file_of_the_same_name_is_new() {
+    let mut mail = RuledMail::new(&[("notes", "subject:note", &["+n"])]);
+    mail.write("a", "hello", "");
+    mail.sync();
+    let replace = |mail: &RuledMail, id: &str| {
+        let other = mail.mailbox.outside_path("other");
+        std::fs::write(&other, message(id, "note", id)).unwrap();
+        std::fs::rename(other, mail.mailbox.root().join("cur/a.host:2,")).unwrap();
+    };
+    replace(&mail, "b");
+    assert_eq!(mail.sync().changed, 1);
+    assert_eq!(
+        (mail.mailbox.find("subject:note"), mail.labels("b")),
+        (vec!["b".into()], vec!["n".into()])
+    );
+    replace(&mail, "c");
+    assert_eq!(mail.sync().changed, 1);
+    check(&mail.mailbox.store);
+}
+
 /// A message is known by its Message-ID and its text, also where another source has another text
 /// under the Message-ID.
 #[test]

@@ -23,6 +23,7 @@ use crate::mail::columns::{
 };
 use crate::mail::conversions::ConversionWriter;
 use crate::mail::labels::LabelWriter;
+use crate::mail::text_hash::read_text_hash;
 use crate::mail::threads::{ThreadDepartures, join_thread};
 use crate::mail_schema::{FORMER_RULES_END_KEY, OUTDATED_END_KEY};
 use crate::mail_state_changes::{StateChangeWriter, delete_state_change};
@@ -224,8 +225,10 @@ impl MailWriter<'_, '_> {
                 self.batch.has_unnumbered_changes = true;
                 return self.settle_copy(item, directory, &file.name, message);
             }
-            // The file was replaced by another one of the same name. Its former message may go.
-            was_known = self.is_known(known.item)?;
+            // The file was replaced by another one of the same name. Its former message may go. If
+            // its text is the same, it has another Message-ID by newer rules of reading.
+            let former_text = read_text_hash(self.batch.tx, known.item)?;
+            was_known = former_text == Some(message.text_hash) && self.is_known(known.item)?;
             self.delete_file(directory, &file.name, known.item)?;
             found = self.find_copy(message, None)?;
         }

@@ -233,7 +233,8 @@ impl<'r> MailReader<'r> {
     pub fn for_each_uid(&self, visit: &mut dyn FnMut(u32, &str)) -> Result<()> {
         self.run(|tx| {
             let mut select = tx.prepare_cached(
-                "SELECT DISTINCT i.id, i.uid FROM mail_file f JOIN item i ON i.id = f.item",
+                "SELECT DISTINCT i.id, coalesce(o.message_id, i.uid) FROM mail_file f
+                 JOIN item i ON i.id = f.item LEFT JOIN mail_other_text o ON o.item = i.id",
             )?;
             let mut rows = select.query([])?;
             while let Some(row) = rows.next()? {

@@ -28,10 +28,11 @@
 use larder_format::fold::{fold, is_unspaced, split_words};
 
 /// The version of the rules in this module, for the fingerprint of what is derived by them.
-pub const TOKENIZER_VERSION: u32 = 2;
+pub const TOKENIZER_VERSION: u32 = 3;
 /// The longest word. Words are cut off at a character boundary.
 pub const MAX_WORD_BYTES: usize = 64;
-/// The number of parts of a joined word. More parts, as in a path, are words of their own only.
+/// The number of parts of a joined word. Of a run of more parts, or of more bytes than a word has,
+/// the longest beginning and the longest end within the limits are joined words.
 pub const MAX_JOINED_PARTS: usize = 8;
 
 /// Splits texts into words. It has buffers that are used again for each text.
@@ -165,11 +166,21 @@ impl Tokenizer {
             return first;
         }
         let mut position = first;
-        if (1..MAX_JOINED_PARTS).contains(&self.part_ends.len()) && text.len() <= MAX_WORD_BYTES {
-            visit(text, position);
-        }
         let mut start = 0;
-        for end in self.part_ends.iter().copied().chain([text.len()]) {
+        let head = joined_head(text, &self.part_ends);
+        if let Some(head) = head {
+            visit(head, position);
+        }
+        let mut has_end = head.map_or(self.part_ends.is_empty(), |head| head.len() == text.len());
+        let ends = self.part_ends.iter().copied().chain([text.len()]);
+        for (end, parts) in ends.zip((1..=self.part_ends.len() + 1).rev()) {
+            let rest = text.get(start..).unwrap_or_default();
+            if !has_end && parts <= MAX_JOINED_PARTS && rest.len() <= MAX_WORD_BYTES {
+                has_end = true;
+                if parts > 1 {
+                    visit(rest, position);
+                }
+            }
             let word = text.get(start..end).unwrap_or_default();
             visit(word.get(..word.floor_char_boundary(MAX_WORD_BYTES)).unwrap_or(word), position);
             position += 1;
@@ -180,6 +191,16 @@ impl Tokenizer {
         self.part_ends.clear();
         position
     }
+}
+
+/// Returns the joined word that a run begins with: the whole, or its longest beginning within the
+/// limits; `None`: it has a single part, or two parts are too long.
+fn joined_head<'t>(text: &'t str, part_ends: &[usize]) -> Option<&'t str> {
+    if part_ends.is_empty() {
+        return None;
+    }
+    let ends = part_ends.iter().copied().chain([text.len()]).take(MAX_JOINED_PARTS).skip(1);
+    text.get(..ends.take_while(|end| *end <= MAX_WORD_BYTES).last()?)
 }
 
 /// Returns the parts of a word, each with its place: single characters of scripts without spaces,
@@ -238,7 +259,8 @@ const CLASSES: [CharClass; 256] = {
 };
 
 /// Returns whether a character joins words: an ASCII joiner, or the typographic apostrophe.
-fn is_joiner(c: char) -> bool {
+#[must_use]
+pub fn is_joiner(c: char) -> bool {
     c == '\u{2019}' || u8::try_from(c).is_ok_and(|byte| class(byte) == CharClass::Joiner)
 }
 

@@ -72,7 +72,15 @@ fn long_words_are_cut_off_and_long_joins_are_parts() {
     assert_eq!(wide[0].0.len(), MAX_WORD_BYTES);
     let parts = |count: usize| vec!["a"; count].join(".");
     assert_eq!(words(&parts(MAX_JOINED_PARTS)).len(), MAX_JOINED_PARTS + 1);
-    assert_eq!(words(&parts(MAX_JOINED_PARTS + 1)).len(), MAX_JOINED_PARTS + 1);
+    // Its longest beginning and its longest end.
+    let more = words(&parts(MAX_JOINED_PARTS + 1));
+    assert_eq!(more.len(), MAX_JOINED_PARTS + 3);
+    assert_eq!((&more[0], more[2].1), (&(parts(MAX_JOINED_PARTS), 0), 1));
+    assert_eq!(more[2].0, parts(MAX_JOINED_PARTS));
+    assert_eq!(
+        word_list(&format!("{}.b.pdf", "a".repeat(70))),
+        format!("{} 0, b.pdf 1, b 1, pdf 2", "a".repeat(MAX_WORD_BYTES))
+    );
     // A joined word that would be cut off is not there.
     assert_eq!(words(&format!("{}.{}", "a".repeat(40), "b".repeat(40))).len(), 2);
 }

@@ -447,3 +447,59 @@ fn mail_of_a_list_is_found_beside_its_direct_copy() {
         assert_eq!(home.ok(&["find", "--kind", "message", "--count", query]), "20\n", "{query}");
     }
 }
+
+/// Parts of words, of values and of Message-IDs that a star or a pattern names.
+#[test]
+fn parts_of_words_are_found_where_words_have_them() {
+    let home = Home::new();
+    let file = |name: &str, header: &str| {
+        home.write(
+            &format!("mail/cur/{name}:2,S"),
+            format!("{header}Subject: annual audit\n\n{name}\n"),
+        );
+    };
+    file("1", "Message-ID: <Same.1@host>\nFrom: no-reply@x.example\nKeywords: 仕事用\n");
+    file("2", "Message-ID: <Same.1@host>\nFrom: norbert@x.example\n");
+    let long = "Invoice_2024_03_15_Acme_Corp_Final_v2.pdf";
+    file(
+        "3",
+        &format!(
+            "Message-ID: <m3>\nFrom: a-b-c-d-e-f-g-h@mail.x.example\nKeywords: 重要な仕事\n\
+             Content-Type: application/pdf; name={long}\n"
+        ),
+    );
+    home.write("mail/cur/4:2,S", "Message-ID: <m4>\nFrom: b@x.example\n\n電話番号 plan\n");
+    std::fs::create_dir(home.work("mail/new")).unwrap();
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    let count = |query: &str| {
+        home.run(&["find", "--kind", "message", "--count", query]).stdout().trim().to_string()
+    };
+    for (query, expected) in [
+        ("msgid:Same.1@host", "2"),
+        ("msgid:Same.1@host*", "2"),
+        ("msgid:*same*", "2"),
+        ("msgid:/same/", "2"),
+        ("msgid:*larder*", "0"),
+        ("from:no-*", "1"),
+        ("from:no*", "2"),
+        ("file:*.pdf", "1"),
+        ("file:Invoice_2024_*", "1"),
+        ("file:2024_*", "1"),
+        ("from:x.*", "4"),
+        ("header:from:no-*", "1"),
+        ("from:*@mail.x.example", "1"),
+        ("tags:*仕事*", "2"),
+        ("tags:*仕事", "1"),
+        ("電話 NEAR/5 plan", "1"),
+    ] {
+        assert_eq!(count(query), expected, "{query}");
+    }
+    for (query, message) in [
+        ("\"*nual audit\"", "the star in front of \"nual audit\" stands for a part of a word"),
+        ("電話番号 NEAR/1 plan", "NEAR takes two characters on each side, not \"電話番号\""),
+    ] {
+        let run = home.code(&["find", "--kind", "message", query], 2);
+        assert!(run.stderr().contains(message), "{}", run.stderr());
+    }
+}

@@ -297,6 +297,7 @@ header:x-mailer:mutt => (header "x-mailer" "mutt")
 header:x-mailer:"two words" => (header "x-mailer" "two words")
 header:x-mailer:/^mu/ => (header "x-mailer" (pattern "^mu"))
 header:Message-ID:m1* => (header "message-id" (pattern "^<?m1"))
+header:references:* => (header "references" (exists))
 header:references:*x> => (header "references" (pattern "x>?$"))
 header:in-reply-to:m1 => (header "in-reply-to" "m1")
 header:subject:a:b => (header "subject" "a:b")
@@ -482,6 +483,8 @@ fn what_other_languages_write_is_refused() {
     assert_eq!(error("subject: report"), format!("{space}{field}"));
     assert_eq!(error("subject: (a or b)"), format!("{space}{field}"));
     assert!(error("label: tax").ends_with("label:* finds each message that has the field"));
+    assert!(error("folder: tax").ends_with("folder:/ is the root"));
+    assert!(error("\"*nual audit\"").ends_with("leave it out: \"nual audit\" is a phrase"));
     for field in ["tag:", "is:", "msgid:", "ref:", "related:", "folder:", "maildir:", "path:"] {
         assert!(error(&format!("{field} tax")).starts_with(&format!("\"{field}\" has no text")));
     }
@@ -492,9 +495,18 @@ fn what_other_languages_write_is_refused() {
     // Other kinds may answer.
     let among = MailQueryContext::from(&QueryContext::default().among_kinds());
     assert!(MailQuery::parse("a || b", &among).is_ok());
-    for line in
-        ["subject: date:2026", "subject:", "\"a*b\"", "a & b", "2 * 3", "*a*", "hello!", "\"||\""]
-    {
+    for line in [
+        "subject: date:2026",
+        "subject:",
+        "label: (from:a or from:b)",
+        "mime:*a/b*",
+        "\"a*b\"",
+        "a & b",
+        "2 * 3",
+        "*a*",
+        "hello!",
+        "\"||\"",
+    ] {
         assert!(MailQuery::parse(line, &vienna()).is_ok(), "{line}");
     }
 }

@@ -315,13 +315,14 @@ impl<'a> MailQueryParser<'a> {
     /// Refuses a text that a space separates from the name of its field, and a group of a field
     /// whose values are no texts. Fields that cannot be empty refuse the empty value themselves.
     fn check_space(&self, at: usize, word: &MailWord) -> Result<(), SyntaxError> {
+        let is_group = self.position() == word.end;
         let is_text_next = || match self.peek() {
             Some(MailToken::Word(next)) => {
                 next.field.is_none()
                     && next.unknown_field.is_none()
                     && parse_search_reference(&next.value).is_none()
             }
-            Some(MailToken::Open) => true,
+            Some(MailToken::Open) => is_group || matches!(word.field, Some(MailField::Text(_))),
             _ => false,
         };
         if !word.field.is_some_and(MailField::may_be_empty)
@@ -331,10 +332,14 @@ impl<'a> MailQueryParser<'a> {
             return Ok(());
         }
         let name = self.line.get(at..word.end).unwrap_or_default();
-        let is_group = self.peek() == Some(&MailToken::Open) && self.position() == word.end;
-        let hint = match is_group {
-            true => format!("write the field before each value: {name}a or {name}b"),
-            false => format!(
+        let hint = match word.field {
+            _ if is_group && self.peek() == Some(&MailToken::Open) => {
+                format!("write the field before each value: {name}a or {name}b")
+            }
+            Some(MailField::Maildir | MailField::Folder | MailField::Path) => {
+                format!("leave out the space behind it; {name}/ is the root")
+            }
+            _ => format!(
                 "leave out the space behind it; {name}* finds each message that has the field"
             ),
         };
@@ -394,8 +399,8 @@ impl<'a> MailQueryParser<'a> {
             };
         }
         let Some(field) = word.field else {
-            let text = self.parse_text(at, value)?;
             let fields = self.free_fields;
+            let text = self.parse_field_text(at, fields, value)?;
             return Ok(match text {
                 TextMatch::Exists if fields == MailTextFields::FREE => MailQuery::All,
                 text => MailQuery::Text(TextTest { fields, text }),
@@ -403,7 +408,7 @@ impl<'a> MailQueryParser<'a> {
         };
         match field {
             MailField::Text(fields) => {
-                let text = self.parse_text(at, value)?;
+                let text = self.parse_field_text(at, fields, value)?;
                 Ok(MailQuery::Text(TextTest { fields, text }))
             }
             MailField::Date => self.parse_times(at, value).map(MailQuery::Date),
@@ -454,6 +459,20 @@ impl<'a> MailQueryParser<'a> {
                 "the fields property and sexp of notmuch are not available",
             )
             .with_hint("to look for the text itself, put a space or a backslash before the colon")),
+        }
+    }
+
+    /// Parses the text of fields: their terms are whole values, or words.
+    fn parse_field_text(
+        &mut self,
+        at: usize,
+        fields: MailTextFields,
+        value: &str,
+    ) -> Result<TextMatch, SyntaxError> {
+        let with_values = [MailTextFields::LIST, MailTextFields::MIME, MailTextFields::KEYWORD];
+        match with_values.iter().any(|field| fields.contains(*field)) {
+            true => self.parse_text(at, value),
+            false => self.parse_words(at, value),
         }
     }
 

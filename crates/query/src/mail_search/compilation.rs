@@ -270,6 +270,14 @@ impl MailSearch<'_> {
                 self.words.rows_with_prefix(&word_term(field, &fold(value)), &mut rows)?;
                 Ok(BlockTest::Rows(rows, RowOrigin::TermRange))
             }
+            TextMatch::Suffix(text) => {
+                let end = fold(text);
+                self.compile_expansion(field, None, &[], &WordExpansion::with_end(&end))
+            }
+            TextMatch::Infix(text) => {
+                let part = fold(text);
+                self.compile_expansion(field, None, &[], &WordExpansion::with_part(&part))
+            }
             _ => self.compile_words(field, None, text),
         }
     }
@@ -310,13 +318,11 @@ impl MailSearch<'_> {
             }
             TextMatch::Suffix(text) => {
                 let end = fold(text);
-                let words = WordExpansion::with_end(&end);
-                self.compile_expansion(field, range.as_ref(), &[], &words)
+                self.compile_expansion(field, range.as_ref(), &[], &WordExpansion::with_end(&end))
             }
             TextMatch::Infix(text) => {
                 let part = fold(text);
-                let words = WordExpansion::with_part(&part);
-                self.compile_expansion(field, range.as_ref(), &[], &words)
+                self.compile_expansion(field, range.as_ref(), &[], &WordExpansion::with_part(&part))
             }
             TextMatch::Pattern(text) => {
                 let words = WordExpansion::from_pattern(text, compile_pattern(text)?);
@@ -487,11 +493,16 @@ fn parse_single_word(text: &str) -> Result<Option<String>, Error> {
         let message = format!("NEAR takes a single word on each side, not {text:?}");
         return Err(SyntaxError { message, at: 1, hint: None }.into());
     }
-    let mut first = None;
-    Tokenizer::default().for_each_word(text, 0, |word, _| {
-        first.get_or_insert_with(|| word.to_string());
-    });
-    Ok(first)
+    let mut words: Vec<String> = Vec::new();
+    Tokenizer::default().for_each_word(text, 0, |word, _| words.push(word.to_string()));
+    // Two neighbours are the pair and its last character.
+    if text.contains(is_unspaced) && !(words.len() == 2 && is_unspaced_text(text)) {
+        let message = format!(
+            "of a script without spaces, NEAR takes two characters on each side, not {text:?}"
+        );
+        return Err(SyntaxError { message, at: 1, hint: None }.into());
+    }
+    Ok(words.into_iter().next())
 }
 
 /// Returns whether a word is one character of a script without spaces.

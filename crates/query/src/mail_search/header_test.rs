@@ -15,7 +15,7 @@ use crate::query::Comparison;
 use larder_format::fold::fold;
 use larder_store::MessageTermField;
 use larder_store::header_term::{NAME_END, has_indexed_values, header_value};
-use larder_store::tokenizer::Tokenizer;
+use larder_store::tokenizer::{Tokenizer, is_joiner};
 
 /// The work of testing a value of a header, and of reading the number of its messages.
 const WORK_PER_VALUE: u64 = 1000;
@@ -132,7 +132,8 @@ impl ValueTest {
             let part = if plain.is_empty() { text } else { plain };
             return ValueTest::Part(fold(part).into_owned());
         }
-        ValueTest::Words { words, is_prefix: text.ends_with('*') }
+        let is_prefix = text.ends_with('*') && !plain.ends_with(is_joiner);
+        ValueTest::Words { words, is_prefix }
     }
 
     fn passes(&self, value: &str) -> bool {
@@ -155,6 +156,7 @@ impl ValueTest {
 fn text_match(text: &str) -> TextMatch {
     let plain = text.trim_matches('*').to_string();
     match (text.starts_with('*'), text.ends_with('*')) {
+        (false, true) if plain.ends_with(is_joiner) => TextMatch::Words(plain),
         (false, false) => TextMatch::Words(plain),
         (false, true) => TextMatch::Prefix(plain),
         (true, false) => TextMatch::Suffix(plain),

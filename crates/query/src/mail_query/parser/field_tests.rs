@@ -16,6 +16,7 @@ use crate::query::Comparison;
 use larder_format::label::NOTMUCH_FLAG_TAGS;
 use larder_format::message::trim_message_id;
 use larder_store::Kind;
+use larder_store::tokenizer::is_joiner;
 
 impl MailQueryParser<'_> {
     /// Parses the text of a field: words, or stars or slashes around them.
@@ -32,6 +33,24 @@ impl MailQueryParser<'_> {
             (true, false) => TextMatch::Suffix(text),
             (true, true) => TextMatch::Infix(text),
         })
+    }
+
+    /// Parses the text of a field whose terms are words.
+    pub(super) fn parse_words(&mut self, at: usize, value: &str) -> Result<TextMatch, SyntaxError> {
+        let is_separator = |c: char| c.is_whitespace() || c.is_ascii_punctuation() && !is_joiner(c);
+        match self.parse_text(at, value)? {
+            // A joiner ends a word: `no-*` is not the beginning of `norbert`.
+            TextMatch::Prefix(text) if text.ends_with(is_joiner) => Ok(TextMatch::Words(text)),
+            // No word has a separator.
+            TextMatch::Suffix(text) | TextMatch::Infix(text)
+                if text.contains(is_separator) && !self.context.is_among_kinds =>
+            {
+                let message = format!("the star in front of {text:?} stands for a part of a word");
+                Err(SyntaxError::new(self.line, at, message)
+                    .with_hint(format!("leave it out: {text:?} is a phrase")))
+            }
+            text => Ok(text),
+        }
     }
 
     /// Refuses a regular expression that cannot be used.
@@ -216,10 +235,10 @@ impl MailQueryParser<'_> {
                 self.check_pattern(at, pattern)?;
                 HeaderTest::Pattern(pattern.to_string())
             }
+            None if value.is_empty() || value == "*" => HeaderTest::Exists,
             None if has_star && is_id_header(name) => {
                 return self.parse_id(at, &name.to_ascii_lowercase(), value);
             }
-            None if value.is_empty() || value == "*" => HeaderTest::Exists,
             None => HeaderTest::Contains(value.to_string()),
         };
         Ok(query(test))

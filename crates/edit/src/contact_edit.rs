@@ -345,7 +345,14 @@ impl ValueChange {
                 let all: Vec<usize> = known.iter().map(|one| one.position).collect();
                 remove_card_values(card, &all)
             }
-            (Some(old), false) => replace_card_value(card, old.position, self.card_value(&[])),
+            (Some(old), false) => {
+                let rest: Vec<usize> = known.iter().skip(1).map(|one| one.position).collect();
+                let card = replace_card_value(card, old.position, self.card_value(&[]));
+                match rest.is_empty() {
+                    true => card,
+                    false => card.and_then(|card| remove_card_values(&card, &rest)),
+                }
+            }
             (None, false) => {
                 let name = self.target.field.property_in(Contact::parse(card).version());
                 self.add_value(card, name, self.card_value(&[]))

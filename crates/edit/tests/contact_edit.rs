@@ -402,6 +402,8 @@ fn values_under_the_names_of_other_programs_are_set() {
     check("3.0", before, &["spouse=Maria", "nickname=Bob"], &after);
     let both = format!("{before}\nX-EVOLUTION-SPOUSE:Maria");
     check("3.0", &both, &["spouse=", "nickname="], "FN:A\nX-MANAGER:M");
+    let one = before.replace("Eva", "Zoe");
+    check("3.0", &both, &["spouse=Zoe"], &one);
     check("3.0", "FN:A", &["assistant=B"], "FN:A\nX-EVOLUTION-ASSISTANT:B");
     assert_eq!(refusal("3.0", before, "manager+=B"), "a contact has one manager: leave out \"+\"");
 }

@@ -519,8 +519,18 @@ impl ImportWriter<'_> {
         if self.options.batch.is_none() {
             self.batch_size = next_batch_size(self.batch_size, applied.lock_held);
         }
+        let mut is_replacement = false;
         for (outcome, place) in applied.outcomes.iter().zip(places) {
-            let Some(place) = place else { continue };
+            // An item whose former RECURRENCE-ID was removed in front of it is an update.
+            let Some(place) = place else {
+                is_replacement = matches!(outcome, ChangeOutcome::Removed(_));
+                continue;
+            };
+            let outcome = match outcome {
+                ChangeOutcome::Added(handle) if is_replacement => &ChangeOutcome::Updated(*handle),
+                outcome => outcome,
+            };
+            is_replacement = false;
             self.report.count_outcome(&place.collection, place.kind, outcome);
             if matches!(
                 outcome,

@@ -267,6 +267,7 @@ fn an_override_replaces_that_of_the_same_occurrence() {
     assert_eq!((older.rejected, older.has_changes()), (1, false));
     assert_eq!(bytes(&book), before);
     let newer = take(&mut book, &later(2)).summary;
+    assert_eq!((newer.added, newer.updated), (0, 1));
     assert_eq!(
         format_items(&book),
         [master, "20260311T080000Z 20260311T170000Z Later - 2"],
@@ -280,4 +281,21 @@ fn an_override_replaces_that_of_the_same_occurrence() {
     let other = later(2).replace("RECURRENCE-ID:20260311", "RECURRENCE-ID:20260312");
     take(&mut book, &other);
     assert_eq!(bytes(&book).len(), 3);
+    // One that applies to the following occurrences, too.
+    let following = later(3).replace("RECURRENCE-ID:", "RECURRENCE-ID;RANGE=THISANDFUTURE:");
+    take(&mut book, &following);
+    assert_eq!(bytes(&book).len(), 4);
+    let again = following
+        .replace(
+            "THISANDFUTURE:20260311T080000Z",
+            "THISANDFUTURE;TZID=America/New_York:20260311T040000",
+        )
+        .replace("SEQUENCE:3", "SEQUENCE:4");
+    let singles = |book: &_| -> Vec<String> {
+        format_items(book).into_iter().filter(|item| !item.contains("RANGE")).collect()
+    };
+    let before = singles(&book);
+    let replaced = take(&mut book, &again).summary;
+    assert_eq!((replaced.added, replaced.updated, bytes(&book).len()), (0, 1, 4));
+    assert_eq!(singles(&book), before);
 }

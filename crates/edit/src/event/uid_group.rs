@@ -42,6 +42,8 @@ struct StoredComponent {
     bytes: Vec<u8>,
     /// The key of the occurrence that the item overrides.
     override_key: Option<i64>,
+    /// Whether it overrides all following ones, too (RANGE=THISANDFUTURE).
+    following: bool,
 }
 
 /// An override.
@@ -59,7 +61,8 @@ pub(crate) struct OverrideComponent {
 pub struct OverrideIndex {
     /// The schedule of the master.
     schedule: Option<ComponentSchedule>,
-    handles: HashMap<i64, Handle>,
+    /// By the key of the occurrence, and whether the override applies to all following ones, too.
+    handles: HashMap<(i64, bool), Handle>,
 }
 
 impl OverrideIndex {
@@ -68,7 +71,7 @@ impl OverrideIndex {
     pub fn find(&self, extractor: &Extractor, item: &ParsedItem) -> Option<Handle> {
         let recurrence_id = EditableComponent::from_parsed(item).recurrence_id(extractor)?;
         let key = recurrence_id_key(self.schedule.as_ref(), &recurrence_id.time);
-        self.handles.get(&key).copied()
+        self.handles.get(&(key, recurrence_id.following)).copied()
     }
 }
 
@@ -138,6 +141,7 @@ impl<'d> UidGroup<'d> {
                 seq: item.seq,
                 bytes,
                 override_key: None,
+                following: false,
             });
         }
         group.schedule = group.master.as_ref().and_then(|master| master.schedule(extractor));
@@ -146,7 +150,7 @@ impl<'d> UidGroup<'d> {
             let following = recurrence_id.as_ref().is_some_and(|id| id.following);
             let key = recurrence_id.map(|id| group.recurrence_id_key(&id.time));
             if let Some(stored) = group.stored.get_mut(at) {
-                stored.override_key = key;
+                (stored.override_key, stored.following) = (key, following);
             }
             group.overrides.push(OverrideComponent { key, following, component });
         }
@@ -190,7 +194,9 @@ impl<'d> UidGroup<'d> {
     /// Returns its overrides by the occurrences that they replace.
     #[must_use]
     pub fn into_override_index(self) -> OverrideIndex {
-        let keyed = |stored: &StoredComponent| Some((stored.override_key?, stored.handle));
+        let keyed = |stored: &StoredComponent| {
+            Some(((stored.override_key?, stored.following), stored.handle))
+        };
         let handles = self.stored.iter().filter_map(keyed).collect();
         OverrideIndex { schedule: self.schedule, handles }
     }

@@ -154,6 +154,17 @@ fn rules() {
         &[("rule", "FREQ=DAILY;UNTIL=20260101")],
         "the rule FREQ=DAILY;UNTIL=20260101 has no occurrence after the start",
     );
+    // The last day is one of the rule.
+    check(
+        "A",
+        &[("start", "2026-03-06 17:00"), ("every", "week until 2026-03-20")],
+        "A DTSTART:20260306T170000 DTEND:20260306T180000 RRULE:FREQ=WEEKLY;UNTIL=20260320T225959Z",
+    );
+    check(
+        "A",
+        &[("start", "2026-03-06"), ("every", "week until 2026-03-20")],
+        "A DTSTART:20260306 DTEND:20260307 RRULE:FREQ=WEEKLY;UNTIL=20260320",
+    );
     check(
         "A tomorrow",
         &[("every", "day 10 times")],

@@ -340,7 +340,8 @@ impl EditContext<'_> {
         Ok((form.clone(), from_input_civil(form, &reading, at)))
     }
 
-    /// Returns the zone in which days and times are read: the new zone of the edit, or else the user's zone.
+    /// Returns the zone in which days and times are read: the new zone of the edit, or else the
+    /// user's zone.
     fn input_zone(&self, form: &DateTimeForm) -> Zone {
         match form.zone().filter(|_| self.edit.zone.is_some()) {
             Some(zone) => zone.clone(),

@@ -245,7 +245,10 @@ impl EventRequest {
             true => (sentence.start, sentence.is_all_day, sentence.end, sentence.has_stated_end),
             false => (repeated.start, repeated.is_all_day, repeated.end, repeated.has_stated_end),
         };
-        let (rule, until) = (Some(rule), repeated.until);
+        // A rule that is read without a time ends on a day, and the occurrence on it is one.
+        let last_second = if repeated.is_all_day { DAY_SECONDS - 1 } else { 0 };
+        let until = repeated.until.map(|until| until.saturating_add(last_second));
+        let rule = Some(rule);
         Ok(Sentence {
             rule,
             until,

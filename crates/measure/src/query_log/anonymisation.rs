@@ -77,8 +77,8 @@ const LOG_KEYWORDS_BY_FIELD: &[(&str, &[&str])] = &[
     ("kind", KIND_NAMES),
     ("backend", &["local"]),
 ];
-/// The names of all kinds. A test of the program compares them with the table of kinds.
-pub const KIND_NAMES: &[&str] = &[
+/// The names of all kinds, as `the_names_of_kinds_are_kept` compares them.
+const KIND_NAMES: &[&str] = &[
     "contact",
     "event",
     "task",

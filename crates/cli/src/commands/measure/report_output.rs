@@ -60,8 +60,16 @@ impl ReportFiles<'_> {
 
 /// Fails if the page and the picture would be written to one file.
 fn check_two_files(html: &OutputPath, svg: &OutputPath) -> Result<(), CommandFailure> {
+    // Nothing of a device is replaced.
+    if html.is_direct() && html.path() != Path::new("-") {
+        return Ok(());
+    }
     let id = |path: &OutputPath| file_id(std::fs::metadata(path.path()));
-    let name = |path: &OutputPath| std::path::absolute(path.path()).ok();
+    // A file that is not there yet has a name in a directory.
+    let name = |path: &OutputPath| {
+        let path = std::path::absolute(path.path()).ok()?;
+        Some((file_id(std::fs::metadata(path.parent()?)), path.file_name()?.to_owned()))
+    };
     if name(html) == name(svg) || id(html).is_some() && id(html) == id(svg) {
         let name = sanitize_line(&html.path().display().to_string());
         let message = format!("{name} is the file of both --html and --svg");

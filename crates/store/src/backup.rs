@@ -58,10 +58,11 @@ impl Store {
             let written = std::io::copy(&mut copy.file(), &mut output);
             return Ok(written.map_err(|error| output.to_error(error))?);
         };
-        output.refuse_foreign_log()?;
+        // A store in use has a log, which is not that of another database.
         if output.replaces_content() {
             ensure_replaceable(output.path())?;
         }
+        output.refuse_foreign_log()?;
         copy_and_verify(&self.conn, &self.path, staged)?;
         Ok(output.commit()?)
     }
@@ -161,6 +162,7 @@ impl DataDirectory {
                 | Error::StoreReplaced { path }
                 | Error::SchemaTooNew { path, .. }
                 | Error::NoMigration { path, .. }
+                | Error::DevelopmentSchema { path }
                 | Error::ReadOnly { path, .. }
                 | Error::NotAStore { path, .. },
             ) if path == self.database_path() => self.replace_damaged(options, from, stop),

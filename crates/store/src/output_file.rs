@@ -185,7 +185,8 @@ impl OutputFile {
         let Sink::Staged { target, .. } = &self.sink else { return Ok(()) };
         match find_log_beside(target) {
             Some(path) => {
-                let source = io::Error::other("belongs to another database; delete or move it");
+                let source =
+                    io::Error::other("SQLite would apply it to the new file; move it away");
                 Err(OutputError::File { path, source })
             }
             None => Ok(()),

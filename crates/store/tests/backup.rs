@@ -147,6 +147,9 @@ fn a_backup_replaces_only_a_backup() {
     refused(&book.data());
     let other = Book::new();
     refused(&other.data());
+    assert!(other.data().with_file_name("data.db-wal").metadata().unwrap().len() > 0);
+    let error = book.store.backup(other.data()).unwrap_err().to_string();
+    assert!(error.ends_with("data.db: is a store in use, not a backup"), "{error}");
     assert!(matches!(
         book.store.backup(book.sibling_path("no/such/folder")),
         Err(Error::Output(OutputError::File { .. }))

@@ -332,6 +332,9 @@ impl From<larder_store::Error> for CommandFailure {
             Error::PurgeNotFinished { .. } => failure(FailureKind::Store).with_hint(
                 "remove the cause, then finish the purge: larder purge",
             ),
+            Error::UnknownCopy { .. } => failure(FailureKind::Store).with_hint(
+                "move it out of the data directory, then run the command again",
+            ),
             Error::PurgePending { .. } => {
                 failure(FailureKind::Store).with_hint("to finish the purge: larder purge")
             }

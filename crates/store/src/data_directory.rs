@@ -326,12 +326,14 @@ impl DataDirectory {
     #[must_use]
     pub fn restorable_copies(&self) -> Vec<PathBuf> {
         let mut copies = self.list_copies().unwrap_or_default();
-        let prefix = self.file_name(".db.before-damaged");
-        let is_damaged = |path: &PathBuf| {
-            path.file_name().unwrap_or_default().to_string_lossy().starts_with(&prefix)
-        };
-        copies.retain(|path| !is_damaged(path));
+        copies.retain(|path| !self.is_damaged_copy(path));
         copies
+    }
+
+    /// Returns whether a copy has the name of a database that was set aside.
+    pub(crate) fn is_damaged_copy(&self, copy: &Path) -> bool {
+        let prefix = self.file_name(".db.before-damaged");
+        copy.file_name().unwrap_or_default().to_string_lossy().starts_with(&prefix)
     }
 
     /// Returns whether the directory has a store. Where that cannot be seen, as without permission,

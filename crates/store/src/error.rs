@@ -324,6 +324,12 @@ pub enum Error {
         /// The failure.
         source: Box<Error>,
     },
+    /// A copy beside the store is of a version from which this program cannot erase items.
+    #[error("items cannot be erased from a copy: {source}")]
+    UnknownCopy {
+        /// The reason, with the path of the copy.
+        source: Box<Error>,
+    },
     /// A purge was interrupted or is still running: a copy of the store would have the purged
     /// bytes.
     #[error("{path} may contain data of purged items: a purge is not finished")]

@@ -20,6 +20,7 @@ use crate::interrupted_restore;
 use crate::meta::{MetaTable, read_meta_number, write_meta};
 use crate::page_eraser::PageEraser;
 use crate::pending_work;
+use crate::schema::{self, SchemaState};
 use crate::staging_file::{
     folder_of, ignore_missing, link_target, remove_companions, remove_with_companions,
     sync_folder_of, with_suffix,
@@ -72,7 +73,7 @@ impl Store {
     /// [`Error::ReaderBlocksPurge`] if a reader kept old pages in use: the items are deleted, but
     /// their bytes may remain until the purge is repeated; [`Error::PurgeNotFinished`] for any
     /// other reason. After both, the purge is [`PendingWork`](crate::PendingWork). After another
-    /// error, nothing was purged.
+    /// error, such as [`Error::UnknownCopy`], nothing was purged.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
         let _work = self.lock_files.acquire_work_lock()?;
@@ -278,34 +279,52 @@ fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool
 }
 
 /// Erases the items from a copy, or deletes the copy if it is one of the index of mail, or damaged:
-/// a repair set it aside, and it may have the items' bytes. If it is a link, as the former database
-/// may have been, the file where it leads is deleted, too.
+/// a repair set it aside, and it may have the items' bytes. If the former database was a link, the
+/// file where it leads is deleted, too. A file of another program stays, as it has no items.
 fn purge_copy(
     directory: &DataDirectory,
     copy: &Path,
     handles: &[Handle],
     deleted: &mut Vec<PathBuf>,
 ) -> Result<()> {
-    let linked = link_target(copy).filter(|target| !is_file_of_directory(directory, target));
-    // The index of mail can be made again, so a copy of it is not worth a rewrite.
-    let is_rewritten = directory.store_file() == StoreFile::Data
+    // The index of mail can be made again, so a copy of it is not worth a rewrite. A link that
+    // leads nowhere is what an interrupted purge left of a damaged copy.
+    let is_kept = directory.store_file() == StoreFile::Data
+        && copy.try_exists().unwrap_or(true)
         && match rewrite_copy(directory, copy, handles) {
+            Err(Error::NotAStore { .. }) => true,
             Err(error) if error.damaged_file().is_some() => false,
             done => done.map(|()| true)?,
         };
-    let copy = (!is_rewritten).then(|| copy.to_path_buf());
-    for path in copy.into_iter().chain(linked) {
-        remove_with_companions(&path).map_err(file_error_at(&path))?;
-        deleted.push(path);
+    if is_kept {
+        return Ok(());
     }
+    // The link goes last, and the file before it goes after its log: an interrupted purge finds
+    // what is left only through them.
+    if directory.is_damaged_copy(copy)
+        && let Some(target) = link_target(copy)
+        && !is_database_or_copy(directory, &target)?
+    {
+        let removed = remove_companions(&target)
+            .and_then(|()| ignore_missing(fs::remove_file(&target)))
+            .and_then(|()| sync_folder_of(&target));
+        removed.map_err(file_error_at(&target))?;
+        deleted.push(target);
+    }
+    remove_with_companions(copy).map_err(file_error_at(copy))?;
+    deleted.push(copy.to_path_buf());
     Ok(())
 }
 
-/// Returns whether a file, by its path without links, is the database or in its directory.
-fn is_file_of_directory(directory: &DataDirectory, file: &Path) -> bool {
-    let is_same = |path: &Path| fs::canonicalize(path).is_ok_and(|own| own == file);
-    let is_inside = fs::canonicalize(directory.path()).is_ok_and(|own| folder_of(file) == own);
-    is_inside || is_same(&directory.database_path())
+/// Returns whether a file, by its path without links, is a database of the directory, or a copy,
+/// which is purged by its own name.
+fn is_database_or_copy(directory: &DataDirectory, file: &Path) -> Result<bool> {
+    let is_same = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|own| own == file);
+    let mut paths = directory.list_copies()?;
+    paths.retain(|copy| !copy.is_symlink());
+    let stores = [StoreFile::Data, StoreFile::Index, StoreFile::Commits];
+    paths.extend(stores.map(|store| directory.clone().with_store_file(store).database_path()));
+    Ok(paths.iter().any(is_same))
 }
 
 /// Deletes the logs and journals of copies that are missing: they may have the items' bytes, and no
@@ -322,6 +341,7 @@ fn delete_orphaned_companions(directory: &DataDirectory, deleted: &mut Vec<PathB
 /// Replaces a copy by one without the items, which is written beside it: a purge that is
 /// interrupted leaves the copy as it was.
 fn rewrite_copy(directory: &DataDirectory, copy: &Path, handles: &[Handle]) -> Result<()> {
+    verify_copy_version(directory, copy)?;
     let prefix = directory.staging_prefix("purge");
     let staged = create_staging(folder_of(copy), &prefix)?;
     let rewritten = create_staging(folder_of(copy), &prefix)?;
@@ -342,6 +362,26 @@ fn rewrite_copy(directory: &DataDirectory, copy: &Path, handles: &[Handle]) -> R
     // The log of the copy has the items' bytes. Beside the new file, SQLite would apply it.
     remove_companions(copy).map_err(file_error_at(copy))?;
     rewritten.persist(copy).map_err(file_error_at(copy))
+}
+
+/// Fails if a copy has tables that this program does not know: they may have the items' bytes.
+fn verify_copy_version(directory: &DataDirectory, copy: &Path) -> Result<()> {
+    let conn = open_copy(copy).map_err(sqlite_error_at(copy))?;
+    let path = copy.to_path_buf();
+    match schema::verify_version(&conn.autocommit_read(), copy, directory.store_file()) {
+        Ok(SchemaState::NewerMinor(major, minor)) => {
+            let version = format!("{major}.{minor}");
+            Err(Error::UnknownCopy { source: Box::new(Error::ReadOnly { path, version }) })
+        }
+        Ok(SchemaState::Empty) => {
+            Err(Error::Damaged { path, what: "the file is empty".to_string() })
+        }
+        Ok(SchemaState::Current | SchemaState::Older(..)) => Ok(()),
+        Err(error @ (Error::SchemaTooNew { .. } | Error::DevelopmentSchema { .. })) => {
+            Err(Error::UnknownCopy { source: Box::new(error) })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Writes the log beside a copy into the copy: if the process is killed when the log is deleted and
@@ -394,7 +434,7 @@ fn erase_items_from_copy(tx: &WriteTransaction<'_>, handles: &[Handle]) -> Datab
     }
     calendar_context_table::delete_unreferenced(tx)?;
     while erase_schedules(tx, i64::MAX)? {}
-    // The copy may have any schema version, so its tables are looked up.
+    // The copy may have an older schema version, so its tables are looked up.
     let tables = tx
         .prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idx_*' AND sql LIKE 'CREATE%'")?
         .query_map([], |row| row.get::<_, String>(0))?

@@ -1,13 +1,17 @@
 //! Tests of purge: no byte of the item remains in any file.
 
 use crate::book::{Book, card, create_options, outcome_handle, put};
+use crate::versions::set_version;
 use larder_store::{
-    DataDirectory, Error, Fault, HandlePrefix, Operation, PendingWork, Precondition, Store,
+    DataDirectory, Error, Fault, Handle, HandlePrefix, Operation, PendingWork, Precondition,
+    PurgeReport, Store,
 };
+use rusqlite::Connection;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -230,30 +234,126 @@ fn nothing_is_left_in_files_beside_copies() {
     book.assert_sound();
 }
 
-/// A damaged database that was set aside may have been a link: its bytes are elsewhere.
+/// A damaged database that was set aside may have been a link: its bytes are elsewhere, perhaps
+/// under another name in the directory.
 #[test]
-fn nothing_is_left_where_a_linked_copy_leads() {
-    for is_damaged in [false, true] {
+fn nothing_is_left_where_a_damaged_copy_leads() {
+    for is_inside in [false, true] {
         let mut book = Book::new();
         let handle = put_token_item(&mut book);
         let copy = book.dir().join("data.db.before-damaged");
-        let (real, log) = (book.sibling_path("real.db"), book.sibling_path("real.db-wal"));
-        fs::copy(book.data(), &real).unwrap();
-        fs::copy(book.dir().join("data.db-wal"), &log).unwrap();
-        if is_damaged {
-            fs::write(&real, TOKEN.repeat(100)).unwrap();
-            fs::write(&log, TOKEN).unwrap();
-        }
+        let folder = if is_inside { book.dir() } else { book.sibling_path("") };
+        let (real, log) = (folder.join("real.db"), folder.join("real.db-wal"));
+        fs::write(&real, TOKEN.repeat(100)).unwrap();
+        fs::write(&log, TOKEN).unwrap();
         symlink(&real, &copy).unwrap();
         // The store itself is no such file, whatever leads to it.
         symlink(book.data(), book.dir().join("data.db.before-mine")).unwrap();
         let purged = book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
-        let deleted =
-            if is_damaged { vec![copy.clone(), real.clone()] } else { vec![real.clone()] };
-        assert_eq!(purged.deleted, deleted);
-        assert!(!real.exists() && !log.exists() && copy.exists() != is_damaged);
+        assert_eq!(purged.deleted, [real.clone(), copy.clone()]);
+        assert!(!real.exists() && !log.exists() && !copy.is_symlink());
         assert_eq!(files_with_token(&book), [""; 0]);
         book.assert_sound();
+    }
+}
+
+/// A backup elsewhere is the user's, also if a link in the directory leads to it. A readable copy
+/// is replaced by one without the item.
+#[test]
+fn a_backup_stays_where_a_link_leads() {
+    for (name, is_damaged) in [("damaged", false), ("disk", false), ("disk", true)] {
+        let mut book = Book::new();
+        let handle = put_token_item(&mut book);
+        let real = book.sibling_path("real.db");
+        book.store.backup(&real).unwrap();
+        if is_damaged {
+            fs::write(&real, TOKEN.repeat(100)).unwrap();
+        }
+        let bytes = fs::read(&real).unwrap();
+        let copy = book.dir().join(format!("data.db.before-{name}"));
+        symlink(&real, &copy).unwrap();
+        let purged = book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
+        let deleted = if is_damaged { vec![copy.clone()] } else { Vec::new() };
+        assert_eq!(purged.deleted, deleted, "{name}");
+        assert!(fs::read(&real).unwrap() == bytes, "{name}");
+        assert!(!copy.is_symlink() && copy.exists() != is_damaged, "{name}");
+        assert_eq!(files_with_token(&book), [""; 0]);
+    }
+}
+
+/// A purge that is interrupted leaves a link to a file that it has deleted.
+#[test]
+fn a_copy_that_leads_nowhere_is_deleted() {
+    let mut book = Book::new();
+    let handle = put_token_item(&mut book);
+    let copy = book.dir().join("data.db.before-damaged");
+    symlink(book.sibling_path("missing.db"), &copy).unwrap();
+    let purged = book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
+    assert_eq!((purged.items, purged.deleted), (1, vec![copy.clone()]));
+    assert!(!copy.is_symlink());
+    // Another copy may be on a disk that is not there now, and have the item.
+    let copy = book.dir().join("data.db.before-restore");
+    symlink(book.sibling_path("missing.db"), &copy).unwrap();
+    book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap_err();
+    assert!(copy.is_symlink());
+}
+
+/// Gets the path of the copy and its bytes, the store, the purged handle and the result.
+type CopyCheck<'c> = dyn Fn(&Path, &[u8], &mut Store, Handle, Result<PurgeReport, Error>) + 'c;
+
+/// Restores a backup in the place of a database that `prepare` changes, and purges the item.
+/// `check` gets the file that was set aside, its bytes before the purge, and the result of that.
+fn purge_after_replacement(prepare: &dyn Fn(&Path), check: &CopyCheck<'_>) {
+    let mut book = Book::new();
+    let handle = put_token_item(&mut book);
+    let backup = book.sibling_path("copy.db");
+    book.store.backup(&backup).unwrap();
+    book.with_store_closed(|dir| {
+        prepare(&dir.join("data.db"));
+        let restored = DataDirectory::new(dir).restore(&create_options(), &backup).unwrap();
+        let before = restored.previous_copy.unwrap();
+        assert_eq!(before, dir.join("data.db.before-damaged"));
+        let bytes = fs::read(&before).unwrap();
+        let mut store = Store::open(dir, &Default::default()).unwrap();
+        let purged = store.purge(&mut Operation::new("purge", "", 0), &[handle]);
+        check(&before, &bytes, &mut store, handle, purged);
+    });
+}
+
+/// A file of another program has no items.
+#[test]
+fn a_copy_of_another_program_stays() {
+    let prepare = |data: &Path| {
+        fs::remove_file(data).unwrap();
+        Connection::open(data).unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
+    };
+    purge_after_replacement(&prepare, &|before, bytes, _, _, purged| {
+        let purged = purged.unwrap();
+        assert_eq!((purged.items, purged.deleted), (1, Vec::new()));
+        assert!(fs::read(before).unwrap() == bytes);
+    });
+}
+
+/// A newer version may have the bytes of the item in tables that this program does not know.
+#[test]
+fn a_copy_of_a_newer_version_is_named() {
+    for version in [1001, 2000] {
+        let prepare = |data: &Path| {
+            set_version(data, version);
+            let sql = format!("CREATE TABLE photo(x); INSERT INTO photo VALUES('{TOKEN}')");
+            Connection::open(data).unwrap().execute_batch(&sql).unwrap();
+        };
+        purge_after_replacement(&prepare, &|before, bytes, store, handle, purged| {
+            let error = purged.unwrap_err();
+            assert!(matches!(error, Error::UnknownCopy { .. }), "{error:?}");
+            assert!(error.to_string().contains(before.to_str().unwrap()), "{error}");
+            assert!(fs::read(before).unwrap() == bytes);
+            assert_eq!(store.check().unwrap().faults, []);
+            // Nothing was purged, so that the whole purge can be repeated.
+            fs::rename(before, before.parent().unwrap().with_file_name("moved.db")).unwrap();
+            let mut operation = Operation::new("purge", "", 0);
+            assert_eq!(store.purge(&mut operation, &[handle]).unwrap().items, 1);
+        });
     }
 }
 

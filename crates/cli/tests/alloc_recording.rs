@@ -5,6 +5,7 @@ use crate::test_home::{Home, left_out};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -253,6 +254,28 @@ fn an_interrupt_after_the_command_closes_the_log() {
         (process["start"]["arguments"][0] == "sleep").then(|| process["end"].clone())
     });
     assert_eq!(ends.next().expect("no process sleep")["is_abandoned"], true);
+}
+
+/// A reader of the messages that takes none holds up neither the end of the log nor an interrupt.
+#[test]
+fn an_interrupt_ends_the_wait_for_a_stalled_reader_of_messages() {
+    let home = Home::new();
+    recorder();
+    // More than one pipe holds, and less than two.
+    let script = "echo $$ >pid.new; mv pid.new pid; seq 1 20000 >&2";
+    let phases = ["--quiet", "measure", "record", "--phases", "x", "--out", "log"];
+    let command = [&phases[..], &["--", "sh", "-c", script]].concat();
+    let mut larder = home.command(&command).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(comes_true(|| home.work("pid").exists()));
+    let command = std::fs::read_to_string(home.work("pid")).unwrap();
+    let command = format!("/proc/{}", command.trim());
+    assert!(comes_true(|| !Path::new(&command).exists()));
+    kill_process(Pid::from_child(&larder), Signal::INT).unwrap();
+    let has_ended = comes_true(|| larder.try_wait().unwrap().is_some());
+    drop(larder.stderr.take());
+    assert!(has_ended, "the recording waits for a reader after an interrupt");
+    assert_eq!(larder.wait().unwrap().code(), Some(0));
+    assert_ne!(process_count(&analyse(&home, &[])), 0);
 }
 
 /// The memory of the collector follows what forked processes differ in, not what they inherit.

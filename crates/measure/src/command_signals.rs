@@ -17,6 +17,11 @@ pub struct CommandSignals {
 }
 
 impl CommandSignals {
+    /// Returns whether a signal has arrived that was not sent on.
+    pub(crate) fn is_any(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed) || self.termination.load(Ordering::Relaxed) != 0
+    }
+
     /// Sends a signal that requests the end on to the command; returns whether there was one. The
     /// child must not have been waited for: its id may be another's then.
     pub(crate) fn send_on(&self, child: &Child) -> bool {

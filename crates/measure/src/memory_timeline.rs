@@ -258,7 +258,7 @@ pub fn watch_command(
     let status = child.wait()?;
     let most = peak_of(UsageWho::RUSAGE_CHILDREN);
     if let Some(messages) = &messages {
-        let names = messages.finish_within(LAST_MESSAGES_LIMIT);
+        let names = messages.finish_within(LAST_MESSAGES_LIMIT, &|| signals.is_any());
         names.iter().for_each(|name| sampler.begin_phase(name));
     }
     let mut timeline = sampler.timeline;

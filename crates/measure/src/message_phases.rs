@@ -80,10 +80,15 @@ impl MessagePhases {
         }
     }
 
-    /// Waits until all messages are passed on, but for further ones not longer than this: a process
-    /// that goes on in the background may keep the messages of a command open. Returns the names of
-    /// the phases that the last messages have begun.
-    pub(crate) fn finish_within(&self, limit: Duration) -> Vec<Vec<u8>> {
+    /// Waits until all messages are passed on, but not longer than this while there are none: a
+    /// process that goes on in the background may keep the messages of a command open. The time
+    /// that the output takes for messages is unlimited, until `is_stopped` says that a request to
+    /// end has come. Returns the names of the phases that the last messages have begun.
+    pub(crate) fn finish_within(
+        &self,
+        limit: Duration,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Vec<Vec<u8>> {
         let mut waited = Duration::ZERO;
         let mut names = Vec::new();
         while !self.reader.is_finished() && waited < limit {
@@ -91,7 +96,7 @@ impl MessagePhases {
             let begin = Instant::now();
             std::thread::sleep(Duration::from_millis(1));
             // A slow reader of the output shall get all that the command has written.
-            if !self.is_writing.load(Ordering::Relaxed) {
+            if !self.is_writing.load(Ordering::Relaxed) || is_stopped() {
                 waited += begin.elapsed();
             }
         }
@@ -197,8 +202,39 @@ mod tests {
         let output = SlowOutput(sender);
         let messages = MessagePhases::start(child.stderr.take().unwrap(), pattern, output, || {});
         child.wait().unwrap();
-        messages.finish_within(Duration::from_millis(50));
+        messages.finish_within(Duration::from_millis(50), &|| false);
         assert_eq!(written.try_iter().sum::<usize>(), 108_894);
+    }
+
+    /// An output that takes nothing until the other end of the channel is dropped.
+    struct StalledOutput(Receiver<Infallible>);
+
+    impl Write for StalledOutput {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            assert!(self.0.recv().is_err());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_request_to_end_ends_the_wait_for_a_stalled_output() {
+        let mut command = Command::new("sh");
+        let mut child = command.args(["-c", "echo a >&2"]).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, receiver) = channel();
+        let (pattern, output) = (Regex::new("phase").unwrap(), StalledOutput(receiver));
+        let messages = MessagePhases::start(child.stderr.take().unwrap(), pattern, output, || {});
+        child.wait().unwrap();
+        let begin = Instant::now();
+        let is_stopped = || begin.elapsed() > Duration::from_millis(200);
+        messages.finish_within(Duration::from_millis(50), &is_stopped);
+        assert!(!messages.reader.is_finished());
+        drop(sender);
+        messages.finish_within(Duration::from_secs(10), &|| false);
+        assert!(messages.reader.is_finished());
     }
 
     #[test]

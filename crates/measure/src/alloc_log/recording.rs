@@ -221,7 +221,7 @@ pub fn record_command(
         background_notice: options.background_notice,
     };
     let status = recording.run(&mut child, &options.signals)?;
-    Ok(recording.finish(child.id(), status))
+    Ok(recording.finish(child.id(), status, &options.signals))
 }
 
 /// Starts the command with the recorder in it.
@@ -645,22 +645,29 @@ impl RecordingState {
         }
     }
 
-    fn finish(mut self, command: u32, status: ExitStatus) -> RecordingSummary {
+    fn finish(
+        mut self,
+        command: u32,
+        status: ExitStatus,
+        signals: &CommandSignals,
+    ) -> RecordingSummary {
+        let end_us = self.time_us();
         self.write_samples();
-        if let Some((messages, _)) = &self.messages {
-            // Nothing calls the allocator any more: these phases have no calls.
-            drop(messages.finish_within(LAST_MESSAGES_LIMIT));
-        }
         let unrecorded = self.unrecorded.finish();
         let named = |it: &UnrecordedProcess| (it.pid, it.program.clone());
         let end = RecordingEnd {
-            end_us: self.time_us(),
+            end_us,
             exit_code: crate::process_cost::exit_code(status),
             signal: status.signal(),
             pid: Some(command),
             unrecorded: unrecorded.iter().map(named).collect(),
         };
         self.log.write_json(BlockKind::RECORDING_END, 0, &end);
+        // Only now, as a further signal ends the wait and this program.
+        if let Some((messages, _)) = &self.messages {
+            // Nothing calls the allocator any more: these phases have no calls.
+            drop(messages.finish_within(LAST_MESSAGES_LIMIT, &|| signals.is_any()));
+        }
         let (calls, lost_calls) = self.log.calls();
         RecordingSummary {
             status,

@@ -3,10 +3,12 @@
 //! The machine does not influence the program: its environment has only the variables set here.
 //! Parts of the output that differ between runs (the home's path, times, random names) are masked.
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Once};
 
 /// A home directory with a working directory in it; both are deleted with the value.
 pub struct Home {
@@ -39,8 +41,26 @@ pub const CHLOE: &str = "BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=UTF-8;ENCODING=
     FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Chlo=C3=A9 Dupont\r\n\
     EMAIL;INTERNET:chloe@example.com\r\nEND:VCARD\r\n";
 
+/// Done before the first program starts.
+static DEFAULT_SIGNALS: Once = Once::new();
+
+/// Catches the signals that tests send to the program, if they are ignored, as behind `&` of a
+/// shell or under `nohup`: the program would inherit that. A caught signal has its default effect
+/// in a program that is begun.
+fn catch_ignored_signals() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        if (mask >> (signal - 1)) & 1 == 1 {
+            signal_hook::flag::register(signal, Arc::default()).unwrap();
+        }
+    }
+}
+
 impl Home {
     pub fn new() -> Home {
+        DEFAULT_SIGNALS.call_once(catch_ignored_signals);
         let dir = tempfile::Builder::new().prefix("larder-test-").tempdir().unwrap();
         for name in ["home", "work", "tmp"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();

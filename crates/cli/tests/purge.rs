@@ -283,6 +283,38 @@ fn labels_are_purged_from_a_copy_alone() {
     assert!(copy.exists());
 }
 
+/// Neither an index nor `data.db` knows the message, whose labels are in a copy.
+#[test]
+fn labels_of_a_message_that_is_not_indexed_are_purged_from_a_copy_alone() {
+    let home = home_with_unlabelled_message();
+    home.ok(&["backup", "copy.db"]);
+    home.ok(&["edit", "quokkaid@example.org", "--label", "+private"]);
+    home.ok(&["restore", "copy.db"]);
+    std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
+    home.ok(&["sync"]);
+    home.code(&["check", "--rebuild"], 0);
+    let copy = home.data().join("data.db.before-restore");
+    assert!(files_with(&home, "quokkaid").contains(&copy));
+    home.code(&["purge", "--yes", "mid:quokkaid@example.com"], 1);
+    let purge = ["purge", "--yes", "mid:quokkaid@example.org"];
+    insta::assert_snapshot!(home.run(&purge).masked_output(), @"Purged 0 items with all previous versions");
+    assert_eq!(files_with(&home, "quokkaid"), [""; 0].map(PathBuf::from));
+}
+
+/// Labels that no indexed message has are an item, also beside an indexed message.
+#[test]
+fn labels_of_a_message_that_is_not_indexed_count() {
+    let home = home_with_secret_message();
+    std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
+    home.ok(&["sync"]);
+    home.code(&["check", "--rebuild"], 0);
+    home.ok(&["edit", "m4@example.org", "--label", "+later"]);
+    let purge =
+        ["purge", "--yes", "--format", "json", "mid:quokkaid@example.org", "mid:m4@example.org"];
+    let purged: serde_json::Value = serde_json::from_slice(&home.code(&purge, 3).out).unwrap();
+    assert_eq!(purged["purged"], 2);
+}
+
 #[test]
 fn a_purge_of_a_message_that_is_killed_is_finished() {
     let home = home_with_secret_message();

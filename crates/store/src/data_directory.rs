@@ -293,6 +293,9 @@ impl DataDirectory {
     }
 
     /// Returns the copies of the database that migrations and restores made.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
     pub(crate) fn list_copies(&self) -> Result<Vec<PathBuf>> {
         self.list_copy_files(&|name| {
             copy_of_companion(name).is_none() && !name.ends_with(STAGING_SUFFIX)

@@ -278,6 +278,32 @@ fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool
     Ok(erased + erased_of_series > 0)
 }
 
+impl DataDirectory {
+    /// Returns whether a copy of the database has an item, or had it. A copy that cannot be read
+    /// may have it.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn copies_may_have_item(&self, handle: Handle) -> Result<bool> {
+        Ok(self.list_copies()?.iter().any(|copy| match verify_copy_version(self, copy) {
+            Err(Error::NotAStore { .. }) => false,
+            Err(_) => true,
+            Ok(()) => has_item(copy, handle).unwrap_or(true),
+        }))
+    }
+}
+
+fn has_item(copy: &Path, handle: Handle) -> rusqlite::Result<bool> {
+    let conn = open_copy(copy)?;
+    let tx = conn.autocommit_read();
+    tx.query_row(
+        "SELECT EXISTS(SELECT 1 FROM item WHERE handle = ?1)
+             OR EXISTS(SELECT 1 FROM item_history WHERE handle = ?1)",
+        [handle.to_bytes()],
+        |row| row.get(0),
+    )
+}
+
 /// Erases the items from a copy, or deletes the copy if it is one of the index of mail, or damaged:
 /// a repair set it aside, and it may have the items' bytes. If the former database was a link, the
 /// file where it leads is deleted, too. A file of another program stays, as it has no items.
@@ -290,7 +316,7 @@ fn purge_copy(
     // The index of mail can be made again, so a copy of it is not worth a rewrite. A link that
     // leads nowhere is what an interrupted purge left of a damaged copy.
     let is_kept = directory.store_file() == StoreFile::Data
-        && copy.try_exists().unwrap_or(true)
+        && (!directory.is_damaged_copy(copy) || copy.try_exists().unwrap_or(true))
         && match rewrite_copy(directory, copy, handles) {
             Err(Error::NotAStore { .. }) => true,
             Err(error) if error.damaged_file().is_some() => false,

@@ -80,7 +80,7 @@ impl PurgeArgs {
                 let meta = match resolve_item(&reader, id) {
                     Err(failure) if failure.is_not_found() => {
                         if messages.add_removed(id, &mut names)?
-                            || messages.add_labels(&reader, id, &mut names)?
+                            || messages.add_labels(context, &reader, id, &mut names)?
                         {
                             continue;
                         }

@@ -10,7 +10,9 @@ use crate::mail_store::{
 };
 use crate::output::sanitize_line;
 use larder_edit::labels::{find_labels_of_unknown_message, find_labels_to_purge};
-use larder_store::{Handle, HandlePrefix, Operation, PurgeReport, Reader};
+use larder_store::{
+    DataDirectory, Handle, HandlePrefix, Operation, PurgeReport, Reader, label_handle,
+};
 use larder_sync::RenamedFileFinder;
 use std::path::PathBuf;
 
@@ -89,16 +91,23 @@ impl PurgedMessages {
         Ok(has_any)
     }
 
-    /// Adds the labels of a message that the index does not know, if a Message-ID names one.
-    /// Returns whether it does.
+    /// Adds the labels of a message that the index does not know, if a Message-ID names one, or if
+    /// a copy of the store may have some. Returns whether there are any to erase.
     pub(super) fn add_labels(
         &mut self,
+        context: &CommandContext,
         data: &Reader,
         id: &str,
         names: &mut Vec<String>,
     ) -> Result<bool, CommandFailure> {
         let Some(message_id) = id.strip_prefix("mid:") else { return Ok(false) };
-        let found = find_labels_of_unknown_message(data, message_id)?;
+        let mut found = find_labels_of_unknown_message(data, message_id)?;
+        let handle = label_handle(message_id);
+        if !found.contains(&handle)
+            && DataDirectory::new(&context.dir).copies_may_have_item(handle)?
+        {
+            found.push(handle);
+        }
         let has_any = !found.is_empty();
         if has_any {
             names.push(format!("labels of a message that is not indexed ({})", sanitize_line(id)));
@@ -119,18 +128,20 @@ impl PurgedMessages {
         if messages.is_empty() && unknown.is_empty() {
             return Ok(Vec::new());
         }
-        let mut labels = unknown.clone();
-        if let Some(index) = &index {
-            labels.extend(find_labels_to_purge(&context.open_reader()?, index, &messages)?);
-        }
+        let labels = match &index {
+            Some(index) => find_labels_to_purge(&context.open_reader()?, index, &messages)?,
+            None => Vec::new(),
+        };
         let has_index = index.is_some();
         // It would keep the old pages in use.
         drop(index);
+        if !unknown.is_empty() {
+            add_report(purged, context.open_store()?.purge(operation, &unknown)?);
+        }
         if !labels.is_empty() {
             let erased = context.open_store()?.purge(operation, &labels)?;
             // A message and its labels are one item.
-            let items = if messages.is_empty() { erased.items } else { 0 };
-            add_report(purged, PurgeReport { items, ..erased });
+            add_report(purged, PurgeReport { items: 0, ..erased });
         }
         if !has_index {
             return Ok(Vec::new());

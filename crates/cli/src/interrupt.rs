@@ -3,8 +3,8 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Returns a flag that the first interrupt sets. The second ends the process, which loses nothing
@@ -98,9 +98,15 @@ impl ReadingInterrupt {
 /// starts.
 pub(crate) fn on_interrupt(action: impl Fn() + Send + 'static) {
     let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
-    // If no handler can be set, the default one ends the process, which is safe too.
-    if let Ok(mut signals) = Signals::new(signals) {
-        std::thread::spawn(move || signals.forever().for_each(|_| action()));
+    let (sender, receiver) = mpsc::channel::<Signals>();
+    let run = move || receiver.iter().for_each(|mut it| it.forever().for_each(|_| action()));
+    // If no thread can be made, or no handler set, the default one ends the process, which is safe
+    // too. The thread comes first, as signals without one would be lost.
+    if std::thread::Builder::new().spawn(run).is_ok()
+        && let Ok(signals) = Signals::new(signals)
+    {
+        // The thread is there to receive them.
+        let _sent = sender.send(signals);
     }
 }
 

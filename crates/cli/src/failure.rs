@@ -293,7 +293,8 @@ impl From<larder_store::Error> for CommandFailure {
                         "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read"
                     }
                 };
-                let log = path.with_file_name("data.db-wal");
+                let dir = path.parent().unwrap_or(Path::new("."));
+                let log = DataDirectory::new(dir).wal_path();
                 let has_log = log.metadata().is_ok_and(|log| log.len() > 0);
                 let failure = match error {
                     Error::Damaged { .. } if has_log => failure(FailureKind::Store).with_hint(
@@ -304,7 +305,7 @@ impl From<larder_store::Error> for CommandFailure {
                 let failure = failure.with_hint(next_step).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
-                backup_copy_hints(path.parent().unwrap_or(Path::new(".")))
+                backup_copy_hints(dir)
                     .iter()
                     .fold(failure, |failure, copy| failure.with_hint(copy))
                     .with_hint(RECOVERY_DOC_HINT)
@@ -455,5 +456,24 @@ impl From<larder_store::IndexConfigError> for CommandFailure {
 impl From<larder_query::SyntaxError> for CommandFailure {
     fn from(error: larder_query::SyntaxError) -> CommandFailure {
         larder_query::Error::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SQLite keeps the log of a linked database beside the file that the link leads to.
+    #[test]
+    fn the_log_of_a_damaged_linked_database_is_found() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("data.db");
+        std::os::unix::fs::symlink(scratch.path().join("real.db"), &path).unwrap();
+        for name in ["real.db", "real.db-wal"] {
+            std::fs::write(scratch.path().join(name), "content").unwrap();
+        }
+        let error = larder_store::Error::Damaged { path, what: "a page".to_string() };
+        let failure = CommandFailure::from(error);
+        assert!(failure.hints[0].contains("data.db-wal was copied"), "{:?}", failure.hints);
     }
 }

@@ -222,9 +222,8 @@ impl DataDirectory {
     /// but if that fails it opens them read-only, and the reason is lost.
     pub(crate) fn create_log_files(&self) -> Result<()> {
         let path = self.database_path();
-        // An empty database has no log, and the log of a linked one is elsewhere.
-        let has_log =
-            fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() > 0);
+        // An empty database has no log.
+        let has_log = fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() > 0);
         for path in [self.wal_path(), self.shared_memory_path()].iter().filter(|_| has_log) {
             let mut options = fs::OpenOptions::new();
             // An existing file is in use, perhaps by this process: to open and close it would
@@ -485,5 +484,18 @@ mod tests {
         let path = scratch.path().join("file");
         fs::write(&path, "x").expect("a file");
         assert!(matches!(DataDirectory::new(path).ensure_directory(), Err(Error::File { .. })));
+    }
+    #[test]
+    fn the_log_of_a_linked_database_is_beside_its_file() {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        let (real, data) = (scratch.path().join("real.db"), scratch.path().join("data.db"));
+        std::os::unix::fs::symlink(&real, data).expect("a link");
+        let directory = DataDirectory::new(scratch.path());
+        for (content, has_log) in [("", false), ("content", true)] {
+            fs::write(&real, content).expect("a file");
+            directory.create_log_files().expect("files of a log");
+            assert_eq!(scratch.path().join("real.db-wal").exists(), has_log);
+        }
+        assert!(!scratch.path().join("data.db-wal").exists());
     }
 }

@@ -202,7 +202,7 @@ mod tests {
         let output = SlowOutput(sender);
         let messages = MessagePhases::start(child.stderr.take().unwrap(), pattern, output, || {});
         child.wait().unwrap();
-        messages.finish_within(Duration::from_millis(50), &|| false);
+        messages.finish_within(Duration::from_millis(250), &|| false);
         assert_eq!(written.try_iter().sum::<usize>(), 108_894);
     }
 

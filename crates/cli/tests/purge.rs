@@ -252,13 +252,20 @@ fn a_message_without_a_file_is_purged() {
     home.code(&["purge", "--yes", "quokkaid@example.org"], 1);
 }
 
-/// A new index does not know a message whose file is gone, and `data.db` has its labels.
-#[test]
-fn labels_of_a_message_that_is_not_indexed_are_purged() {
+/// Returns a home whose secret message is gone from the maildir, and from the index, which was made
+/// anew; `data.db` has its labels.
+fn home_with_unindexed_message() -> Home {
     let home = home_with_secret_message();
     std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
     home.ok(&["sync"]);
     home.code(&["check", "--rebuild"], 0);
+    home
+}
+
+/// A new index does not know a message whose file is gone, and `data.db` has its labels.
+#[test]
+fn labels_of_a_message_that_is_not_indexed_are_purged() {
+    let home = home_with_unindexed_message();
     assert_ne!(files_with(&home, "quokkaid"), [""; 0].map(PathBuf::from));
     let purge = ["purge", "--yes", "mid:quokkaid@example.org"];
     insta::assert_snapshot!(home.run(&purge).masked_output(), @"Purged 1 item with all previous versions");
@@ -304,10 +311,7 @@ fn labels_of_a_message_that_is_not_indexed_are_purged_from_a_copy_alone() {
 /// Labels that no indexed message has are an item, also beside an indexed message.
 #[test]
 fn labels_of_a_message_that_is_not_indexed_count() {
-    let home = home_with_secret_message();
-    std::fs::remove_file(home.work("Mail/cur/7:2,S")).unwrap();
-    home.ok(&["sync"]);
-    home.code(&["check", "--rebuild"], 0);
+    let home = home_with_unindexed_message();
     home.ok(&["edit", "m4@example.org", "--label", "+later"]);
     let purge =
         ["purge", "--yes", "--format", "json", "mid:quokkaid@example.org", "mid:m4@example.org"];

@@ -76,9 +76,9 @@ impl QueryLogFile {
             return Ok(());
         }
         loop {
-            let mut file = match self.file.take() {
-                Some(file) => file,
-                None => open_log(&self.directory, &self.path)?,
+            let (mut file, is_new) = match self.file.take() {
+                Some(file) => (file, false),
+                None => (open_log(&self.directory, &self.path)?, true),
             };
             // Lines are appended whole even if the file cannot be locked.
             let locked = file.lock().is_ok();
@@ -89,6 +89,10 @@ impl QueryLogFile {
             if !is_same_file(&self.path, about.dev(), about.ino()) {
                 // Another process has rotated it in the meantime.
                 continue;
+            }
+            // Only now: without the lock, the path may name the next file, which is still empty.
+            if is_new && about.len() > 0 && !is_query_log(&self.path)? {
+                return Err(io::Error::other("the file exists and is not a query log"));
             }
             let full = about.len() > 0 && about.len() + lines.len() as u64 > self.max_bytes;
             // Processes that wait for the lock find another file of this name.
@@ -112,21 +116,15 @@ impl QueryLogFile {
     }
 }
 
-/// Opens the file, which only its owner may read, in a folder with the same permissions. Fails if
-/// it has anything else than a query log.
+/// Opens the file, which only its owner may read, in a folder with the same permissions.
 fn open_log(directory: &DataDirectory, path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let file = match OutputFile::append(directory, path, FilePrivacy::Private) {
-        Err(OutputError::File { source, .. }) => return Err(source),
-        result => result.map_err(io::Error::other)?,
-    };
-    let about = file.metadata()?;
-    if about.is_file() && about.len() > 0 && !is_query_log(path)? {
-        return Err(io::Error::other("the file exists and is not a query log"));
+    match OutputFile::append(directory, path, FilePrivacy::Private) {
+        Err(OutputError::File { source, .. }) => Err(source),
+        result => result.map_err(io::Error::other),
     }
-    Ok(file)
 }
 
 /// Returns whether a file begins with a line of a query log.
@@ -194,6 +192,25 @@ mod tests {
         for (path, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
             assert_eq!(std::fs::metadata(path).unwrap().mode() & 0o777, mode);
         }
+    }
+
+    /// A process that opens the log while another rotates it takes neither file for something else.
+    #[test]
+    fn a_log_is_opened_during_rotations() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("queries.jsonl");
+        let line = b"{\"event\":\"end\"}\n";
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let mut log = log(&path, 2 * line.len() as u64);
+                        log.write_all(line).unwrap();
+                        assert!(log.is_warning_pending, "a line was lost");
+                    }
+                });
+            }
+        });
     }
 
     /// Neither a full file that is no log nor one in place of the rotated log is touched.

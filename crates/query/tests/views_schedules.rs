@@ -133,6 +133,19 @@ impl FollowedView {
             }
         }
     }
+
+    /// Reads all events, and returns the rows of the modified items.
+    fn read_modified_rows(&mut self) -> Vec<ItemRow> {
+        let mut modified = Vec::new();
+        while let Some(event) = self.view.try_next().unwrap() {
+            match event {
+                ViewEvent::Modified(items) => modified.extend(items.iter().map(|item| item.row)),
+                ViewEvent::Complete(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        modified
+    }
 }
 
 /// The change feed does not contain the changes by the clock, so a view that drops such a change is
@@ -378,4 +391,48 @@ fn a_query_may_have_two_time_ranges_with_the_same_start() {
     fixture.catch_up();
     followed.read_events();
     assert_eq!(followed.rows.len(), 1);
+}
+
+/// Lists print the times of the first occurrence of a series, which changes with an override.
+#[test]
+fn an_override_modifies_its_series() {
+    let kickoff = |summary: &str| {
+        format!(
+            "BEGIN:VEVENT\r\nUID:standup\r\nRECURRENCE-ID:20260302T090000Z\r\nSUMMARY:{summary}\r\n\
+             DTSTART:20260302T150000Z\r\nDTEND:20260302T153000Z\r\nEND:VEVENT\r\n"
+        )
+    };
+    let range = || line_query("when:2026-03-04 summary:standup").with_occurrences();
+    for (query, is_paused) in [
+        (line_query("summary:standup"), false),
+        (line_query("summary:standup"), true),
+        (range(), false),
+    ] {
+        let mut fixture = ViewFixture::new();
+        fixture.book.put_components(
+            "calendar",
+            ["BEGIN:VEVENT\r\nUID:standup\r\nSUMMARY:Standup\r\nRRULE:FREQ=DAILY;COUNT=5\r\n\
+              DTSTART:20260302T090000Z\r\nDTEND:20260302T093000Z\r\nEND:VEVENT\r\n"],
+        );
+        let mut followed = fixture.follow(query);
+        let series = *followed.rows.first().unwrap();
+        let mut read_changes = |fixture: &ViewFixture| {
+            if is_paused {
+                followed.view.pause();
+            }
+            fixture.catch_up();
+            followed.view.resume();
+            followed.read_modified_rows()
+        };
+
+        fixture.book.put_components("calendar", [kickoff("Kickoff").as_str()]);
+        assert_eq!(read_changes(&fixture), [series], "paused: {is_paused}");
+        // The times of the series stay.
+        fixture.book.put_components("calendar", [kickoff("Beginning").as_str()]);
+        assert!(read_changes(&fixture).is_empty(), "paused: {is_paused}");
+        let items = fixture.book.reader().items().find_by_uid(None, "standup").unwrap();
+        let changed = items.iter().find(|item| item.row != series).unwrap().handle;
+        fixture.book.apply(vec![BatchChange::Remove(changed, Precondition::Any)]);
+        assert_eq!(read_changes(&fixture), [series], "paused: {is_paused}");
+    }
 }

@@ -270,7 +270,7 @@ impl ViewsEngine {
                     (is_match(&change.before), is_match(&change.after))
                 });
                 if let Some((matched, matches)) = tested {
-                    rows.add(classify_change(query, &change, matched, matches), &change);
+                    rows.add(classify_change(&change, matched, matches), &change);
                 }
             })?;
             if !budget.exceeded.is_empty() {

@@ -93,7 +93,7 @@ impl<'a> ChangeFanOut<'a> {
                 (matches(&before), matches(&after))
             });
             let Some((matched, matches)) = tested else { continue };
-            let effects = classify_change(query, &change, matched, matches);
+            let effects = classify_change(&change, matched, matches);
             if !effects.is_empty() {
                 self.collector.add(id, effects, &change);
             }

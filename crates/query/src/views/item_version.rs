@@ -185,10 +185,9 @@ impl ItemTerms for LazyVersionPair<'_, '_> {
     }
 }
 
-/// Returns the effects of a change on the answer to a query. `matched`: whether the item was in the
-/// answer before the change; `matches`: whether it is in the answer afterwards.
+/// Returns the effects of a change on an answer. `matched`: whether the item was in the answer
+/// before the change; `matches`: whether it is in the answer afterwards.
 pub(super) fn classify_change(
-    query: &RegisteredQuery,
     change: &ItemChange,
     matched: bool,
     matches: bool,
@@ -202,22 +201,19 @@ pub(super) fn classify_change(
         (true, true) if row(&change.before) != row(&change.after) => {
             &[ViewEffect::Removed, ViewEffect::Added]
         }
-        (true, true) if is_visible_change(query, change) => &[ViewEffect::Modified],
+        (true, true) if is_visible_change(change) => &[ViewEffect::Modified],
         (true, true) => &[],
     }
 }
 
 /// Returns whether a change of an item that stays in the answer can be seen in it.
-fn is_visible_change(query: &RegisteredQuery, change: &ItemChange) -> bool {
+fn is_visible_change(change: &ItemChange) -> bool {
     let (Some(before), Some(after)) = (&change.before, &change.after) else { return true };
-    if before.meta.seq != after.meta.seq {
-        return true;
-    }
-    // The item has its bytes: another item of its series changed, which may move its occurrences.
-    let Some(time_range) = &query.resolved.occurrence_range else { return false };
-    before.schedule != after.schedule
-        && list_range_occurrences(before.schedule.as_ref(), time_range)
-            != list_range_occurrences(after.schedule.as_ref(), time_range)
+    // An item with the same bytes is in the feed because another item of its series changed. Lists
+    // print the times of the first occurrence that still applies. An unknown schedule may differ.
+    before.meta.seq != after.meta.seq
+        || before.schedule.is_none()
+        || before.schedule != after.schedule
 }
 
 /// Returns the occurrences of a schedule in a time range, up to a maximum.

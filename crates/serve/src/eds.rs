@@ -31,6 +31,7 @@ mod eds_source;
 mod interface;
 mod object_path;
 mod registry;
+mod sent_contacts;
 mod service;
 mod store_writer;
 mod view_calls;

@@ -1,6 +1,7 @@
 //! Tests of views: the order of their events, their clients, and their end.
 
 use crate::bus::{BOOKS, Bus, Client, EDS, card, message_summaries};
+use larder_store::Operation;
 use zbus::{Message, OwnedObjectPath};
 
 /// Opens a view on a query without starting it.
@@ -98,6 +99,38 @@ fn fields_of_interest_choose_the_card() {
         .unwrap();
     let texts: Vec<String> = added.body().deserialize().unwrap();
     assert!(texts[0].contains("\r\nUID:a\r\n") && !texts[0].contains("Anna"), "{texts:?}");
+}
+
+/// The protocol has no reset: a purge and a rebuild of the indexes are reported as differences.
+#[test]
+fn a_reset_removes_the_contacts_that_vanished() {
+    let Some(bus) = Bus::new("a_reset_removes_the_contacts_that_vanished") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("friends", "");
+    client.add(&book, &[&card("p1", "Anna"), &card("p2", "Berta"), &card("p3", "Carl")]).unwrap();
+    let view = open_view(&client, &book, "");
+    call_view(&client, &view, "Start");
+    let first = ["Progress", "ObjectsAdded card p1 card p2 card p3", "Complete"];
+    assert_eq!(messages_until_complete(&client), first);
+    let check = |expected: &[&str]| {
+        let mut events = Vec::new();
+        // The steps of a purge may cause several resets.
+        while !expected.iter().all(|one| events.iter().any(|event| event == one)) {
+            events.extend(messages_until_complete(&client));
+            assert!(!events.iter().any(|event| event.starts_with("ObjectsAdded")), "{events:?}");
+        }
+    };
+
+    let mut store = bus.store();
+    let reader = store.open_reader().unwrap();
+    let purged = reader.items().find_by_uid(None, "p1").unwrap()[0].handle;
+    drop(reader);
+    // A reader of the service may keep the purge from its end, but not its effect.
+    let _finished = store.purge(&mut Operation::new("purge", "", 0), &[purged]);
+    check(&["ObjectsModified card p2 card p3", "ObjectsRemoved p1"]);
+    store.rebuild().unwrap();
+    check(&["ObjectsModified card p2 card p3"]);
 }
 
 /// Each client gets the events of its own views only, and cannot call the views of another client.

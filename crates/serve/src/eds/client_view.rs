@@ -2,8 +2,8 @@
 //!
 //! A view belongs to the client that opened it and ends when the client disconnects. A view sends
 //! nothing until the client starts it. Then it sends the items of its query, and after each change
-//! of the book the items added, modified and removed, followed by `Complete`. Its signals go to its
-//! client alone.
+//! of the book the items added, modified and removed, followed by `Complete`. From one start on, it
+//! reports no contact as added that the client has. Its signals go to its client alone.
 
 use super::EdsOptions;
 use super::bus::{build_signal, replace_nul};
@@ -11,7 +11,8 @@ use super::call_error::CallError;
 use super::card::CardRenderer;
 use super::interface::ADDRESS_BOOK_VIEW;
 use super::object_path::{BookNumber, view_path};
-use larder_query::views::{self, ViewEvent, ViewQuery, Views, ViewsOptions};
+use super::sent_contacts::SentContacts;
+use larder_query::views::{self, ViewEvent, ViewItem, ViewQuery, Views, ViewsOptions};
 use larder_query::{ItemMeta, Reader};
 use larder_time::civil::Instant;
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ use zbus::Message;
 
 /// A signal is sent once its contacts reach this size; it has at least one contact.
 const MAX_SIGNAL_CARD_BYTES: usize = 256 << 10;
+/// The most contacts that one signal reports as removed.
+const MAX_REMOVED_PER_SIGNAL: usize = 256;
 
 /// An open view.
 #[derive(Debug)]
@@ -38,6 +41,8 @@ pub(super) struct ClientView {
     pub(super) changes: u64,
     /// Whether the client has the whole answer and now gets changes only.
     pub(super) has_full_answer: bool,
+    /// The contacts that the client has from this view since its last start.
+    pub(super) sent: SentContacts,
 }
 
 /// The views that have events to deliver, and the signal that wakes the service for them.
@@ -114,31 +119,72 @@ impl ClientView {
         build_signal(&path, ADDRESS_BOOK_VIEW.name, member, Some(&self.client), body)
     }
 
-    /// Appends the signals that report an event.
+    /// Ends the events of the view. The next start sends the whole answer.
+    pub(super) fn stop(&mut self) {
+        self.store_view = None;
+        self.sent = SentContacts::default();
+    }
+
+    /// Appends the signals that report an event. After a reset they report how the new answer
+    /// differs from the contacts that the client has.
     pub(super) fn build_event_signals(
-        &self,
+        &mut self,
         number: u64,
         event: ViewEvent,
         cards: &mut CardRenderer,
         reader: &Reader,
         out: &mut Vec<Message>,
     ) -> Result<(), CallError> {
-        let (member, items) = match event {
-            // The protocol has no signal for a reset. The client gets its items again; it keeps a
-            // removed one until it opens the view again.
-            ViewEvent::Reset => return Ok(()),
+        match event {
+            // The protocol has no signal for a reset.
+            ViewEvent::Reset => self.sent.begin_reset(),
             ViewEvent::Complete(_) => {
+                let missing = self.sent.take_missing();
+                let missing: Vec<String> = missing.iter().map(|uid| replace_nul(uid)).collect();
+                for uids in missing.chunks(MAX_REMOVED_PER_SIGNAL) {
+                    out.extend(self.build_view_signal(number, "ObjectsRemoved", &uids.to_vec()));
+                }
                 out.extend(self.build_view_signal(number, "Complete", &("", "")));
-                return Ok(());
             }
             ViewEvent::Removed(removed) => {
+                removed.iter().for_each(|item| self.sent.remove(&item.uid));
                 let uids: Vec<String> = removed.iter().map(|item| replace_nul(&item.uid)).collect();
                 out.extend(self.build_view_signal(number, "ObjectsRemoved", &uids));
-                return Ok(());
             }
-            ViewEvent::Added(items) => ("ObjectsAdded", items),
-            ViewEvent::Modified(items) => ("ObjectsModified", items),
-        };
+            ViewEvent::Added(items) => {
+                let (known, new): (Vec<ViewItem>, Vec<ViewItem>) =
+                    items.into_iter().partition(|item| self.mark_sent(item));
+                for (member, items) in [("ObjectsAdded", new), ("ObjectsModified", known)] {
+                    self.build_item_signals((number, member), items, cards, reader, out)?;
+                }
+            }
+            ViewEvent::Modified(items) => {
+                for item in &items {
+                    self.mark_sent(item);
+                }
+                self.build_item_signals((number, "ObjectsModified"), items, cards, reader, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that the client gets an item. Returns whether it had the item before.
+    fn mark_sent(&mut self, item: &ViewItem) -> bool {
+        item.meta.as_ref().is_some_and(|meta| self.sent.insert(&meta.uid))
+    }
+
+    /// Appends the signals that report items.
+    fn build_item_signals(
+        &self,
+        (number, member): (u64, &'static str),
+        items: Vec<ViewItem>,
+        cards: &mut CardRenderer,
+        reader: &Reader,
+        out: &mut Vec<Message>,
+    ) -> Result<(), CallError> {
+        if items.is_empty() {
+            return Ok(());
+        }
         let (mut texts, mut bytes) = (Vec::new(), 0);
         for item in items {
             let Some(meta) = item.meta else { continue };

@@ -8,6 +8,7 @@ use super::call_error::CallError;
 use super::call_threads::{CallJob, Completion};
 use super::client_view::{CardInterest, ClientView};
 use super::object_path::{BookNumber, view_path};
+use super::sent_contacts::SentContacts;
 use super::service::{CallAnswer, EdsService};
 use larder_query::Error as QueryError;
 use larder_query::views::{self, ViewEvent, ViewOptions, ViewQuery};
@@ -54,6 +55,7 @@ impl EdsService {
             store_view: None,
             changes: 0,
             has_full_answer: false,
+            sent: SentContacts::default(),
         };
         self.client_views.insert(self.last_view_number, view);
         view_path(self.last_view_number)
@@ -82,7 +84,7 @@ impl EdsService {
             "Start" => return Ok(self.start_view(number, call)),
             "Stop" => {
                 view.changes += 1;
-                view.store_view = None;
+                view.stop();
             }
             _ => drop(self.client_views.remove(&number)),
         }
@@ -128,6 +130,7 @@ impl EdsService {
     fn run_view(&mut self, number: u64, changes: Option<u64>, opened: views::View) {
         let view = self.client_views.get_mut(&number);
         let Some(view) = view.filter(|view| Some(view.changes) == changes) else { return };
+        view.stop();
         view.store_view = Some(opened);
         view.has_full_answer = !view.initial;
         if view.initial {
@@ -276,7 +279,7 @@ impl EdsService {
     /// Stops a view that cannot report changes, with the reason, rather than leave it silent.
     fn stop_view(&mut self, number: u64, failure: &CallError) {
         let Some(view) = self.client_views.get_mut(&number) else { return };
-        view.store_view = None;
+        view.stop();
         let body = (failure.name.as_str(), replace_nul(&failure.message));
         self.before_reply.extend(view.build_view_signal(number, "Complete", &body));
     }

@@ -92,6 +92,37 @@ fn collections_of_other_processes_are_sources() {
     client.open("system-address-book");
 }
 
+/// A collection may have the name of a built-in source: its book has a UID of its own.
+#[test]
+fn collections_with_names_of_sources_are_books() {
+    let Some(bus) = Bus::new("collections_with_names_of_sources_are_books") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let mut store = bus.store();
+    for name in ["local", "system-address-book"] {
+        let create = BatchChange::CreateCollection(name.into(), Kind::Contact);
+        store.apply(&mut Operation::new("collections", "", 0), vec![create]).unwrap();
+    }
+    let objects_now = objects(&client);
+    assert_eq!(objects_now.len(), 20, "{objects_now:?}");
+    assert_eq!(objects_now["local"].1, [format!("{EDS}.Source")]);
+    let reader = store.open_reader().unwrap();
+    for name in ["local", "system-address-book"] {
+        let book = client.open(&format!("larder:{name}"));
+        client.add(&book, &[&crate::bus::card(name, "Anna")]).unwrap();
+        assert!(reader.items().get(name, name).unwrap().is_some(), "{name}");
+        assert_eq!(client.uids(&book, "").unwrap(), [name]);
+    }
+    let personal = client.open("system-address-book");
+    assert!(client.uids(&personal, "").unwrap().is_empty());
+
+    let path = &objects_now["larder:local"].0;
+    let interface = format!("{EDS}.Source.Removable");
+    client.call_service(SOURCES, path, &interface, "Remove", &()).1.unwrap();
+    assert!(!objects(&client).contains_key("larder:local"));
+    assert!(reader.items().get("local", "local").unwrap().is_none());
+}
+
 #[test]
 fn the_registry_refuses_malformed_sources() {
     let Some(bus) = Bus::new("the_registry_refuses_malformed_sources") else { return };
@@ -110,6 +141,7 @@ fn the_registry_refuses_malformed_sources() {
     check("a", "[Data Source]\nDisplayName=x\n\n[Calendar]\n", &format!("{io}15"));
     check("system-calendar", book, &format!("{io}2"));
     check("contacts", book, &format!("{io}2"));
+    check("larder:local", book, &format!("{io}13"));
     check("../escape", book, &format!("{io}13"));
     check("", book, &format!("{io}13"));
     check(&"long".repeat(100), book, &format!("{io}13"));

@@ -1,13 +1,16 @@
 //! The sources of the registry, each a text of groups and keys.
 //!
-//! An address book is a collection of contacts. Its source has the name of the collection, and its
-//! text is the collection's properties, as clients wrote them; a collection without properties gets
-//! a default text. The list also has the built-in sources that clients expect in any registry. It
-//! is read from the store each time; the module keeps no state.
+//! An address book is a collection of contacts. The UID of its source is the name of the
+//! collection, and its text is the collection's properties, as clients wrote them; a collection
+//! without properties gets a default text. The list also has the built-in sources that clients
+//! expect in any registry. It is read from the store each time; the module keeps no state.
 
 use super::call_error::{CallError, KEY_FILE_NO_GROUP, KEY_FILE_PARSE};
 use larder_store::{CollectionRow, CollectionType, IndexConfig, Reader};
 
+/// The beginning of the UID of a book whose collection has the name of another source. No
+/// collection that is listed has a name with this beginning.
+const BOOK_UID_START: &str = "larder:";
 /// The UID of the address book that every client knows, and its collection: the collection to which
 /// `add` and `import` add cards.
 const PERSONAL_BOOK: (&str, &str) = ("system-address-book", "contacts");
@@ -55,7 +58,14 @@ const BUILT_IN_SOURCES: &[(&str, &str, &str, &str)] = &[
 /// Returns the name of the collection of the source with this UID.
 pub(super) fn collection_of(uid: &str) -> &str {
     let (personal, collection) = PERSONAL_BOOK;
-    if uid == personal { collection } else { uid }
+    let reserved = uid.strip_prefix(BOOK_UID_START).filter(|name| is_reserved(name));
+    if uid == personal { collection } else { reserved.unwrap_or(uid) }
+}
+
+/// Returns the UID of the book of a collection that is not the personal one.
+fn book_uid(collection: &str) -> String {
+    let start = if is_reserved(collection) { BOOK_UID_START } else { "" };
+    format!("{start}{collection}")
 }
 
 /// Returns whether no new source may have this UID.
@@ -88,13 +98,13 @@ pub(super) fn read_sources(reader: &Reader) -> Result<Vec<EdsSource>, larder_sto
                 personal.row = Some(collection.row);
                 personal.data = own_text.unwrap_or_else(|| personal.data.clone());
             }
-        } else if !is_reserved(&collection.name) {
+        } else {
             let rest = "[Address Book]\nBackendName=local\n";
             sources.push(EdsSource {
                 number: first + collection.row.to_number(),
                 data: own_text
                     .unwrap_or_else(|| key_file_text(&collection.name, "local-stub", rest)),
-                uid: collection.name,
+                uid: book_uid(&collection.name),
                 row: Some(collection.row),
                 is_book: true,
                 removable: true,

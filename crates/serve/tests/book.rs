@@ -98,6 +98,37 @@ fn a_book_refuses_malformed_calls() {
     assert_eq!(text("Open", "x"), "org.freedesktop.DBus.Error.InvalidArgs");
 }
 
+/// Every card that clients get has a REV, whatever the stored one has.
+#[test]
+fn queries_of_rev_agree_with_the_cards() {
+    let Some(bus) = Bus::new("queries_of_rev_agree_with_the_cards") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("friends", "");
+    let with_rev = card("a", "Anna").replace("FN:", "REV:2001-01-01T00:00:00Z\r\nFN:");
+    client.add(&book, &[&with_rev, &card("b", "Berta")]).unwrap();
+    for (query, expected) in [
+        (r#"(exists "Rev")"#, &["a", "b"][..]),
+        (r#"(exists_vcard "REV")"#, &["a", "b"]),
+        (r#"(contains "Rev" "")"#, &["a", "b"]),
+        (r#"(and (beginswith "rev" "") (contains "full_name" "\"\\ber"))"#, &[]),
+        (r#"(and (beginswith "rev" "") (contains "full_name" "ber"))"#, &["b"]),
+        (r#"(is "Rev" "")"#, &[]),
+        (r#"(or (is "Rev" "") (is "full_name" "anna"))"#, &["a"]),
+        (r#"(not (exists "Rev"))"#, &[]),
+        (r#"(contains "x-evolution-any-field" "2001")"#, &[]),
+    ] {
+        assert_eq!(client.uids(&book, query).unwrap(), expected, "{query}");
+    }
+    for query in
+        [r#"(beginswith "Rev" "2001")"#, r#"(or (exists "email") (not (regex_raw "rev" "^2")))"#]
+    {
+        let error = client.uids(&book, query).unwrap_err();
+        assert!(error.name.ends_with(&format!("{CLIENT}16")), "{query}: {error:?}");
+        assert!(error.text.contains("REV cannot be compared"), "{query}: {error:?}");
+    }
+}
+
 /// All clients get the new revision before the writer gets its reply.
 #[test]
 fn the_revision_precedes_the_reply() {

@@ -9,8 +9,9 @@ use super::object_path::{BookNumber, object_path};
 use super::service::{CallAnswer, EdsService};
 use larder_format::phone::ParsedPhoneNumber;
 use larder_query::views::{QuerySyntax, ViewQuery, Views};
-use larder_query::{MAX_QUERY_BYTES, MatchOp, Query, QueryContext};
+use larder_query::{FieldSelector, FieldTest, MAX_QUERY_BYTES, MatchOp, Query, QueryContext};
 use larder_store::Kind;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The part of a book that its queries need.
@@ -117,14 +118,15 @@ impl SearchedBook {
     }
 
     fn view_query(&self, text: &str) -> Result<ViewQuery, CallError> {
-        self.check_query(text)?;
-        let view_query = ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&self.settings));
+        let text = self.check_query(text)?;
+        let view_query = ViewQuery::new(QuerySyntax::Sexp, &text, Arc::clone(&self.settings));
         Ok(view_query.with_collection(&self.name).with_kind(Kind::Contact))
     }
 
-    /// Refuses queries to which clients expect an error. In this protocol the query for all
-    /// contacts is an empty text, and not `#t`.
-    fn check_query(&self, text: &str) -> Result<(), CallError> {
+    /// Refuses queries to which clients expect an error, and returns the text of the others with
+    /// the tests of REV answered. In this protocol the query for all contacts is an empty text, and
+    /// not `#t`.
+    fn check_query<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, CallError> {
         let invalid = || CallError::new(INVALID_QUERY, format!("Invalid Query “{text}”"));
         if text.len() > MAX_QUERY_BYTES {
             let text = format!("Invalid Query: it is longer than {MAX_QUERY_BYTES} bytes");
@@ -134,20 +136,66 @@ impl SearchedBook {
             return Err(invalid());
         }
         let query = Query::parse_sexp_with(text, &self.settings).map_err(|_| invalid())?;
-        if has_invalid_phone(&query) { Err(invalid()) } else { Ok(()) }
+        if has_test(&query, is_invalid_phone_test) {
+            return Err(invalid());
+        }
+        if !has_test(&query, is_rev_test) {
+            return Ok(Cow::Borrowed(text));
+        }
+        let answered = answer_rev_tests(query).ok_or_else(|| {
+            let text = "Invalid Query: REV cannot be compared with a text; test whether it exists";
+            CallError::new(INVALID_QUERY, text)
+        })?;
+        Ok(Cow::Owned(answered.to_string()))
     }
 }
 
-/// Returns whether a query tests for a text that is not a phone number. The query crate answers
-/// such a test with no item, but clients expect an error.
-fn has_invalid_phone(query: &Query) -> bool {
+/// Returns whether any test of a query is of a kind.
+fn has_test(query: &Query, is_wanted: fn(&FieldTest) -> bool) -> bool {
     match query {
-        Query::And(all) | Query::Or(all) => all.iter().any(has_invalid_phone),
-        Query::Not(query) => has_invalid_phone(query),
-        Query::Test(test) => {
-            matches!(test.op, MatchOp::EqPhone | MatchOp::EqPhoneNational | MatchOp::EqPhoneShort)
-                && ParsedPhoneNumber::parse(&test.text, test.region.as_deref()).is_none()
-        }
+        Query::And(all) | Query::Or(all) => all.iter().any(|query| has_test(query, is_wanted)),
+        Query::Not(query) => has_test(query, is_wanted),
+        Query::Test(test) => is_wanted(test),
         _ => false,
     }
+}
+
+/// Returns whether a test is for a text that is not a phone number. The query crate answers such a
+/// test with no item, but clients expect an error.
+fn is_invalid_phone_test(test: &FieldTest) -> bool {
+    matches!(test.op, MatchOp::EqPhone | MatchOp::EqPhoneNational | MatchOp::EqPhoneShort)
+        && ParsedPhoneNumber::parse(&test.text, test.region.as_deref()).is_none()
+}
+
+/// Returns whether a test is of REV. The REV of the source bytes is not the one that clients get.
+fn is_rev_test(test: &FieldTest) -> bool {
+    match &test.subject {
+        FieldSelector::Field(field) => field.name == "rev",
+        FieldSelector::Property(name) => name.eq_ignore_ascii_case("REV"),
+        _ => false,
+    }
+}
+
+/// Answers the tests of REV, which every card for clients has. `None`: one compares it with a text.
+fn answer_rev_tests(query: Query) -> Option<Query> {
+    let answer_all =
+        |all: Vec<Query>| -> Option<Vec<Query>> { all.into_iter().map(answer_rev_tests).collect() };
+    Some(match query {
+        Query::And(all) => Query::And(answer_all(all)?),
+        Query::Or(any) => Query::Or(answer_all(any)?),
+        Query::Not(query) => Query::Not(Box::new(answer_rev_tests(*query)?)),
+        Query::Test(test) if is_rev_test(&test) => match test.op {
+            MatchOp::Exists | MatchOp::ExistsVcard => Query::All,
+            _ if !test.text.is_empty() => return None,
+            MatchOp::Is => Query::Or(Vec::new()),
+            MatchOp::ContainsWords
+            | MatchOp::Substring
+            | MatchOp::BeginsWith
+            | MatchOp::EndsWith
+            | MatchOp::RegexNormal
+            | MatchOp::RegexRaw => Query::All,
+            _ => return None,
+        },
+        query => query,
+    })
 }

@@ -127,6 +127,22 @@ impl Query {
         Query::Uids(uids)
     }
 
+    /// Matches items that pass a test. A contact without a flag passes the test that it is off.
+    #[must_use]
+    pub fn from_test(test: FieldTest) -> Query {
+        let is_contact_flag = |field: &Field| {
+            field.field_type == FieldType::Flag
+                && CollectionType::from_field(field) == CollectionType::default()
+        };
+        let is_flag =
+            matches!(&test.subject, FieldSelector::Field(field) if is_contact_flag(field));
+        if !is_flag || test.op != MatchOp::Is || test.text != "0" {
+            return Query::Test(test);
+        }
+        let is_on = Query::Test(FieldTest { text: "1".to_string(), ..test });
+        Query::And(vec![Query::Kind(larder_store::Kind::Contact), Query::Not(Box::new(is_on))])
+    }
+
     /// Returns the kind that every match has, if the query names one.
     pub(crate) fn required_kind(&self) -> Option<larder_store::Kind> {
         match self {

@@ -358,7 +358,7 @@ impl<'a> SearchLineParser<'a> {
             }
             _ => None,
         };
-        let query = Query::Test(FieldTest::new(subject, op, text));
+        let query = Query::from_test(FieldTest::new(subject, op, text));
         Ok(self.add_phone_alternative(query, number, text))
     }
 

@@ -211,7 +211,7 @@ impl<'a> SexpParser<'a> {
             self.calls -= 1;
             self.count_uid(at)?;
         }
-        Ok(Query::Test(FieldTest { subject, op, text, region }))
+        Ok(Query::from_test(FieldTest { subject, op, text, region }))
     }
 
     /// Refuses a regular expression that cannot be used.

@@ -117,6 +117,11 @@ fn is_beginswith_and_endswith_compare_values() {
             (r#"(beginswith "birth_date" "1970")"#, &["Us"]),
             (r#"(contains "address" "wien")"#, &["de"]),
             (r#"(is "list" "1")"#, &["Us"]),
+            // A missing flag is off.
+            (r#"(is "list" "0")"#, &["anna", "jurgen", "de"]),
+            (r#"(is "list_show_addresses" "0")"#, ALL),
+            (r#"(is "wants_html" "0")"#, ALL),
+            (r#"(not (is "list" "0"))"#, &["Us"]),
             (r#"(is "category_list" "chess")"#, &["anna"]),
             (r#"(is "categories" "friends")"#, &["anna"]),
             (r#"(is "url" "https://example.org/~us")"#, &["Us"]),

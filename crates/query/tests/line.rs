@@ -36,6 +36,7 @@ fn lines_are_parsed_into_queries() {
     check("https://example.org/?a:b", r#"(word "https://example.org/?a:b")"#);
     check(":x", r#"(word ":x")"#);
     check("émail:x", r#"(word "émail:x")"#);
+    check("list:=0", r#"(and (kind "contact") (not (is "list" "1")))"#);
     check("email:anna", r#"(contains "email" "anna")"#);
     check("E-Mail:anna", r#"(contains "email" "anna")"#);
     check("email:=a@b.example", r#"(is "email" "a@b.example")"#);

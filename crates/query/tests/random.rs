@@ -186,7 +186,7 @@ fn one_test() -> impl Strategy<Value = Query> {
     ]);
     let plain = (subject.clone(), op, text()).prop_map(|(subject, op, text)| {
         let text = if op == MatchOp::Exists { String::new() } else { text };
-        Query::Test(FieldTest::new(subject, op, text))
+        Query::from_test(FieldTest::new(subject, op, text))
     });
     let numbers =
         &["+43 664 1234567", "0664/1234567", "664 123", "06641234567", "123", "++", "anna"];

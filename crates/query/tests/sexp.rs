@@ -32,6 +32,8 @@ fn expressions_are_parsed_into_queries() {
     check(r#"(eqphone "phone" "1" "at_AT")"#, r#"(eqphone "phone" "1")"#);
     check(r#"(is "email" "a" "AT")"#, r#"(is "email" "a")"#);
     check(r#"(regex_raw "email" "a\\.b")"#, r#"(regex_raw "email" "a\\.b")"#);
+    check(r#"(is "list" "1")"#, r#"(is "list" "1")"#);
+    check(r#"(is "list" "0")"#, r#"(and (kind "contact") (not (is "list" "1")))"#);
     check(r#"(uids)"#, "(uids)");
     check(r#"(uids "b" "a" "b")"#, r#"(uids "a" "b")"#);
     // The outermost call without its parentheses.

@@ -101,6 +101,24 @@ fn fields_of_interest_choose_the_card() {
     assert!(texts[0].contains("\r\nUID:a\r\n") && !texts[0].contains("Anna"), "{texts:?}");
 }
 
+/// A contact without the property of a flag is in a view of those whose flag is off.
+#[test]
+fn a_missing_flag_is_off() {
+    let Some(bus) = Bus::new("a_missing_flag_is_off") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("friends", "");
+    let list = card("l", "Club").replace("FN:", "X-EVOLUTION-LIST:TRUE\r\nFN:");
+    client.add(&book, &[&list, &card("a", "Anna")]).unwrap();
+    let view = open_view(&client, &book, "(is \"list\" \"0\")");
+    call_view(&client, &view, "Start");
+    assert_eq!(messages_until_complete(&client), ["Progress", "ObjectsAdded card a", "Complete"]);
+    let events = call_book(&client, &book, "CreateContacts", &[&card("b", "Berta")]);
+    assert_eq!(events, ["PropertiesChanged Revision", "ObjectsAdded card b", "Complete"]);
+    let events = call_book(&client, &book, "ModifyContacts", &[&list.replace("TRUE", "FALSE")]);
+    assert_eq!(events, ["PropertiesChanged Revision", "ObjectsAdded card l", "Complete"]);
+}
+
 /// The protocol has no reset: a purge and a rebuild of the indexes are reported as differences.
 #[test]
 fn a_reset_removes_the_contacts_that_vanished() {

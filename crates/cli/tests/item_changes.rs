@@ -102,6 +102,36 @@ fn removals_are_undone() {
     home.assert_store_is_sound();
 }
 
+/// An unset variable of a script leaves quotes or parentheses without a text.
+#[test]
+fn a_query_without_a_text_removes_nothing() {
+    let home = Home::with_book();
+    for query in [
+        "\"\"",
+        "()",
+        "( \"\" )",
+        "\"\" or anna",
+        "not not \"\"",
+        "and",
+        "(and) or anna",
+        "() and (and)",
+    ] {
+        home.code(&["remove", "--query", query], 2);
+        assert_eq!(home.ok(&["find", "--count"]), "3\n", "{query}");
+    }
+    assert_snapshot!(home.run(&["remove", "--query", "( \"\" )"]).masked_output(), @"
+    ! error: an empty query would remove everything
+    ! hint: to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["remove", "--query", "\"\" or anna"]).masked_output(), @r#"
+    ! error: the query of --query has an empty text, "", which everything matches
+    ! hint: to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'
+    exit 2
+    "#);
+    home.ok(&["remove", "--query", "has:uid or -has:uid"]);
+}
+
 #[test]
 fn a_file_replaces_an_item() {
     let home = Home::with_book();

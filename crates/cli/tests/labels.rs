@@ -474,6 +474,8 @@ fn check_wrong_labels() {
         &["edit", "--query", "nothing-at-all", "--label", "+a"],
         &["edit", "--query", " ", "--label", "+a"],
         &["edit", "--query", "\"\"", "--label", "+a"],
+        &["edit", "--query", "\"\" or lunch", "--label", "+a"],
+        &["edit", "--query", "lunch or subject:(\"\")", "--label", "+a"],
         &["labels", "import", "dump.gz"],
         &["labels", "import", "other.txt"],
     ] {

@@ -277,6 +277,23 @@ impl MailQuery {
         parser::parse_line(line, context)
     }
 
+    /// Returns whether a line has a phrase without a text and without a field, `""`, which every
+    /// message matches, as in mu.
+    #[must_use]
+    pub fn has_empty_word(line: &str) -> bool {
+        let fields = parser::search_fields(Kind::Message);
+        let Ok(tokens) = tokens::tokenize(line, fields, &mut 0) else { return false };
+        tokens.iter().any(|(_, token)| match token {
+            tokens::MailToken::Word(word) => {
+                word.is_quoted
+                    && word.field.is_none()
+                    && word.unknown_field.is_none()
+                    && word.value.trim().is_empty()
+            }
+            _ => false,
+        })
+    }
+
     /// Returns the messages of this source that match.
     #[must_use]
     pub fn in_source(self, name: &str) -> MailQuery {

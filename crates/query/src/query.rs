@@ -143,6 +143,38 @@ impl Query {
         Query::And(vec![Query::Kind(larder_store::Kind::Contact), Query::Not(Box::new(is_on))])
     }
 
+    /// Returns whether every item matches, whatever it has: the query is [`Query::All`], or its
+    /// operators join nothing else, as in `() and ()`.
+    #[must_use]
+    pub fn is_unconditional(&self) -> bool {
+        self.is_constant(true)
+    }
+
+    /// Returns whether the query has this answer for every item, whatever it has.
+    fn is_constant(&self, answer: bool) -> bool {
+        match self {
+            Query::All => answer,
+            Query::And(all) if answer => all.iter().all(|one| one.is_constant(true)),
+            Query::And(all) => all.iter().any(|one| one.is_constant(false)),
+            Query::Or(any) if answer => any.iter().any(|one| one.is_constant(true)),
+            Query::Or(any) => any.iter().all(|one| one.is_constant(false)),
+            Query::Not(query) => query.is_constant(!answer),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the query has a bare word or phrase without a text, `""`, which every item
+    /// with a value matches.
+    #[must_use]
+    pub fn has_empty_word(&self) -> bool {
+        match self {
+            Query::And(all) | Query::Or(all) => all.iter().any(Query::has_empty_word),
+            Query::Not(query) => query.has_empty_word(),
+            Query::Word(text) => text.trim().is_empty(),
+            _ => false,
+        }
+    }
+
     /// Returns the kind that every match has, if the query names one.
     pub(crate) fn required_kind(&self) -> Option<larder_store::Kind> {
         match self {

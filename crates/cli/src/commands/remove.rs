@@ -1,6 +1,7 @@
 //! `larder remove`.
 
 use crate::args::OutputFormat;
+use crate::commands::find::query_args::{EMPTY_WORD_MESSAGE, is_without_text};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, display_title, resolve_items};
@@ -195,13 +196,8 @@ impl RemoveArgs {
                 metas.iter().map(|meta| Ok(RemovalTarget::new(meta, display_name(&reader, meta)?)));
             return named.collect();
         };
-        if line.trim().is_empty() {
-            return Err(CommandFailure::new(FailureKind::Usage, "an empty query would remove everything").with_hint(
-                "to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'",
-            ));
-        }
         let request = SearchRequest {
-            query: Query::parse_with(line, &context.settings)?,
+            query: parse_query(line, context)?,
             collection: self.collection.clone(),
             ..larder_query::SearchRequest::default()
         };
@@ -221,6 +217,23 @@ impl RemoveArgs {
         )?;
         Ok(found)
     }
+}
+
+/// Parses the query. One without a condition, as a script with an unset variable writes it, would
+/// remove everything.
+fn parse_query(line: &str, context: &CommandContext) -> Result<Query, CommandFailure> {
+    let query = match is_without_text(line) {
+        true => Query::All,
+        false => Query::parse_with(line, &context.settings)?,
+    };
+    let message = match &query {
+        query if query.is_unconditional() => "an empty query would remove everything",
+        query if query.has_empty_word() => EMPTY_WORD_MESSAGE,
+        _ => return Ok(query),
+    };
+    Err(CommandFailure::new(FailureKind::Usage, message).with_hint(
+        "to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'",
+    ))
 }
 
 /// Returns the removed occurrences as text.

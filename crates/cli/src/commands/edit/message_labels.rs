@@ -1,5 +1,6 @@
 //! Labels of messages, as `larder edit --label` changes them.
 
+use crate::commands::find::query_args::{EMPTY_WORD_MESSAGE, is_without_text};
 use crate::commands::labels::{change_and_print, label_failure};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -11,7 +12,7 @@ use crate::output::sanitize_line;
 use crate::source_names::print_index_notes;
 use larder_edit::labels::unique_texts;
 use larder_format::label::LabelChange;
-use larder_query::MailSearch;
+use larder_query::{MailQuery, MailSearch};
 use larder_store::Reader;
 use larder_sync::SourceType;
 
@@ -23,9 +24,13 @@ pub(super) fn edit_labels(
     changes: &[String],
 ) -> Result<CommandStatus, CommandFailure> {
     let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
-    // An unset variable of a script, in quotes or not, must not change all mail.
-    if query.is_some_and(|line| line.chars().all(|c| c.is_whitespace() || "\"'()".contains(c))) {
-        return Err(CommandFailure::new(FailureKind::Usage, "the query of --query is empty")
+    let fault = query.and_then(|line| match line {
+        line if is_without_text(line) => Some("the query of --query is empty"),
+        line if MailQuery::has_empty_word(line) => Some(EMPTY_WORD_MESSAGE),
+        _ => None,
+    });
+    if let Some(message) = fault {
+        return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("to label all messages: --query '*'"));
     }
     context.read_saved_searches(query.unwrap_or_default())?;

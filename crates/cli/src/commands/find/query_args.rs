@@ -57,6 +57,16 @@ impl QueryArgs {
     }
 }
 
+/// Says that a query for changes has a quoted text without letters.
+pub(in crate::commands) const EMPTY_WORD_MESSAGE: &str =
+    "the query of --query has an empty text, \"\", which everything matches";
+
+/// Returns whether a query has no text: only white space, quotes and parentheses. An unset variable
+/// of a script, in quotes or not, must not change everything.
+pub(in crate::commands) fn is_without_text(line: &str) -> bool {
+    line.chars().all(|c| c.is_whitespace() || "\"'()".contains(c))
+}
+
 /// Returns a parser for a kind of items.
 pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
     let kinds = Kind::all().filter(|kind| kind.is_searchable());

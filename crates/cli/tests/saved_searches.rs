@@ -92,6 +92,17 @@ fn searches_are_defined_listed_used_and_removed() {
     home.assert_store_is_sound();
 }
 
+#[test]
+fn items_of_a_saved_search_are_removed() {
+    let home = Home::with_book();
+    home.ok(&["searches", "add", "friends", "--kind", "contact", "org:orchard"]);
+    let run = home.run(&["remove", "--query", "@friends", "--dry-run"]);
+    assert_snapshot!(print(&run), @"xdnskgpk  Anna Hölderlin");
+    home.ok(&["remove", "--query", "@friends"]);
+    assert_eq!(home.ok(&["find", "--kind", "contact", "--count"]), "2\n");
+    home.code(&["remove", "--query", "@friend"], 2);
+}
+
 /// A saved search with labels labels the new mail of a synchronisation.
 #[test]
 fn rules_run_at_the_end_of_a_synchronisation() {

@@ -74,6 +74,7 @@ impl RemoveArgs {
         if let Some(code) = self.remove_occurrences(context)? {
             return Ok(code);
         }
+        context.read_saved_searches(self.query.as_deref().unwrap_or_default())?;
         let found = self.find_targets(context)?;
         if found.is_empty() {
             return Err(CommandFailure::new(FailureKind::NotFound, "no item matches the query")

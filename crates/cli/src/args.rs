@@ -83,28 +83,31 @@ impl OutputFormat {
 }
 
 /// Rewrites negated terms of a search line (`larder find anna -has:email`), which clap would take
-/// for options: `-has:email` becomes `not has:email`. The short options of `find` stay as they are.
-/// Applies to `watch` too.
+/// for options: `-has:email` becomes `not has:email`. The short options of `find`, also several in
+/// one argument, and the values of options stay as they are. Applies to `watch` too.
 pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut typed = typed.peekable();
     // The program's name, then global options with their values, then the subcommand.
     let mut args: Vec<OsString> = typed.next().into_iter().collect();
     while let Some(option) = typed.next_if(|arg| arg != "--" && has_minus_prefix(arg)) {
-        let valued = VALUED_OPTIONS.iter().any(|name| option == *name);
+        let valued = awaits_value(&option);
         args.push(option);
         if valued {
             args.extend(typed.next());
         }
     }
     let mut searching = typed.peek().is_some_and(|arg| arg == "find" || arg == "watch");
+    let mut is_value = false;
     for arg in typed {
-        let after_sort = args.last().is_some_and(|last| last == "--sort");
-        let term = arg.to_str().filter(|_| searching && !after_sort).and_then(strip_negation);
+        let term = arg.to_str().filter(|_| searching && !is_value).and_then(strip_negation);
         match term {
-            Some(term) => args.extend([OsString::from("not"), OsString::from(term)]),
+            Some(term) => {
+                args.extend([OsString::from("not"), OsString::from(term)]);
+            }
             None => {
                 // Arguments after `--` are not rewritten.
                 searching = searching && arg != "--";
+                is_value = !is_value && awaits_value(&arg);
                 args.push(arg);
             }
         }
@@ -112,25 +115,61 @@ pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<Os
     args
 }
 
-/// The global options that take a value, which may be the next argument.
-const VALUED_OPTIONS: &[&str] = &["--data-dir", "--format", "--color", "--query-log"];
+/// The global options, and those of `find` and `watch`, that take a value, which may be the next
+/// argument.
+const VALUED_OPTIONS: &[&str] = &[
+    "--after",
+    "--alarms",
+    "--changes",
+    "--color",
+    "--data-dir",
+    "--fields",
+    "--for",
+    "--format",
+    "--from",
+    "--in",
+    "--kind",
+    "--limit",
+    "--links",
+    "--offset",
+    "--query-log",
+    "--sort",
+];
+
+/// The short options of `find` without a value. The only other one is `-n`.
+const SHORT_FLAGS: &[char] = &['0', 'V', 'h', 'q'];
 
 fn has_minus_prefix(arg: &OsString) -> bool {
     arg.as_encoded_bytes().first() == Some(&b'-')
 }
 
-/// Returns the term after a minus sign. One letter is a short option, and so is `-n20`.
+/// Returns whether an argument is an option whose value is the next argument.
+fn awaits_value(arg: &OsString) -> bool {
+    let Some(arg) = arg.to_str() else { return false };
+    let letters = arg.strip_prefix('-').map(|letters| letters.trim_start_matches(SHORT_FLAGS));
+    VALUED_OPTIONS.contains(&arg) || letters == Some("n")
+}
+
+/// Returns the term after a minus sign. One letter is a short option.
 fn strip_negation(arg: &str) -> Option<&str> {
     let term = arg.strip_prefix('-').filter(|term| !term.starts_with('-'))?;
-    let limit =
-        term.strip_prefix('n').is_some_and(|n| n.trim_start_matches('=').parse::<u64>().is_ok());
-    (term.chars().count() > 1 && !limit).then_some(term)
+    (term.chars().count() > 1 && !is_option_cluster(term)).then_some(term)
+}
+
+/// Returns whether the letters after a minus sign are short options: flags, and at the end perhaps
+/// `n`, with or without its number.
+fn is_option_cluster(letters: &str) -> bool {
+    let rest = letters.trim_start_matches(SHORT_FLAGS);
+    match rest.strip_prefix('n') {
+        Some(limit) => limit.is_empty() || limit.trim_start_matches('=').parse::<u64>().is_ok(),
+        None => rest.is_empty(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Args as _;
+    use std::collections::BTreeSet;
 
     #[test]
     fn negated_terms_are_not_options() {
@@ -152,10 +191,33 @@ mod tests {
         check("larder --data-dir find show -xyz", "larder --data-dir find show -xyz");
         check("larder -q --data-dir d find -otto", "larder -q --data-dir d find not otto");
         check("larder --format=json find -otto", "larder --format=json find not otto");
+        check("larder find -qn2 walrus -q0 -hn", "larder find -qn2 walrus -q0 -hn");
+        check("larder find -qx -n2x -nq", "larder find not qx not n2x not nq");
+        check("larder find -qn -30 -n -4 -otto", "larder find -qn -30 -n -4 not otto");
+        check("larder find --alarms -3d..+9d -otto", "larder find --alarms -3d..+9d not otto");
+        check("larder find --in -foo --count -bar", "larder find --in -foo --count not bar");
+        check("larder find --in=a -otto", "larder find --in=a not otto");
+        check("larder watch --for -5 -otto", "larder watch --for -5 not otto");
+        check("larder find --sort --sort -otto", "larder find --sort --sort not otto");
         check("larder", "larder");
-        let globals = GlobalArgs::augment_args(clap::Command::new("larder"));
-        let valued = globals.get_arguments().filter(|arg| arg.get_action().takes_values());
-        let valued: Vec<_> = valued.filter_map(|arg| arg.get_long()).collect();
-        assert_eq!(valued, VALUED_OPTIONS.iter().map(|name| &name[2..]).collect::<Vec<_>>());
+    }
+
+    /// The tables have the options that clap knows.
+    #[test]
+    fn options_of_searches_are_known() {
+        let mut root = crate::commands::clap_command();
+        root.build();
+        let searches = ["find", "watch"].map(|name| root.find_subcommand(name).unwrap());
+        let options = || searches.iter().flat_map(|command| command.get_arguments());
+        let valued = options().filter(|arg| arg.get_action().takes_values());
+        let names: BTreeSet<String> =
+            valued.filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect();
+        assert_eq!(names, VALUED_OPTIONS.iter().map(ToString::to_string).collect());
+        let letters = |takes_value: bool| -> BTreeSet<char> {
+            let options = options().filter(|arg| arg.get_action().takes_values() == takes_value);
+            options.filter_map(|arg| arg.get_short()).collect()
+        };
+        assert_eq!(letters(false), SHORT_FLAGS.iter().copied().collect());
+        assert_eq!(letters(true), BTreeSet::from(['n']));
     }
 }

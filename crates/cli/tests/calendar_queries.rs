@@ -208,6 +208,9 @@ fn alarms() {
     ");
     assert_snapshot!(find_lines(&home, &["find", "dentist", "--alarms", "2026-03", "--format", "json"]), @r#"{"id":"qxgykc03p0982","kind":"event","collection":"Home","uid":"5B0A7E0A-4B3D-4E0C-8B49-3B9E8C7D6A10","seq":1,"occurrence":"","summary":"Dentist","location":"Dr. Vogel\nLindenstraße 12\n10969 Berlin","start":"2026-03-03T08:00:00+01:00","end":"2026-03-03T08:30:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":false,"transparent":false,"alarm":"2026-03-03T07:00:00+01:00"}"#);
     assert_snapshot!(find_lines(&home, &["find", "--alarms", "2026-03", "--count"]), @"5");
+    // A range that begins with a minus sign is not a negated term.
+    let relative = run_in(&home, "Europe/Berlin", "C.UTF-8", &["find", "--alarms", "-3d..+9d"]);
+    assert!(matches!(relative.code, 0 | 1), "{}", relative.masked_output());
     assert_snapshot!(find_lines(&home, &["find", "--alarms", "whenever"]), @r#"
     ! error: unknown date "whenever"; try today, next friday, 2026-03, +2w or today..+7d
     exit 2

@@ -4,6 +4,15 @@ use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
 use insta::assert_snapshot;
 
 #[test]
+fn several_short_options_are_no_negated_term() {
+    let home = Home::with_book();
+    assert_eq!(home.ok(&["find", "-qn2"]).lines().count(), 2);
+    assert_eq!(home.ok(&["find", "-qn", "1", "-anna"]).lines().count(), 1);
+    let run = home.code(&["find", "--in", "-foo"], 2);
+    assert!(!run.stderr().contains("\"not\""), "{}", run.stderr());
+}
+
+#[test]
 fn a_list_has_columns() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find"]).masked_output(), @"

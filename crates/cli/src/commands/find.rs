@@ -109,7 +109,12 @@ pub(crate) struct FindArgs {
     #[arg(long, conflicts_with_all = ["sort", "from", "duplicates"])]
     expand: bool,
     /// Print the alarms within a time range, for example today..+7d
-    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["expand", "sort", "from", "duplicates"])]
+    #[arg(
+        long,
+        value_name = "FROM..TO",
+        conflicts_with_all = ["expand", "sort", "from", "duplicates"],
+        allow_hyphen_values = true
+    )]
     alarms: Option<String>,
     /// Print the query plan and its cost instead of results
     #[arg(long, conflicts_with = "count")]

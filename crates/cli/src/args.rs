@@ -4,6 +4,7 @@
 use crate::output_path::OutputPath;
 use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
+use std::iter::Peekable;
 use std::path::PathBuf;
 
 /// Options that every subcommand takes.
@@ -84,19 +85,12 @@ impl OutputFormat {
 
 /// Rewrites negated terms of a search line (`larder find anna -has:email`), which clap would take
 /// for options: `-has:email` becomes `not has:email`. The short options of `find`, also several in
-/// one argument, and the values of options stay as they are. Applies to `watch` too.
+/// one argument, and the values of options stay as they are. Applies to `watch` and to the query of
+/// `searches add` too.
 pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut typed = typed.peekable();
-    // The program's name, then global options with their values, then the subcommand.
     let mut args: Vec<OsString> = typed.next().into_iter().collect();
-    while let Some(option) = typed.next_if(|arg| arg != "--" && has_minus_prefix(arg)) {
-        let valued = awaits_value(&option);
-        args.push(option);
-        if valued {
-            args.extend(typed.next());
-        }
-    }
-    let mut searching = typed.peek().is_some_and(|arg| arg == "find" || arg == "watch");
+    let mut searching = is_search_next(&mut typed, &mut args);
     let mut is_value = false;
     for arg in typed {
         let term = arg.to_str().filter(|_| searching && !is_value).and_then(strip_negation);
@@ -105,8 +99,8 @@ pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<Os
                 args.extend([OsString::from("not"), OsString::from(term)]);
             }
             None => {
-                // Arguments after `--` are not rewritten.
-                searching = searching && arg != "--";
+                // Arguments after `--` are not rewritten, nor are the labels after `--label`.
+                searching = searching && arg != "--" && !is_label_option(&arg);
                 is_value = !is_value && awaits_value(&arg);
                 args.push(arg);
             }
@@ -115,8 +109,48 @@ pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<Os
     args
 }
 
-/// The global options, and those of `find` and `watch`, that take a value, which may be the next
-/// argument.
+/// Moves the arguments in front of a search line, or of the subcommand `find` or `watch`, from
+/// `typed` to `args`. Returns whether there is one.
+fn is_search_next(
+    typed: &mut Peekable<impl Iterator<Item = OsString>>,
+    args: &mut Vec<OsString>,
+) -> bool {
+    move_options(typed, args);
+    if typed.peek().is_some_and(|arg| arg == "find" || arg == "watch") {
+        return true;
+    }
+    for word in ["searches", "add"] {
+        let Some(arg) = typed.next_if(|arg| arg == word) else { return false };
+        args.push(arg);
+        move_options(typed, args);
+    }
+    // The query of a saved search is behind its name.
+    let name = typed.next_if(|arg| !has_minus_prefix(arg));
+    let has_name = name.is_some();
+    args.extend(name);
+    has_name
+}
+
+/// Moves options with their values from `typed` to `args`.
+fn move_options(typed: &mut Peekable<impl Iterator<Item = OsString>>, args: &mut Vec<OsString>) {
+    let is_option = |arg: &OsString| arg != "--" && has_minus_prefix(arg) && !is_label_option(arg);
+    while let Some(option) = typed.next_if(is_option) {
+        let valued = awaits_value(&option);
+        args.push(option);
+        if valued {
+            args.extend(typed.next());
+        }
+    }
+}
+
+/// Returns whether an argument is the option of labels, which takes all words that follow.
+fn is_label_option(arg: &OsString) -> bool {
+    arg.to_str().is_some_and(|arg| arg == LABEL_OPTION || arg.starts_with("--label="))
+}
+
+const LABEL_OPTION: &str = "--label";
+
+/// The global options, and those of searches, that take one value, which may be the next argument.
 const VALUED_OPTIONS: &[&str] = &[
     "--after",
     "--alarms",
@@ -202,17 +236,56 @@ mod tests {
         check("larder", "larder");
     }
 
+    #[test]
+    fn negated_terms_of_saved_searches_are_not_options() {
+        let check = |typed: &str, expect: &str| {
+            let args = rewrite_negations(typed.split(' ').map(OsString::from));
+            let args: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
+            assert_eq!(args.join(" "), expect);
+        };
+        check(
+            "larder searches add a --kind contact -has:email",
+            "larder searches add a --kind contact not has:email",
+        );
+        check(
+            "larder -q searches -q add --kind contact a -has:email",
+            "larder -q searches -q add --kind contact a not has:email",
+        );
+        check(
+            "larder searches add a -x:y -q --no-label",
+            "larder searches add a not x:y -q --no-label",
+        );
+        check(
+            "larder searches add a -x:y --label +tax -inbox",
+            "larder searches add a not x:y --label +tax -inbox",
+        );
+        for unchanged in [
+            "larder searches add a --label=+tax -inbox",
+            "larder searches add --label +tax -inbox",
+            "larder searches add -- a -has:email",
+            "larder searches add a -- -has:email",
+            "larder searches add -has:email",
+            "larder searches remove a -has:email",
+            "larder searches",
+        ] {
+            check(unchanged, unchanged);
+        }
+    }
+
     /// The tables have the options that clap knows.
     #[test]
     fn options_of_searches_are_known() {
         let mut root = crate::commands::clap_command();
         root.build();
+        let saved = root.find_subcommand("searches").unwrap().find_subcommand("add").unwrap();
         let searches = ["find", "watch"].map(|name| root.find_subcommand(name).unwrap());
+        let searches = [searches[0], searches[1], saved];
         let options = || searches.iter().flat_map(|command| command.get_arguments());
         let valued = options().filter(|arg| arg.get_action().takes_values());
         let names: BTreeSet<String> =
             valued.filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect();
-        assert_eq!(names, VALUED_OPTIONS.iter().map(ToString::to_string).collect());
+        let known = VALUED_OPTIONS.iter().chain([&LABEL_OPTION]);
+        assert_eq!(names, known.map(ToString::to_string).collect());
         let letters = |takes_value: bool| -> BTreeSet<char> {
             let options = options().filter(|arg| arg.get_action().takes_values() == takes_value);
             options.filter_map(|arg| arg.get_short()).collect()

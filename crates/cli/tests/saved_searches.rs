@@ -103,6 +103,18 @@ fn items_of_a_saved_search_are_removed() {
     home.code(&["remove", "--query", "@friend"], 2);
 }
 
+#[test]
+fn saved_searches_begin_with_negated_terms() {
+    let home = home_with_mail();
+    let run = |args: &[&str]| print(&home.run(args));
+    assert_snapshot!(run(&["searches", "add", "noemail", "--kind", "contact", "-has:email"]), @"@noemail added: 1 contact. Undo: larder undo 3");
+    assert_snapshot!(run(&["searches", "add", "fresh", "-flag:seen", "walrus", "--label", "+new", "-old"]), @"@fresh added: 2 messages, 2 unread; new mail gets +new -old. Undo: larder undo 4");
+    assert_snapshot!(run(&["searches"]), @"
+    fresh    2 messages  2 unread  not flag:seen walrus  +new -old
+    noemail  1 contact             not has:email
+    ");
+}
+
 /// A saved search with labels labels the new mail of a synchronisation.
 #[test]
 fn rules_run_at_the_end_of_a_synchronisation() {

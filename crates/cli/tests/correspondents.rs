@@ -85,6 +85,7 @@ fn people_are_listed_with_their_contacts() {
     anton@c.example                   1  2026-03-07
     x@f.example      Anna Maria Berg  1  2026-03-09  6zeg5t8p
     ");
+    assert_eq!(home.ok(&["find", "--correspondents", "an", "--count", "-n", "1"]), "3\n");
     assert_snapshot!(home.ok(&["find", "--correspondents", "--personal", "-n", "1"]), @"anna@b.example  Anna Maria Berg  2  2026-03-07  6zeg5t8p");
     assert_snapshot!(home.ok(&["find", "--correspondents", "--after", "2026-03-08", "/^x|bru/"]), @"
     bruno@e.example  Tal, Bruno       1  2026-03-08

@@ -12,6 +12,15 @@ fn several_short_options_are_no_negated_term() {
     assert!(!run.stderr().contains("\"not\""), "{}", run.stderr());
 }
 
+/// A limit is that of a list.
+#[test]
+fn a_count_is_that_of_all_items() {
+    let home = Home::with_book();
+    assert_eq!(home.ok(&["find", "--count", "-n", "1"]), "3\n");
+    assert_eq!(home.ok(&["find", "example", "--count", "-n", "1"]), "2\n");
+    assert_eq!(home.ok(&["find", "--kind", "contact", "--count", "-n", "0"]), "3\n");
+}
+
 #[test]
 fn a_list_has_columns() {
     let home = Home::with_book();

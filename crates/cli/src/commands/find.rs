@@ -545,7 +545,8 @@ impl FindArgs {
             collection: self.query_args.collection.clone(),
             sort,
             start_text: self.from.clone(),
-            limit: self.limit,
+            // A count is that of all, as of messages and commits.
+            limit: self.limit.filter(|_| !self.count),
             prefetch: self.is_item_list()
                 && self.fields.is_empty()
                 && context.format != OutputFormat::Text,

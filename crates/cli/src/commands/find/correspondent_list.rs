@@ -41,7 +41,7 @@ pub(super) fn print_correspondents(
         text: CorrespondentText::parse(&options.query)?,
         is_personal: options.is_personal,
         after: options.after.map(|text| parse_date(context, text)).transpose()?,
-        limit: options.limit,
+        limit: options.limit.filter(|_| !options.is_count),
         excluded_labels: context.excluded_labels.clone(),
     };
     let reader = require_mail_reader(context)?;

@@ -43,6 +43,8 @@ pub(crate) fn colour_style(number: u8) -> Style {
 pub(crate) struct OutputStream {
     stream: BufWriter<StandardStream>,
     is_styled: bool,
+    /// The bytes of the last item lack the end of their last line.
+    is_line_open: bool,
 }
 
 /// The stream that is written to.
@@ -72,7 +74,8 @@ impl OutputStream {
     pub(crate) fn new() -> OutputStream {
         let is_styled = AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         let stream = StandardStream::Output(io::stdout().lock());
-        OutputStream { stream: BufWriter::with_capacity(64 << 10, stream), is_styled }
+        let stream = BufWriter::with_capacity(64 << 10, stream);
+        OutputStream { stream, is_styled, is_line_open: false }
     }
 
     /// Prints on standard error from now on, as standard output is for a file that the user named.
@@ -148,6 +151,16 @@ impl OutputStream {
     /// Prints bytes unchanged.
     pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
+    }
+
+    /// Prints the bytes of an item unchanged. They begin a line, though those of the item before
+    /// may lack the end of theirs; those of the last item keep their end.
+    pub(crate) fn print_item_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(last) = bytes.last() else { return Ok(()) };
+        if std::mem::replace(&mut self.is_line_open, *last != b'\n') {
+            self.print_bytes(b"\n")?;
+        }
+        self.print_bytes(bytes)
     }
 
     /// Prints a JSON object on one line.

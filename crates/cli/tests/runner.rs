@@ -101,6 +101,7 @@ mod output_formats;
 mod output_paths;
 mod purge;
 mod query_log;
+mod raw_output;
 mod readme;
 mod restore_interruption;
 mod robustness;

@@ -365,7 +365,7 @@ fn print_versions(
         let bytes = version.bytes.as_deref().unwrap_or_default();
         match context.format {
             OutputFormat::Raw => {
-                super::show::item_format::print_raw(&mut context.out, bytes, false)?;
+                context.out.print_item_bytes(bytes)?;
             }
             OutputFormat::Json => context.out.print_json(&json!({
                 "since": version.since, "until": version.until, "removed": version.removed,

@@ -119,7 +119,7 @@ impl ShowArgs {
             let bytes = reader.items().source_bytes(meta.row)?.unwrap_or_default();
             match context.format {
                 OutputFormat::Raw => {
-                    item_format::print_raw(&mut context.out, &bytes, place + 1 == metas.len())?;
+                    context.out.print_item_bytes(&bytes)?;
                 }
                 OutputFormat::Json => {
                     let mut object =

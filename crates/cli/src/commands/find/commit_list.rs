@@ -379,7 +379,7 @@ impl CommitGroup {
             let message = &one.listed.message;
             let (_, repository) = open_repository_of(context, &self.reader, message.row)?;
             let bytes = repository.read_object(&message.uid).map_err(larder_sync::Error::from)?;
-            context.out.print_bytes(&bytes)?;
+            context.out.print_item_bytes(&bytes)?;
         }
         Ok(())
     }

@@ -64,13 +64,12 @@ pub(super) fn print_answer(
     }
     let (format, out, local) =
         (context.format, &mut context.out, &context.settings.user_locale.zone);
-    let (mut failed, mut left) = (None, answer.len());
+    let mut failed = None;
     answer.for_each(reader, &mut |meta, bytes| {
-        left = left.saturating_sub(1);
         let printed = match format {
             OutputFormat::Json => item_format::item_json(reader, local, meta, bytes)
                 .and_then(|object| Ok(out.print_json(&object)?)),
-            _ => item_format::print_raw(out, bytes, left == 0),
+            _ => out.print_item_bytes(bytes).map_err(CommandFailure::from),
         };
         failed = printed.err();
         failed.is_none()

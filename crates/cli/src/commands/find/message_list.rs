@@ -486,7 +486,7 @@ fn print_raw(
             Some(file) if context.format == OutputFormat::Mbox => {
                 context.out.print_bytes(&file.to_mbox())?;
             }
-            Some(file) => context.out.print_bytes(&file.bytes)?,
+            Some(file) => context.out.print_item_bytes(&file.bytes)?,
             None => status = CommandStatus::SourceMissing,
         }
     }

@@ -180,7 +180,7 @@ fn print_raw(
         let row = entry.item.meta.row;
         if printed.insert(row) {
             let bytes = reader.items().source_bytes(row)?.unwrap_or_default();
-            item_format::print_raw(&mut context.out, &bytes, false)?;
+            context.out.print_item_bytes(&bytes)?;
         }
     }
     Ok(())

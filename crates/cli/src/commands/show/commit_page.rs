@@ -61,7 +61,7 @@ pub(super) fn print_commit(
     shown: &ShownCommit,
 ) -> Result<(), CommandFailure> {
     match context.format {
-        OutputFormat::Raw => Ok(context.out.print_bytes(&shown.bytes)?),
+        OutputFormat::Raw => Ok(context.out.print_item_bytes(&shown.bytes)?),
         OutputFormat::Json => Ok(context.out.print_json(&commit_json(shown))?),
         _ => print_page(context, shown),
     }

@@ -1,7 +1,7 @@
 //! Formats of items: cells of a list, JSON objects, source bytes.
 
 use crate::failure::CommandFailure;
-use crate::output::{OutputStream, sanitize_line};
+use crate::output::sanitize_line;
 use larder_format::collection_type::COLLECTION_TYPES;
 use larder_format::field::{Field, FieldType};
 use larder_present::local_time;
@@ -345,17 +345,4 @@ pub(crate) fn column_cells(
         sanitize_line(&localize_values(field, written, when).join(", "))
     };
     Ok(columns.iter().map(cell).collect())
-}
-
-/// Prints source bytes, with a line end if they have none, so that two cards never share a line.
-pub(crate) fn print_raw(
-    out: &mut OutputStream,
-    bytes: &[u8],
-    last: bool,
-) -> Result<(), CommandFailure> {
-    out.print_bytes(bytes)?;
-    if !last && !bytes.ends_with(b"\n") {
-        out.print_bytes(b"\n")?;
-    }
-    Ok(())
 }

@@ -31,7 +31,7 @@ pub(super) fn print_message(
     is_converted: bool,
 ) -> Result<(), CommandFailure> {
     match context.format {
-        OutputFormat::Raw => return Ok(context.out.print_bytes(&file.bytes)?),
+        OutputFormat::Raw => return Ok(context.out.print_item_bytes(&file.bytes)?),
         OutputFormat::Mbox => return Ok(context.out.print_bytes(&file.to_mbox())?),
         _ => {}
     }

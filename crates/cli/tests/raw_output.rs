@@ -41,3 +41,26 @@ fn each_item_begins_a_line() {
         format!("{one}\n{two}\n{CARD}")
     );
 }
+
+#[test]
+fn a_limit_of_threads_counts_threads() {
+    let reply = "Subject: Re: one\nIn-Reply-To: <1@example.org>\n";
+    let (home, messages) = home_with_mail(&["Subject: one\n", "Subject: two\n", reply, reply]);
+    let run = |option: &str, format: &str, limit: &str| {
+        home.ok(&["find", "walrus", option, "-n", limit, "--format", format])
+    };
+    for (limit, number) in [("1", 3), ("2", 4)] {
+        let listed = home.json(&["find", "walrus", "--threads", "-n", limit]);
+        let text = |object: &serde_json::Value| {
+            let id = object["message_id"].as_str().unwrap();
+            let header = format!("Message-ID: <{id}>\n");
+            messages.iter().find(|text| text.starts_with(&header)).unwrap().as_str()
+        };
+        let expected: Vec<&str> = listed.iter().map(text).collect();
+        assert_eq!(expected.len(), number);
+        assert_eq!(run("--threads", "raw", limit), expected.join("\n"));
+        assert_eq!(run("--summary", "raw", limit), expected.join("\n"));
+        let mbox = run("--threads", "mbox", limit);
+        assert_eq!(mbox.lines().filter(|line| line.starts_with("From ")).count(), number);
+    }
+}

@@ -154,9 +154,12 @@ pub(super) fn print_messages(
     }
     let mut status = CommandStatus::Done;
     let is_raw = matches!(context.format, OutputFormat::Raw | OutputFormat::Mbox);
-    let count = if options.is_threaded && !is_raw {
+    let count = if options.is_threaded {
         let threads = with_search(&reader, &roots, &query, |search| search.list_threads(&request))?;
         match options.is_summary {
+            _ if is_raw => {
+                status = print_raw(context, &reader, thread_list::listed_messages(&threads))?;
+            }
             true => thread_list::print_summaries(context, &threads)?,
             false => {
                 let query = options.has_snippets.then_some(&query);
@@ -169,7 +172,7 @@ pub(super) fn print_messages(
         if let Some(folder) = &options.links {
             make_links(context, &reader, &listed, folder, options.is_clearing_links)?;
         } else if is_raw {
-            status = print_raw(context, &reader, &listed)?;
+            status = print_raw(context, &reader, listed.iter())?;
         } else if options.is_files {
             print_files(context, &reader, &listed, options.is_null_separated)?;
         } else {
@@ -335,7 +338,7 @@ impl MessageGroup {
             return Ok(CommandStatus::Done);
         }
         if context.format == OutputFormat::Raw {
-            return print_raw(context, &self.reader, &self.listed);
+            return print_raw(context, &self.reader, self.listed.iter());
         }
         let has_heading = place != GroupPlace::Alone && fields.is_empty();
         if has_heading && context.format == OutputFormat::Text {
@@ -473,10 +476,10 @@ fn make_links(
 
 /// Prints the bytes of each message, one after the other. A message whose file cannot be read is
 /// named.
-fn print_raw(
+fn print_raw<'l>(
     context: &mut CommandContext,
     reader: &Reader,
-    listed: &[ListedMessage],
+    listed: impl Iterator<Item = &'l ListedMessage>,
 ) -> Result<CommandStatus, CommandFailure> {
     let roots = mail_roots(context)?;
     let opener = MessageOpener::new(&roots);

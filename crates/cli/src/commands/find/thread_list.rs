@@ -15,10 +15,19 @@ use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
 use crate::table::{pad_cells_with_bound, style_cells};
 use anstyle::Style;
 use larder_format::message::MessageDate;
-use larder_query::{ListedThread, MailQuery, ThreadPath, ThreadRow, format_thread_id};
+use larder_query::{
+    ListedMessage, ListedThread, MailQuery, ThreadPath, ThreadRow, format_thread_id,
+};
 use larder_store::Reader;
 use larder_store::message_flags::MessageFlags;
 use serde_json::{Value, json};
+
+/// Returns the messages of threads, in the order of the list.
+pub(super) fn listed_messages(threads: &[ListedThread]) -> impl Iterator<Item = &ListedMessage> {
+    threads
+        .iter()
+        .flat_map(|thread| thread.rows.iter().filter_map(|place| thread.messages.get(place.index)))
+}
 
 /// Prints the messages of each thread, indented below those that they answer, or these fields of
 /// them. With a query, those that match have snippets.

@@ -5,7 +5,7 @@
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::git_program::start_git;
-use crate::item_ids::has_item;
+use crate::item_ids::{describe_items_with_id, display_title};
 use crate::output::sanitize_line;
 use crate::source_names::follow_source_names;
 use larder_query::{Kind, MailQuery, MailQueryContext, MailSearch};
@@ -153,13 +153,18 @@ pub(crate) fn resolve_commit(
     }
     found.sort();
     found.dedup_by(|a, b| a.0 == b.0);
-    if found.len() > 1 || found.len() == 1 && has_item(context, id)? {
+    let items = match found.is_empty() {
+        true => Vec::new(),
+        false => describe_items_with_id(context, id)?,
+    };
+    if found.len() + items.len() > 1 {
         let message = format!("the ID {:?} matches several items", sanitize_line(id));
         let mut failure = CommandFailure::new(FailureKind::Usage, message);
         for (hash, _, subject) in found.iter().take(MAX_LISTED_COMMITS) {
-            failure = failure.with_hint(format!("{hash}  {}", sanitize_line(subject)));
+            let subject = display_title(Kind::Commit, subject);
+            failure = failure.with_hint(format!("{hash}  {subject}"));
         }
-        return Err(failure);
+        return Err(items.into_iter().fold(failure, CommandFailure::with_hint));
     }
     Ok(found.first().map(|(_, row, _)| *row))
 }

@@ -22,12 +22,23 @@ pub(crate) fn resolve_item(reader: &Reader, text: &str) -> Result<ItemMeta, Comm
     }
 }
 
-/// Returns whether an ID begins the handle of an item of the store, which is another item than a
-/// message or a commit with that ID.
-pub(crate) fn has_item(context: &CommandContext, id: &str) -> Result<bool, CommandFailure> {
+/// Describes the items of the store whose handles begin with an ID, for a message about an
+/// ambiguous one: they are other items than messages or commits with that ID.
+pub(crate) fn describe_items_with_id(
+    context: &CommandContext,
+    id: &str,
+) -> Result<Vec<String>, CommandFailure> {
     let prefix = HandlePrefix::parse(id).filter(|_| DataDirectory::new(&context.dir).has_store());
-    let Some(prefix) = prefix else { return Ok(false) };
-    Ok(!context.open_reader()?.items().find_listed_by_handle(prefix, 1)?.is_empty())
+    let Some(prefix) = prefix else { return Ok(Vec::new()) };
+    let reader = context.open_reader()?;
+    let found = reader.items().find_listed_by_handle(prefix, MAX_LISTED_ITEMS)?;
+    found.iter().map(|meta| describe_item(&reader, meta)).collect()
+}
+
+/// Returns an item's ID, name and collection as a line.
+fn describe_item(reader: &Reader, meta: &ItemMeta) -> Result<String, CommandFailure> {
+    let (name, collection) = (display_name(reader, meta)?, sanitize_line(&meta.collection));
+    Ok(format!("{}  {name}  (in {collection})", meta.handle))
 }
 
 /// Lists the items that an ID matches.
@@ -39,9 +50,7 @@ fn ambiguity_failure(
     let mut failure =
         CommandFailure::new(FailureKind::Usage, format!("the ID {text:?} matches several items"));
     for meta in found.iter().take(MAX_LISTED_ITEMS) {
-        let (name, handle, collection) =
-            (display_name(reader, meta)?, meta.handle, sanitize_line(&meta.collection));
-        failure = failure.with_hint(format!("{handle}  {name}  (in {collection})"));
+        failure = failure.with_hint(describe_item(reader, meta)?);
     }
     if found.len() > MAX_LISTED_ITEMS {
         failure = failure.with_hint("... and more");

@@ -4,7 +4,7 @@
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
-use crate::item_ids::has_item;
+use crate::item_ids::{describe_items_with_id, display_title};
 use crate::machine_time::now_milliseconds;
 use crate::message_file::{MessageFile, path_flags};
 use crate::output::{print_message, sanitize_line};
@@ -15,7 +15,7 @@ use larder_format::message::trim_message_id;
 pub(crate) use larder_query::MailRoots;
 use larder_query::{MailQuery, MailQueryContext, MailSearch, NamedMessage, ThreadMember};
 use larder_store::{
-    DataDirectory, Error, HandlePrefix, MessageRow, PendingWork, Reader, Store, StoreFile,
+    DataDirectory, Error, HandlePrefix, Kind, MessageRow, PendingWork, Reader, Store, StoreFile,
 };
 use larder_sync::{
     MessageFileFinder, RegisteredSource, SourceStores, SourceType, leave_out_departed_mail,
@@ -244,21 +244,23 @@ pub(crate) fn resolve_message(
     id: &str,
 ) -> Result<Option<u32>, CommandFailure> {
     let rows = find_message_rows(reader, id)?;
-    match rows.as_slice() {
-        [] => Ok(None),
-        [row] if !has_item(context, id)? => Ok(Some(*row)),
-        _ => {
-            let message = format!("the ID {:?} matches several items", sanitize_line(id));
-            let mut failure = CommandFailure::new(FailureKind::Usage, message);
-            for row in rows {
-                if let Some(message) = reader.mail()?.message(row)? {
-                    let subject = sanitize_line(message.summary.subject());
-                    failure = failure.with_hint(format!("{}  {subject}", message.handle));
-                }
-            }
-            Err(failure.with_hint("use one of these IDs, or type more letters"))
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let items = describe_items_with_id(context, id)?;
+    if let ([row], []) = (rows.as_slice(), items.as_slice()) {
+        return Ok(Some(*row));
+    }
+    let message = format!("the ID {:?} matches several items", sanitize_line(id));
+    let mut failure = CommandFailure::new(FailureKind::Usage, message);
+    for row in rows {
+        if let Some(message) = reader.mail()?.message(row)? {
+            let subject = display_title(Kind::Message, message.summary.subject());
+            failure = failure.with_hint(format!("{}  {subject}", message.handle));
         }
     }
+    let failure = items.into_iter().fold(failure, CommandFailure::with_hint);
+    Err(failure.with_hint("use one of these IDs, or type more letters"))
 }
 
 /// Returns the row of the message that an ID names, to read it. Notes name the others with the

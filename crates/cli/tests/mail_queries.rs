@@ -503,3 +503,36 @@ fn parts_of_words_are_found_where_words_have_them() {
         assert!(run.stderr().contains(message), "{}", run.stderr());
     }
 }
+
+/// A letter with which the IDs of a contact and of a message begin names both.
+#[test]
+fn an_ambiguous_id_names_items_and_messages() {
+    let home = Home::new();
+    let cards: Vec<String> = (0..20)
+        .map(|n| {
+            format!("BEGIN:VCARD\r\nVERSION:4.0\r\nUID:c{n}\r\nFN:Person {n}\r\nEND:VCARD\r\n")
+        })
+        .collect();
+    home.write("book.vcf", cards.concat());
+    home.ok(&["import", "book.vcf"]);
+    for n in 0..20 {
+        let text = format!("Message-ID: <m{n}@example.org>\nFrom: a@b.c\n\nwalrus {n}\n");
+        home.write(&format!("mail/cur/{n}.host:2,S"), text);
+    }
+    std::fs::create_dir_all(home.work("mail/new")).unwrap();
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    let contacts = home.json(&["find", "--kind", "contact", "--fields", "full_name"]);
+    let messages = home.json(&["find", "--kind", "message"]);
+    let id = |object: &serde_json::Value| object["id"].as_str().unwrap().to_string();
+    let both = contacts.iter().find_map(|contact| {
+        let letter = id(contact)[..1].to_string();
+        let message = messages.iter().map(id).find(|message| message.starts_with(&letter))?;
+        Some((letter, id(contact), contact["full_name"].clone(), message))
+    });
+    let (letter, contact, name, message) = both.unwrap();
+    let name = name[0].as_str().or(name.as_str()).unwrap();
+    let told = home.code(&["show", &letter], 2).stderr();
+    assert!(told.contains(&format!("hint: {contact}  {name}  (in contacts)")), "{told}");
+    assert!(told.contains(&format!("hint: {message}  (no subject)")), "{told}");
+}

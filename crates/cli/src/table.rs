@@ -1,6 +1,7 @@
 //! Aligned columns that fit the width of the terminal.
 
 use anstyle::Style;
+use larder_present::safe_text::drop_stranded_chars;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The column of names unless the caller names another. It is shortened last; columns before it are
@@ -207,7 +208,7 @@ pub(crate) fn style_cells(cells: &[(Style, &str)]) -> String {
     line
 }
 
-/// Shortens a text to `width` columns of the terminal; an ellipsis marks the cut.
+/// Shortens an escaped text to `width` columns of the terminal; an ellipsis marks the cut.
 pub(crate) fn shorten_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_string();
@@ -221,6 +222,12 @@ pub(crate) fn shorten_to_width(text: &str, width: usize) -> String {
         }
         used += wide;
         short.push(c);
+    }
+    short = drop_stranded_chars(&short);
+    // A character and a selector behind it may be wider than both.
+    while !short.is_empty() && short.width() >= width {
+        short.pop();
+        short = drop_stranded_chars(&short);
     }
     short.push('…');
     short
@@ -238,6 +245,21 @@ mod tests {
             |width, expect: [&str; 3]| assert_eq!(format_columns(&rows, [8, 80], width), expect);
         check(None, ["王小明    x", "Anna      y", "a very long name  z"]);
         check(Some(80), ["王小明            x", "Anna              y", "a very long name  z"]);
+    }
+
+    #[test]
+    fn a_cut_leaves_no_character_that_needs_the_rest() {
+        let check = |text: &str, width, expect| assert_eq!(shorten_to_width(text, width), expect);
+        let family = "👨\u{200d}👩\u{200d}👧 Berg";
+        check(family, 3, "👨…");
+        check(family, 5, "👨\u{200d}👩…");
+        check("a\u{200f} bcd שלום", 5, "a bc…");
+        check("ש\u{200f} bcd efgh", 5, "ש\u{200f} bc…");
+        check("می\u{200c}خواهم", 3, "می…");
+        for width in 0..12 {
+            let short = shorten_to_width("☺\u{fe0f}☺\u{fe0f}☺\u{fe0f}☺\u{fe0f} smile", width);
+            assert!(short.width() <= width.max(1), "{short:?} in {width}");
+        }
     }
 
     #[test]

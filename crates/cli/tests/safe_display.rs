@@ -4,6 +4,7 @@
 use crate::test_home::{Home, Run};
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
+use unicode_width::UnicodeWidthStr as _;
 
 /// Characters that no line may have: controls, bidirectional controls, invisible characters, line
 /// and paragraph separators, annotations, tags.
@@ -236,6 +237,29 @@ fn no_command_shows_hostile_characters() {
             .env("EDITOR", "sh -c 'echo X:\"$(cat \"$0\" | head -c 300)\" >> \"$0\"'")
             .stdin(Stdio::null());
         check("edit", &home.finish(command.output().unwrap()));
+    }
+}
+
+/// Marks and joiners that a text needs are not escaped where a list cuts it, and widen no line.
+#[test]
+fn cut_names_have_no_escapes() {
+    let home = Home::new();
+    let names = [
+        "zzfam\u{200f} abcdefgh ijklmnop qrstuvw שלום",
+        "Family \u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{200d}\u{1f466} of many names and words",
+    ];
+    let cards = names.map(|name| format!("BEGIN:VCARD\nVERSION:4.0\nFN:{name}\nEND:VCARD\n"));
+    home.write("a.vcf", cards.concat());
+    home.ok(&["import", "a.vcf"]);
+    for width in 18..=60 {
+        let mut command = home.command(&["find"]);
+        command.env("COLUMNS", width.to_string());
+        let shown = home.finish(command.output().unwrap()).stdout();
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+        for line in shown.lines() {
+            assert!(!line.contains("<U+"), "{width}: {line:?}");
+            assert!(line.width() <= width, "{width}: {line:?}");
+        }
     }
 }
 

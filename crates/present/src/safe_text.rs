@@ -103,6 +103,28 @@ pub fn escape_output(text: &str) -> Cow<'_, str> {
     escape(text, |c| c.is_control() && !matches!(c, '\n' | '\t' | '\x1b'))
 }
 
+/// Returns the beginning of an escaped text without the hidden characters that needed the rest of
+/// it: joiners and selectors at its end, and marks of direction if no letter is left that is
+/// written from right to left. They would be escaped where the beginning is printed.
+#[must_use]
+pub fn drop_stranded_chars(beginning: &str) -> String {
+    let is_right_to_left = beginning.chars().any(|c| is_in(RIGHT_TO_LEFT, c));
+    let mut kept = String::with_capacity(beginning.len());
+    let mut rest = beginning;
+    while let Some(c) = rest.chars().next() {
+        let length = match is_hidden(c) {
+            true => kept_length(kept.chars().next_back(), rest, is_right_to_left),
+            false => c.len_utf8(),
+        };
+        let (first, after) = rest.split_at(length.max(c.len_utf8()));
+        if length > 0 {
+            kept.push_str(first);
+        }
+        rest = after;
+    }
+    kept
+}
+
 /// Returns whether JSON should have an escape for this character, which may change what a terminal
 /// shows. Both forms mean the same.
 #[must_use]

@@ -1,6 +1,8 @@
 //! Characters that deceive a reader are shown, and the spelling of scripts and emoji is kept.
 
-use larder_present::safe_text::{escape_line, escape_output, is_escaped_in_json};
+use larder_present::safe_text::{
+    drop_stranded_chars, escape_line, escape_output, is_escaped_in_json,
+};
 use proptest::prelude::*;
 use std::borrow::Cow;
 
@@ -94,5 +96,11 @@ proptest! {
             prop_assert!(!has_control);
         }
         prop_assert!(!escape_line(&text).chars().any(char::is_control));
+        // The beginnings of an escaped text need no further escapes.
+        let line = escape_line(&text).into_owned();
+        for (end, _) in line.char_indices() {
+            let cut = drop_stranded_chars(&line[..end]) + "…";
+            prop_assert_eq!(escape_line(&cut).into_owned(), cut);
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::table::{pad_columns, shorten_to_width, style_cells};
 use anstyle::Style;
 use larder_format::binary_description::display_lines;
 use larder_format::label::MessageLabels;
+use larder_present::safe_text::drop_stranded_chars;
 use larder_store::{Handle, HandlePrefix, OperationId, OperationRecord, Reader, Version};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -446,7 +447,7 @@ pub(crate) fn print_difference(
     };
     let (old, new) = (bytes(&before), bytes(&after));
     let cut = |line: &str| match line.char_indices().nth(120) {
-        Some((end, _)) => format!("{}…", &line[..end]),
+        Some((end, _)) => format!("{}…", drop_stranded_chars(&line[..end])),
         None => line.to_string(),
     };
     let removed = before

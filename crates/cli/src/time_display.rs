@@ -62,6 +62,21 @@ pub(crate) fn format_rule(
     description::describe_rule(rule, &zone, &user_locale.language)
 }
 
+/// Formats a recurrence rule beside times in the user's zone. Its days and its end are those of the
+/// item's zone, which is named if it shows another time.
+pub(crate) fn format_rule_with_zone(
+    rule: &str,
+    own_time: Option<&CalendarDateTime>,
+    user_locale: &UserLocale,
+) -> String {
+    let text = format_rule(rule, own_time, user_locale);
+    let other = own_time.filter(|time| format_local_equivalent(time, user_locale).is_some());
+    match other {
+        Some(time) => format!("{text}, {}", zone_display_name(time)),
+        None => text,
+    }
+}
+
 /// Formats a time in the user's zone if that shows another time.
 fn format_local_equivalent(time: &CalendarDateTime, user_locale: &UserLocale) -> Option<String> {
     if time.is_date || time.zone_reference == ZoneReference::Floating {

@@ -266,7 +266,7 @@ fn pages_show_all_fields() {
     collection   Customers
     uid          040000008200E00074C5B7101A82E00800000000B0E1D3C2A1F0DB010000000000000000100000007C6B5A493827164
     when         Mon 2 Mar 2026, 15:00-16:00 (1 hour)
-    recurrence   every month on the 1st Monday, 6 times
+    recurrence   every month on the 1st Monday, 6 times, America/New_York
     time zone    America/New_York (the system's, for Eastern Standard Time)
     description  Figures are in the folder.
     location     Microsoft Teams Meeting

@@ -276,3 +276,57 @@ fn a_task_that_is_due_in_the_hour_that_comes_twice() {
     let told = "when: Sun 25 Oct 2026, 01:00, due Sun 25 Oct 2026, 02:00, Europe/Berlin";
     assert!(run.stdout().contains(told), "{}", run.masked_output());
 }
+
+/// Times are those of the user; the days of a rule are those of its item, whose zone is named.
+#[test]
+fn exceptions_and_rules_of_another_zone_are_shown() {
+    let series = |uid: &str, rule: &str, exceptions: &str| {
+        format!(
+            "UID:{uid}\nSUMMARY:Call\nDTSTART;TZID=America/Los_Angeles:20260302T170000\n\
+             DTEND;TZID=America/Los_Angeles:20260302T180000\nRRULE:FREQ=WEEKLY;{rule}\n\
+             EXDATE;TZID=America/Los_Angeles:{exceptions}"
+        )
+    };
+    let counted = series("counted", "BYDAY=MO;COUNT=4", "20260309T170000,20260316T170000");
+    let ended = series("ended", "UNTIL=20260310T000000Z", "20260309T170000");
+    let home = calendar(&[&counted, &ended]);
+    let show = |zone: &str, id: &str| {
+        let mut command = home.command(&["show", id]);
+        command.env("TZ", zone).env("LC_ALL", "C");
+        home.finish(command.output().unwrap()).stdout()
+    };
+    for (zone, id, lines) in [
+        (
+            "Asia/Tokyo",
+            "uid:counted",
+            [
+                "every week on Monday, 4 times, America/Los_Angeles\n",
+                "Tue 10 Mar 2026, 09:00\n",
+                "Tue 17 Mar 2026, 09:00\n",
+            ],
+        ),
+        (
+            "America/Los_Angeles",
+            "uid:counted",
+            [
+                "every week on Monday, 4 times\n",
+                "Mon 9 Mar 2026, 17:00\n",
+                "Mon 16 Mar 2026, 17:00\n",
+            ],
+        ),
+        (
+            "Asia/Tokyo",
+            "uid:ended",
+            [
+                "every week, until Mon 9 Mar 2026, America/Los_Angeles\n",
+                "Tue 10 Mar 2026, 09:00\n",
+                "Tue 3 Mar 2026, 10:00-11:00",
+            ],
+        ),
+    ] {
+        let shown = show(zone, id);
+        for line in lines {
+            assert!(shown.contains(line), "{line:?} in {zone}:\n{shown}");
+        }
+    }
+}

@@ -5,15 +5,18 @@ use crate::failure::CommandFailure;
 use crate::output::sanitize_line;
 use crate::time_display;
 use larder_edit::event::{ItemTimes, read_item_times};
-use larder_format::component::Component;
+use larder_format::component::{Component, TimeProperty};
 use larder_format::field::{CALENDAR_FIELDS, Field, FieldType};
 use larder_format::property::Property;
 use larder_present::{description, local_time};
 use larder_query::UserLocale;
 use larder_query::local_time::{LocalTimeSpan, read_schedule};
-use larder_store::{ItemMeta, Kind as ItemKind, Reader, ZoneUse};
+use larder_store::{CalendarContext, ItemMeta, Kind as ItemKind, Reader, ZoneUse};
+use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::ZoneMatch;
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Fields that have rows of their own, or that only programs need.
 const SEPARATELY_SHOWN_FIELDS: &[&str] = &[
@@ -62,7 +65,9 @@ pub(super) fn page_rows(
     }
     let ItemTimes { start, end } = read_item_times(reader, meta)?;
     let own_time = start.as_ref().or(end.as_ref());
-    let rule = |rule: &str| sanitize_line(&time_display::format_rule(rule, own_time, user_locale));
+    let rule = |rule: &str| {
+        sanitize_line(&time_display::format_rule_with_zone(rule, own_time, user_locale))
+    };
     add_values(
         &mut rows,
         "recurrence",
@@ -72,15 +77,15 @@ pub(super) fn page_rows(
         let replaced = recurrence_id_text(reader, user_locale, meta, &component)?;
         rows.push(("replaces", sanitize_line(&replaced)));
     }
-    let exceptions = component.time_properties("EXDATE").flat_map(|timed| {
+    let calendar_context = read_calendar_context(reader, meta)?;
+    let exceptions = component.time_properties("EXDATE").flat_map(|mut timed| {
+        // Taken out, as each time gets a copy of the property.
+        let texts = std::mem::take(&mut timed.text);
         let one = |text: &str| {
-            sanitize_line(&description::describe_stamp(
-                text,
-                &user_locale.zone,
-                &user_locale.language,
-            ))
+            let one = TimeProperty { text: Cow::Borrowed(text.trim()), ..timed.clone() };
+            sanitize_line(&exception_text(reader, user_locale, &calendar_context, &one))
         };
-        timed.text.split(',').map(one).collect::<Vec<_>>()
+        texts.split(',').map(one).collect::<Vec<_>>()
     });
     let mut exceptions: Vec<String> = exceptions.collect();
     let more = exceptions.len().saturating_sub(MAX_LISTED_EXCEPTIONS);
@@ -128,6 +133,32 @@ pub(super) fn page_rows(
     Ok(rows)
 }
 
+/// Returns the calendar context of an item.
+fn read_calendar_context(
+    reader: &Reader,
+    meta: &ItemMeta,
+) -> Result<Arc<CalendarContext>, CommandFailure> {
+    let context = meta.calendar_context.map(|row| reader.items().calendar_context(row));
+    Ok(context.transpose()?.flatten().unwrap_or_default())
+}
+
+/// Returns the time of one exception, in the user's zone.
+fn exception_text(
+    reader: &Reader,
+    user_locale: &UserLocale,
+    calendar_context: &CalendarContext,
+    exception: &TimeProperty<'_>,
+) -> String {
+    let time = reader.extractor().resolve_date_time(exception, calendar_context);
+    let stamp = match time.filter(|time| !time.is_date) {
+        Some(CalendarDateTime { civil, zone_reference: ZoneReference::Zone(zone), .. }) => {
+            format!("{}Z", zone.to_instant(civil).to_civil(0))
+        }
+        _ => exception.text.to_string(),
+    };
+    description::describe_stamp(&stamp, &user_locale.zone, &user_locale.language)
+}
+
 /// Returns the occurrence that an override replaces, in the user's zone.
 fn recurrence_id_text(
     reader: &Reader,
@@ -135,12 +166,7 @@ fn recurrence_id_text(
     meta: &ItemMeta,
     component: &Component<'_>,
 ) -> Result<String, CommandFailure> {
-    let calendar_context = meta
-        .calendar_context
-        .map(|row| reader.items().calendar_context(row))
-        .transpose()?
-        .flatten()
-        .unwrap_or_default();
+    let calendar_context = read_calendar_context(reader, meta)?;
     let moment = reader.extractor().resolve_instant(
         component,
         &calendar_context,
@@ -160,12 +186,7 @@ fn zone_uses(
     meta: &ItemMeta,
     component: &Component<'_>,
 ) -> Result<Vec<ZoneUse>, CommandFailure> {
-    let calendar_context = meta
-        .calendar_context
-        .map(|row| reader.items().calendar_context(row))
-        .transpose()?
-        .flatten()
-        .unwrap_or_default();
+    let calendar_context = read_calendar_context(reader, meta)?;
     Ok(reader.extractor().zone_uses(component, &calendar_context))
 }
 

@@ -13,6 +13,7 @@ use crate::metadata::{METADATA_REF, Metadata, WRITTEN_BRANCHES_FOLDER};
 use crate::object_id::{GitId, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::peer::{Peer, PeerRefs};
+use crate::present_heads::add_present_heads;
 use crate::refs::{RefStyle, RemoteRefs, remote_refs};
 use crate::repository_tags::update_head_tags;
 use std::collections::{BTreeMap, BTreeSet};
@@ -206,8 +207,13 @@ fn set_refs(
 ) -> Result<OddityReport, FetchError> {
     let mut oddities = OddityReport::default();
     let mut metadata = Metadata::open(repository)?;
-    let closed = closed_heads(peer_refs, repository, &mut metadata)?;
-    let refs = remote_refs(peer_refs, style, |head| closed.contains(head));
+    let mut named_refs = peer_refs.clone();
+    if !has_all_refs && (style.heads || style.tips) {
+        let commits = written_commits(repository)?;
+        add_present_heads(repository, &mut metadata, &commits, &mut named_refs)?;
+    }
+    let closed = closed_heads(&named_refs, repository, &mut metadata)?;
+    let refs = remote_refs(&named_refs, style, |head| closed.contains(head));
     oddities.add_refs(Oddity::EncodedRef, refs.refs.keys().map(Vec::as_slice));
     let mut changes = branch_changes(repository, &mut metadata, &refs, &mut oddities)?;
     let heads: Vec<Node> = peer_refs.heads.iter().rev().copied().collect();
@@ -268,6 +274,20 @@ fn root_changesets(
         roots.extend(metadata.changeset_of(repository, &commit)?);
     }
     Ok(roots)
+}
+
+/// Returns the commits of branches that conversions made and git still has: those that they led to,
+/// and those that they lead to now.
+fn written_commits(repository: &GitDirectory) -> Result<BTreeSet<GitId>, FetchError> {
+    let present: BTreeMap<Vec<u8>, GitId> = repository.refs(BRANCH_FOLDER)?.into_iter().collect();
+    let mut commits = BTreeSet::new();
+    for (noted, id) in repository.refs(WRITTEN_BRANCHES_FOLDER)? {
+        let name = replace_folder(&noted, WRITTEN_BRANCHES_FOLDER, BRANCH_FOLDER);
+        if let Some(current) = present.get(&name) {
+            commits.extend([id, *current]);
+        }
+    }
+    Ok(commits)
 }
 
 /// Returns the changes that make the branches, and the notes of them. A branch that leads to

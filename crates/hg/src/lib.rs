@@ -52,6 +52,7 @@
 //! | `mutex` | locking what threads share |
 //! | `path_text` | paths in messages |
 //! | `percent` | percent-encoding as in the protocol |
+//! | `present_heads` | the heads of branches that earlier conversions made |
 //! | `line_delta` | deltas of whole lines, computed |
 //! | `local` | repositories on this machine |
 //! | `received_bytes` | how many bytes have arrived |
@@ -101,6 +102,7 @@ mod oddity;
 mod path_text;
 mod peer;
 mod percent;
+mod present_heads;
 mod received_bytes;
 mod refs;
 mod remote_helper;

@@ -84,6 +84,9 @@ pub struct Metadata {
     merged: Option<GitId>,
 }
 
+/// The place of a changeset in the order of conversion: its segment, and its number there.
+pub(crate) type ChangesetPlace = (usize, u32);
+
 /// A file revision of an earlier conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredFile {
@@ -186,9 +189,18 @@ impl Metadata {
         repository: &mut GitDirectory,
         node: &Node,
     ) -> Result<Option<GitId>, MetadataError> {
-        for segment in self.segments.iter_mut().rev() {
-            if let Some((_, commit)) = segment.find_changeset(repository, node)? {
-                return Ok(Some(commit));
+        Ok(self.place_of(repository, node)?.map(|(_, commit)| commit))
+    }
+
+    /// Returns the place of a changeset in the order of conversion, and its commit.
+    pub(crate) fn place_of(
+        &mut self,
+        repository: &mut GitDirectory,
+        node: &Node,
+    ) -> Result<Option<(ChangesetPlace, GitId)>, MetadataError> {
+        for (at, segment) in self.segments.iter_mut().enumerate().rev() {
+            if let Some((number, commit)) = segment.find_changeset(repository, node)? {
+                return Ok(Some(((at, number), commit)));
             }
         }
         Ok(None)

@@ -166,3 +166,59 @@ fn a_bundle_moves_no_branch_back_and_deletes_none() {
     let newer = bundle(&mercurial, "null", "tip", "newer");
     assert_ne!(convert(&mut BundlePeer::from_path(newer)), all);
 }
+
+/// The names of heads depend on all heads of a branch, and a bundle has some of them.
+#[test]
+fn a_bundle_leaves_every_head_on_a_branch() {
+    if !has_mercurial("a_bundle_leaves_every_head_on_a_branch") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mercurial = Mercurial::init(&folder.path().join("mercurial"), &[]);
+    let commit = |file: &str, date: u32| {
+        mercurial.write(file, file.as_bytes());
+        mercurial.commit(file, date)
+    };
+    commit("base", 0);
+    commit("a", 1);
+    mercurial.run(&["update", "-q", "-r", "0"]);
+    let b = commit("b", 2);
+    let full = bundle(&mercurial, "null", "all()", "full.hg");
+    mercurial.run(&["update", "-q", "-r", "1"]);
+    commit("a2", 3);
+    let newer = mercurial.path.join("newer.hg");
+    let bases = ["--base", "1", "--base", "2", "-r", "3", newer.to_str().unwrap()];
+    mercurial.run(&[&["bundle", "-q"], &bases[..]].concat());
+    let convert = |name: &str, peer: &mut dyn Peer| {
+        let directory = folder.path().join(name);
+        if !directory.exists() {
+            GitDirectory::create(&directory).unwrap();
+        }
+        let commits = || git(&directory, &["rev-list", "--branches"]);
+        let before = commits();
+        convert_all(&directory, peer, RefStyle::ALL, NonZeroUsize::MIN, &mut NoProgress).unwrap();
+        let after = commits();
+        for commit in before.lines() {
+            assert!(after.lines().any(|other| other == commit), "{name}: {commit} is lost");
+        }
+        let format = "--format=%(refname:lstrip=4) %(contents:subject)";
+        git(&directory, &["for-each-ref", format, "refs/heads/branches/default/"])
+    };
+    let from = |path: &Path| BundlePeer::from_path(path.to_path_buf());
+    let expected = format!("{b} b\ntip a2\n");
+    // An older bundle.
+    let whole = convert("older", &mut LocalPeer::open(&mercurial.path).unwrap());
+    assert_eq!(whole, expected);
+    assert_eq!(convert("older", &mut from(&full)), expected);
+    // A newer one with one of the heads. That a was a head of its own stays.
+    convert("newer", &mut from(&full));
+    let refs = convert("newer", &mut from(&newer));
+    assert!(expected.lines().all(|line| refs.lines().any(|other| other == line)), "{refs}");
+    // One that closes the newer head of two: the other one becomes the tip.
+    mercurial.run(&["commit", "--close-branch", "-m", "close", "-u", "user", "-d", "4 0"]);
+    let closed = mercurial.lines(&["log", "-r", ".", "-T", "{node}\n"]).remove(0);
+    let closing = bundle(&mercurial, "3", ".", "closing.hg");
+    let refs = convert("older", &mut from(&closing));
+    let expected = [format!("{closed} close"), "tip b".to_owned()];
+    assert!(expected.iter().all(|line| refs.lines().any(|other| other == line)), "{refs}");
+}

@@ -156,6 +156,38 @@ fn a_worktree_shares_the_metadata() {
     assert_eq!(home.run(&["hg", "--repository", "clone", "hg2git", &newest]).code, 1);
 }
 
+/// git sets variables for a hook, which name the repository of the hook.
+#[test]
+fn a_named_repository_is_not_that_of_the_environment() {
+    if !has_mercurial("a_named_repository_is_not_that_of_the_environment") {
+        return;
+    }
+    let home = home_with_mercurial();
+    for name in ["hook.git", "named.git"] {
+        assert_eq!(home.run(&["hg", "convert", "project", name]).code, 0);
+    }
+    let in_hook = |args: &[&str]| {
+        let mut command = home.command(args);
+        command.env("GIT_DIR", home.work("hook.git"));
+        command.env("GIT_OBJECT_DIRECTORY", home.work("hook.git/objects"));
+        home.finish(command.output().unwrap())
+    };
+    let has_metadata = |repository: &str| {
+        let args = ["-C", repository, "rev-parse", "-q", "--verify", "refs/larder/hg/metadata"];
+        git(&home, &args).0 == 0
+    };
+    let run = in_hook(&["hg", "--repository", "named.git", "clear"]);
+    assert_eq!(run.code, 0, "{}", run.stderr());
+    assert!(has_metadata("hook.git") && !has_metadata("named.git"));
+    let run = in_hook(&["hg", "convert", "project", "converted.git"]);
+    assert_eq!(run.code, 0, "{}", run.stderr());
+    assert_sound(&home, "converted.git");
+    assert!(has_metadata("converted.git"));
+    // Without a name, it is the repository of the hook.
+    assert_eq!(in_hook(&["hg", "clear"]).code, 0);
+    assert!(!has_metadata("hook.git"));
+}
+
 /// Returns the number of objects in the packs of a repository itself.
 fn own_objects(home: &Home, repository: &str) -> usize {
     let counts = ok(home, &["-C", repository, "count-objects", "-v"]);

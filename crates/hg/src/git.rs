@@ -8,6 +8,7 @@
 pub(crate) mod credentials;
 pub(crate) mod deflate;
 pub(crate) mod delta;
+pub(crate) mod environment;
 pub(crate) mod file_lock;
 pub(crate) mod object;
 pub(crate) mod object_stream;

@@ -137,6 +137,7 @@ pub use crate::fetch::{convert_all, convert_bundle, convert_clone_bundle, fetch}
 pub use crate::fetch_error::FetchError;
 pub use crate::fetch_options::{CloneSource, FetchOptions};
 pub use crate::git::credentials::GitCredentials;
+pub use crate::git::environment::ignore_repository_variables;
 pub use crate::git::repository::{GitDirectory, GitDirectoryError};
 pub use crate::git::settings::GitSettings;
 pub use crate::local::{LocalError, LocalPeer};

@@ -10,8 +10,8 @@ use crate::hg_lookup::{HgLookup, LookupError, metadata_advice};
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_hg::{
     CINNABAR_REF, CheckDepth, CinnabarImport, ConversionCheck, FetchError, GitDirectory, GitId,
-    Metadata, MetadataError, StateChoice, TagUpdate, check_conversion, import_cinnabar, rollback,
-    set_metadata_state, update_tags,
+    Metadata, MetadataError, StateChoice, TagUpdate, check_conversion, ignore_repository_variables,
+    import_cinnabar, rollback, set_metadata_state, update_tags,
 };
 use serde_json::json;
 use std::error::Error;
@@ -26,9 +26,9 @@ use std::path::{Path, PathBuf};
 /// ~/.cargo/bin/git-remote-hg`. Likewise git-cinnabar, for the commands of that program.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HgArgs {
-    /// Use the git repository of this folder
-    #[arg(long, value_name = "DIR", default_value = ".", global = true)]
-    repository: PathBuf,
+    /// Use the git repository of DIR, whatever GIT_DIR is [default: that of the current folder]
+    #[arg(long, value_name = "DIR", global = true)]
+    repository: Option<PathBuf>,
     #[command(subcommand)]
     command: HgCommand,
 }
@@ -87,24 +87,28 @@ struct IdArgs {
 
 impl HgArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        match self.command {
-            HgCommand::Hg2git(args) => look_up(context, &self.repository, args, find_commit),
-            HgCommand::Git2hg(args) => look_up(context, &self.repository, args, find_changeset),
-            HgCommand::Unbundle { bundle } => {
-                conversion::import_bundle(context, &self.repository, &bundle)
-            }
+        let HgArgs { repository, command } = self;
+        // In a hook of git, its variables are those of the repository of the hook.
+        if repository.is_some() || matches!(command, HgCommand::Convert { .. }) {
+            ignore_repository_variables();
+        }
+        let folder = repository.as_deref().unwrap_or(".".as_ref());
+        match command {
+            HgCommand::Hg2git(args) => look_up(context, folder, args, find_commit),
+            HgCommand::Git2hg(args) => look_up(context, folder, args, find_changeset),
+            HgCommand::Unbundle { bundle } => conversion::import_bundle(context, folder, &bundle),
             HgCommand::Convert { source, destination } => {
                 conversion::convert_repository(context, &source, &destination)
             }
             HgCommand::Fsck { full } => {
                 let depth = if full { CheckDepth::Full } else { CheckDepth::Fast };
-                check_repository(context, &self.repository, depth)
+                check_repository(context, folder, depth)
             }
-            HgCommand::ImportCinnabar => import_repository(context, &self.repository),
-            HgCommand::Tags => set_tags(context, &self.repository),
-            HgCommand::Rollback => roll_back(context, &self.repository),
+            HgCommand::ImportCinnabar => import_repository(context, folder),
+            HgCommand::Tags => set_tags(context, folder),
+            HgCommand::Rollback => roll_back(context, folder),
             HgCommand::Clear => {
-                let mut repository = discover(&self.repository)?;
+                let mut repository = discover(folder)?;
                 set_metadata_state(&mut repository, None, StateChoice::Earlier)
                     .map_err(|error| store_failure(&error))?;
                 context.print_note("all imports are forgotten");

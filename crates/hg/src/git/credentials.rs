@@ -1,9 +1,10 @@
 //! Names and passwords from git's credential helpers (gitcredentials(7)).
 
+use super::environment::git_command;
 use crate::wire::{CredentialSource, Login};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 /// Asks git, which asks its helpers and then the user.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +24,7 @@ impl GitCredentials {
             }
             input.extend([name, "=", value, "\n"]);
         }
-        let mut command = Command::new("git");
+        let mut command = git_command();
         if let Some(directory) = &self.git_dir {
             command.arg("--git-dir").arg(directory);
         }
@@ -67,6 +68,7 @@ impl CredentialSource for GitCredentials {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn a_helper_of_git_is_asked_and_told() {

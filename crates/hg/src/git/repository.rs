@@ -1,6 +1,7 @@
 //! A git repository, through git itself: objects by `git cat-file --batch`, refs by
 //! `git update-ref --stdin` (but for many new ones), settings by `git config`.
 
+use super::environment::git_command;
 use super::pack_keep::{KEEP_TEXT, PackKeep};
 use super::pack_leftovers::sweep_leftovers;
 use super::packed_refs::{PackedRefsLock, are_free};
@@ -130,7 +131,7 @@ impl GitDirectory {
     }
 
     pub(super) fn command(&self, name: &'static str) -> Command {
-        let mut command = Command::new("git");
+        let mut command = git_command();
         // Replacements would give other objects than those asked for.
         command.arg("--no-replace-objects").arg("--git-dir").arg(&self.directory);
         if name == OBJECT_READER {
@@ -224,7 +225,7 @@ impl GitDirectory {
     /// Finds the repository of a folder, as git does.
     pub fn discover(folder: &Path) -> Result<GitDirectory, GitDirectoryError> {
         let command = "rev-parse";
-        let output = Command::new("git")
+        let output = git_command()
             .arg("-C")
             .arg(folder)
             .args([command, "--absolute-git-dir"])
@@ -241,7 +242,7 @@ impl GitDirectory {
     /// Creates a repository without a working tree.
     pub fn create(folder: &Path) -> Result<GitDirectory, GitDirectoryError> {
         let command = "init";
-        let output = Command::new("git")
+        let output = git_command()
             .args([command, "--quiet", "--bare", "--object-format=sha1", "--"])
             .arg(folder)
             .output()

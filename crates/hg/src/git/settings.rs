@@ -2,9 +2,9 @@
 //!
 //! They are read once, by one process, because a fetch looks up a dozen of them.
 
+use super::environment::git_command;
 use super::repository::GitDirectoryError;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The command of git that reads settings.
 const COMMAND: &str = "config";
@@ -96,7 +96,7 @@ fn is_for_some_url(listed: &str, name: &str) -> bool {
 }
 
 fn run(directory: Option<&Path>, args: &[&str]) -> Result<String, GitDirectoryError> {
-    let mut git = Command::new("git");
+    let mut git = git_command();
     if let Some(directory) = directory {
         git.arg("--git-dir").arg(directory);
     }
@@ -125,6 +125,7 @@ fn normal_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn settings_are_those_of_git() {

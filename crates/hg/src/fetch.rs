@@ -14,7 +14,7 @@ use crate::object_id::{GitId, Node};
 use crate::oddity::{Oddity, OddityReport};
 use crate::peer::{Peer, PeerRefs};
 use crate::present_heads::add_present_heads;
-use crate::refs::{RefStyle, RemoteRefs, remote_refs};
+use crate::refs::{RefStyle, RemoteRefs, folders_of, remote_refs};
 use crate::repository_tags::update_head_tags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -207,24 +207,29 @@ fn set_refs(
 ) -> Result<OddityReport, FetchError> {
     let mut oddities = OddityReport::default();
     let mut metadata = Metadata::open(repository)?;
+    let mut present: GitBranches = repository.refs(BRANCH_FOLDER)?.into_iter().collect();
     let mut named_refs = peer_refs.clone();
     if !has_all_refs && (style.heads || style.tips) {
-        let commits = written_commits(repository)?;
+        let commits = written_commits(repository, &present)?;
         add_present_heads(repository, &mut metadata, &commits, &mut named_refs)?;
     }
     let closed = closed_heads(&named_refs, repository, &mut metadata)?;
     let refs = remote_refs(&named_refs, style, |head| closed.contains(head));
     oddities.add_refs(Oddity::EncodedRef, refs.refs.keys().map(Vec::as_slice));
-    let mut changes = branch_changes(repository, &mut metadata, &refs, &mut oddities)?;
+    let deletions = stale_branches(repository, &present, &refs, has_all_refs)?;
+    for change in &deletions {
+        present.remove(&change.name);
+    }
+    let mut changes = branch_changes(repository, &mut metadata, &refs, &present, &mut oddities)?;
     let heads: Vec<Node> = peer_refs.heads.iter().rev().copied().collect();
     let heads = has_all_refs.then_some(heads.as_slice());
     oddities.merge(update_head_tags(repository.directory(), heads)?.oddities);
     set_head(repository, refs.head.as_deref())?;
-    if has_all_refs {
-        delete_stale_branches(repository, &refs)?;
-    } else {
+    if !has_all_refs {
         keep_newer_branches(repository, &mut changes)?;
     }
+    // Before the others: git does not take a ref in place of a folder of refs in one transaction.
+    repository.change_refs(&deletions)?;
     // Last and all at once: a repository with branches is complete.
     repository.change_refs(&changes)?;
     // The branch that HEAD names may be gone.
@@ -278,8 +283,10 @@ fn root_changesets(
 
 /// Returns the commits of branches that conversions made and git still has: those that they led to,
 /// and those that they lead to now.
-fn written_commits(repository: &GitDirectory) -> Result<BTreeSet<GitId>, FetchError> {
-    let present: BTreeMap<Vec<u8>, GitId> = repository.refs(BRANCH_FOLDER)?.into_iter().collect();
+fn written_commits(
+    repository: &GitDirectory,
+    present: &GitBranches,
+) -> Result<BTreeSet<GitId>, FetchError> {
     let mut commits = BTreeSet::new();
     for (noted, id) in repository.refs(WRITTEN_BRANCHES_FOLDER)? {
         let name = replace_folder(&noted, WRITTEN_BRANCHES_FOLDER, BRANCH_FOLDER);
@@ -290,19 +297,29 @@ fn written_commits(repository: &GitDirectory) -> Result<BTreeSet<GitId>, FetchEr
     Ok(commits)
 }
 
+/// The branches of git, by the names of their refs.
+type GitBranches = BTreeMap<Vec<u8>, GitId>;
+
 /// Returns the changes that make the branches, and the notes of them. A branch that leads to
-/// commits of git stays as it is, and is reported.
+/// commits of git stays as it is, and so does one that is in the way of another; both are reported.
 fn branch_changes(
     repository: &mut GitDirectory,
     metadata: &mut Metadata,
     refs: &RemoteRefs,
+    present: &GitBranches,
     oddities: &mut OddityReport,
 ) -> Result<Vec<RefChange>, FetchError> {
-    let present: BTreeMap<Vec<u8>, GitId> = repository.refs(BRANCH_FOLDER)?.into_iter().collect();
     let mut changes = Vec::new();
     for (name, node) in &refs.refs {
         let missing = || FetchError::UnknownRef(String::from_utf8_lossy(name).into_owned());
         let commit = metadata.commit_of(repository, node)?.ok_or_else(missing)?;
+        if let Some(other) = branch_in_way(present, name) {
+            oddities.add(Oddity::KeptBranch, || {
+                let [other, name] = [other, name.as_slice()].map(String::from_utf8_lossy);
+                format!("{other}: in the way of {name}")
+            });
+            continue;
+        }
         let old = present.get(name).copied();
         let is_of_git = match old {
             Some(old) => metadata.changeset_of(repository, &old)?.is_none(),
@@ -317,6 +334,15 @@ fn branch_changes(
         changes.push(RefChange { name: note, new: Some(commit), old: None });
     }
     Ok(changes)
+}
+
+/// Returns a branch beside which git cannot have another one: it is a folder of that, or below it.
+fn branch_in_way<'b>(present: &'b GitBranches, name: &[u8]) -> Option<&'b [u8]> {
+    let folder = folders_of(name).find_map(|folder| present.get_key_value(folder));
+    let below = [name, b"/"].concat();
+    let found = folder.or_else(|| present.range(below.clone()..).next());
+    let found = found.map(|(other, _)| other.as_slice());
+    found.filter(|other| folder.is_some() || other.starts_with(&below))
 }
 
 /// Leaves out the changes of branches that lead to newer commits already: a bundle has the heads of
@@ -347,22 +373,28 @@ fn replace_folder(name: &[u8], from: &str, to: &str) -> Vec<u8> {
     [to.as_bytes(), rest].concat()
 }
 
-/// Deletes branches that an earlier conversion made and Mercurial does not have any more, unless
-/// git has changed them.
-fn delete_stale_branches(repository: &GitDirectory, refs: &RemoteRefs) -> Result<(), FetchError> {
-    let present: BTreeMap<Vec<u8>, GitId> = repository.refs(BRANCH_FOLDER)?.into_iter().collect();
-    let mut changes = Vec::new();
+/// Returns the deletions of branches that an earlier conversion made and Mercurial does not have
+/// any more, unless git has changed them, and of the notes of branches that are gone. Refs that are
+/// not all of a repository do not tell which ones are gone in Mercurial.
+fn stale_branches(
+    repository: &GitDirectory,
+    present: &GitBranches,
+    refs: &RemoteRefs,
+    has_all_refs: bool,
+) -> Result<Vec<RefChange>, FetchError> {
+    let mut deletions = Vec::new();
     for (noted, id) in repository.refs(WRITTEN_BRANCHES_FOLDER)? {
         let name = replace_folder(&noted, WRITTEN_BRANCHES_FOLDER, BRANCH_FOLDER);
-        if refs.refs.contains_key(&name) {
+        let is_gone = has_all_refs || !present.contains_key(&name);
+        if refs.refs.contains_key(&name) || !is_gone {
             continue;
         }
         if present.get(&name) == Some(&id) {
-            changes.push(RefChange { name, new: None, old: Some(id) });
+            deletions.push(RefChange { name, new: None, old: Some(id) });
         }
-        changes.push(RefChange { name: noted, new: None, old: Some(id) });
+        deletions.push(RefChange { name: noted, new: None, old: Some(id) });
     }
-    Ok(repository.change_refs(&changes)?)
+    Ok(deletions)
 }
 
 /// Points HEAD at a branch, unless it leads to a commit already.

@@ -65,7 +65,8 @@ pub enum Oddity {
     UnknownTag,
     /// A tag whose name git has for another one, which was kept.
     KeptTag,
-    /// A branch of the converted repository that leads to commits of git, and was kept.
+    /// A branch of the converted repository that leads to commits of git, or is a folder of another
+    /// branch or below it, and was kept.
     KeptBranch,
     /// A changeset that is not converted, because it is secret or obsolete.
     HiddenChangeset,
@@ -134,7 +135,9 @@ impl Oddity {
             Oddity::EncodedTag => "tags with percent-encoded refs",
             Oddity::UnknownTag => "tags of changesets that are not there: without refs",
             Oddity::KeptTag => "tags whose names other tags of git have: those of git were kept",
-            Oddity::KeptBranch => "branches that have commits of git: they were kept",
+            Oddity::KeptBranch => {
+                "branches that have commits of git, or are in the way of another: they were kept"
+            }
             Oddity::HiddenChangeset => "secret or obsolete changesets: not converted",
         }
     }

@@ -15,6 +15,7 @@ mod golden_vectors;
 mod hostile_input;
 mod incremental_fetches;
 mod interruptions;
+mod kept_branches;
 mod local_repositories;
 mod made_changes;
 mod mercurial;

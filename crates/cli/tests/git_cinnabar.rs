@@ -73,6 +73,38 @@ fn revisions_are_fetched_and_looked_up() {
     assert!(code == 0 && text.starts_with("git-cinnabar 0.7.5 (larder "), "{text}");
 }
 
+/// Each length that one command prints is read by the other; one that several changesets share is
+/// not answered.
+#[test]
+fn abbreviated_ids_are_found() {
+    if !has_mercurial("abbreviated_ids_are_found") {
+        return;
+    }
+    let home = home_with_mercurial();
+    let newest = node(&home, "1");
+    // The ids of these begin with the same eight digits.
+    for description in ["12773", "145184"] {
+        hg(&home, &["-R", "project", "update", "-q", "null"]);
+        let allowed = ["-R", "project", "--config", "ui.allowemptycommit=1", "commit", "-q"];
+        hg(&home, &[&allowed[..], &["-u", "a", "-d", "0 0", "-m", description]].concat());
+    }
+    assert_eq!(home.run(&["hg", "convert", "project", "clone"]).code, 0);
+    let commit = in_clone(&home, &["cinnabar", "hg2git", &newest]);
+    assert_ne!(commit, "0".repeat(40));
+    for len in 4..=12 {
+        let abbreviation = format!("--abbrev={len}");
+        let id = in_clone(&home, &["cinnabar", "git2hg", &abbreviation, &commit]);
+        assert_eq!(id, newest[..len]);
+        assert_eq!(in_clone(&home, &["cinnabar", "hg2git", &id]), commit, "{len}");
+        assert_eq!(in_clone(&home, &["cinnabar", "hg2git", &id.to_uppercase()]), commit);
+    }
+    for id in ["ee38", "ee38305", "ee383053"] {
+        let message = fail_in_clone(&home, &["hg2git", id]);
+        assert_eq!(message, format!("{id} is the beginning of 2 changesets"));
+    }
+    assert_eq!(in_clone(&home, &["cinnabar", "hg2git", "ee383054"]), "0".repeat(40));
+}
+
 #[test]
 fn bundles_are_imported() {
     if !has_mercurial("bundles_are_imported") {

@@ -206,7 +206,7 @@ impl Metadata {
         Ok(None)
     }
 
-    /// Returns the changesets whose nodes begin with these hexadecimal digits, at least 8.
+    /// Returns the changesets whose nodes begin with these hexadecimal digits, at least one.
     pub fn find_by_prefix(
         &mut self,
         repository: &mut GitDirectory,

@@ -230,6 +230,7 @@ fn find_commit(lookup: &mut HgLookup, id: &str) -> Result<Option<String>, Lookup
     if let Some(fault) = find_id_fault(id) {
         let id = sanitize_line(id);
         print_message("warning", format!("{id:?} is no changeset: {fault}"));
+        return Ok(None);
     }
     Ok(lookup.find_commit(id)?.map(|commit| commit.to_string()))
 }

@@ -164,18 +164,19 @@ impl MetadataSegment {
         Ok(None)
     }
 
-    /// Returns the changesets whose nodes begin with hexadecimal digits; fewer than 8 find none.
+    /// Returns the changesets whose nodes begin with hexadecimal digits; without digits, none.
     pub(super) fn find_by_prefix(
         &mut self,
         repository: &mut GitDirectory,
         digits: &str,
     ) -> Result<Vec<Node>, MetadataError> {
-        let padded = format!("{digits:0<40}");
-        let Some(first) = Node::from_hex(padded.as_bytes()).filter(|_| digits.len() >= 8) else {
-            return Ok(Vec::new());
+        let pad = |digit: &str| {
+            let rest = digit.repeat(40_usize.saturating_sub(digits.len()));
+            Node::from_hex(format!("{digits}{rest}").as_bytes()).filter(|_| !digits.is_empty())
         };
+        let (Some(first), Some(last)) = (pad("0"), pad("f")) else { return Ok(Vec::new()) };
         let mut nodes = Vec::new();
-        for number in find_numbers(self.nodes.as_mut(), repository, &first.0)? {
+        for number in find_numbers_between(self.nodes.as_mut(), repository, &first, &last)? {
             let (node, _) = self.changeset(repository, number)?;
             if node.to_string().starts_with(digits) {
                 nodes.push(node);
@@ -367,6 +368,29 @@ fn find_numbers(
     let start = rows.partition_point(|row| &row[..4] < prefix);
     let rows = rows.iter().skip(start).take_while(|row| &row[..4] == prefix);
     Ok(rows.map(|row| u32::from_be_bytes([row[4], row[5], row[6], row[7]])).collect())
+}
+
+/// Returns the numbers whose keys begin with the first bytes of an id between two others, in
+/// ascending order.
+fn find_numbers_between(
+    table: Option<&mut Table>,
+    repository: &mut GitDirectory,
+    first: &Node,
+    last: &Node,
+) -> Result<Vec<u32>, MetadataError> {
+    let Some(table) = table else { return Ok(Vec::new()) };
+    let (first, last) = (&first.0[..4], &last.0[..4]);
+    let key = |prefix: &[u8], number: u32| [prefix, &number.to_be_bytes()].concat();
+    let mut numbers = Vec::new();
+    for at in table.find_range(repository, &key(first, 0), &key(last, u32::MAX))? {
+        let Some(piece) = table.piece_at(repository, at)? else { break };
+        let (rows, _) = piece.as_chunks::<INDEX_ROW_BYTES>();
+        let rows = rows.iter().filter(|row| (first..=last).contains(&&row[..4]));
+        numbers.extend(rows.map(|row| u32::from_be_bytes([row[4], row[5], row[6], row[7]])));
+    }
+    // Neighbours are in one piece of the changesets.
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 /// The place of a number in a piece, and the piece.

@@ -6,6 +6,7 @@
 use super::own_objects::read_tree;
 use crate::git::repository::{GitDirectory, GitDirectoryError};
 use crate::object_id::{GitId, hex_digits};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The number of pieces of a table that are kept.
@@ -60,6 +61,20 @@ impl Table {
             return Ok(None);
         };
         Ok(Some((first, self.piece(repository, id)?)))
+    }
+
+    /// Returns the numbers of the pieces that have the keys from one to another, both included, if
+    /// the table has them.
+    pub(super) fn find_range(
+        &mut self,
+        repository: &mut GitDirectory,
+        first: &[u8],
+        last: &[u8],
+    ) -> Result<Range<usize>, GitDirectoryError> {
+        let (first, last) = (hex(first), hex(last));
+        let pieces = self.pieces(repository)?;
+        let start = pieces.partition_point(|(name, _)| *name <= first).saturating_sub(1);
+        Ok(start..pieces.partition_point(|(name, _)| *name <= last))
     }
 
     /// Returns the piece whose name is exactly the key.

@@ -239,6 +239,38 @@ fn tags_are_a_remote_of_their_own() {
     assert!(message.starts_with("larder does not make tags"), "{message}");
 }
 
+/// git changes no tag that is there. Those that a fetch made have no notes of larder.
+#[test]
+fn fetched_tags_follow_those_of_mercurial() {
+    if !has_mercurial("fetched_tags_follow_those_of_mercurial") {
+        return;
+    }
+    let home = home_with_mercurial();
+    let user = ["-u", "anna", "-d", "1000000200 0"];
+    let tag = |args: &[&str]| project_hg(&home, &[&["tag"], &user[..], args].concat());
+    for name in ["gone", "mine", "v1"] {
+        tag(&["-r", "0", name]);
+    }
+    git(&home, &["clone", "-q", &url(&home, "project"), "clone"]);
+    in_clone(&home, &["cinnabar", "fetch", "--tags"]);
+    assert_eq!(in_clone(&home, &["tag"]), "gone\nmine\nv1");
+    // The tag of Mercurial never led there.
+    in_clone(&home, &["tag", "-f", "mine", "HEAD"]);
+    let mine = in_clone(&home, &["rev-parse", "refs/tags/mine"]);
+    assert_eq!(in_clone(&home, &["for-each-ref", "refs/larder/hg/tags"]), "");
+    tag(&["-f", "-r", "1", "v1"]);
+    tag(&["-f", "-r", "1", "mine"]);
+    tag(&["--remove", "gone"]);
+    in_clone(&home, &["fetch", "-q"]);
+    let run = home.run(&["hg", "--repository", "clone", "tags", "--format", "json"]);
+    assert_eq!(run.stdout().trim(), r#"{"tags":1,"deleted":1,"kept":["mine"]}"#);
+    assert_eq!(run.code, 1);
+    assert_eq!(in_clone(&home, &["tag"]), "mine\nv1");
+    let second = in_clone(&home, &["cinnabar", "hg2git", &node(&home, "1")]);
+    assert_eq!(in_clone(&home, &["rev-parse", "refs/tags/v1"]), second);
+    assert_eq!(in_clone(&home, &["rev-parse", "refs/tags/mine"]), mine);
+}
+
 fn commit_seal(home: &Home) {
     commit(home, "the seal", 1_000_000_300);
 }

@@ -104,12 +104,18 @@ fn main_branch(peer: &PeerRefs) -> Option<&[u8]> {
 
 /// Returns the refs of tags. Like those of branches, they have valid names, and none is left out.
 pub fn tag_refs(tags: &BTreeMap<Vec<u8>, Node>) -> BTreeMap<Vec<u8>, Node> {
-    let tags = tags.iter().map(|(name, node)| {
-        let folder = b"refs/tags/".as_slice();
-        NameParts { folder, name: name.clone(), suffix: Vec::new(), node: *node }
-    });
+    let tags = tags.iter().map(|(name, node)| tag_parts(name, *node));
     let names = Names { refs: tags.collect(), branch_head: None, bookmark_head: None };
     names.finish().refs
+}
+
+/// Returns the ref of a tag that clashes with no other one.
+pub(crate) fn tag_ref(name: &[u8]) -> Vec<u8> {
+    tag_parts(name, Node::NULL).join(&encode_name(name))
+}
+
+fn tag_parts(name: &[u8], node: Node) -> NameParts {
+    NameParts { folder: b"refs/tags/", name: name.to_vec(), suffix: Vec::new(), node }
 }
 
 /// The parts of the name of a ref, and its changeset.

@@ -5,7 +5,7 @@ use crate::git::repository::{GitDirectory, RefChange};
 use crate::metadata::{Metadata, WRITTEN_TAGS_FOLDER};
 use crate::object_id::{GitId, Node};
 use crate::oddity::{Oddity, OddityReport};
-use crate::refs::{folders_of, tag_refs};
+use crate::refs::{folders_of, tag_ref, tag_refs};
 use crate::tags::TagMerge;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn repository_tags(directory: &Path) -> Result<Vec<RepositoryTag>, FetchErro
     let mut repository = GitDirectory::new(directory);
     let mut metadata = Metadata::open(&mut repository)?;
     let heads = head_nodes(&metadata);
-    Ok(tags_of_heads(&mut repository, &mut metadata, &heads)?.0)
+    Ok(tags_of_heads(&mut repository, &mut metadata, &heads)?.tags)
 }
 
 /// Returns the refs of the tags, with valid names, and their commits.
@@ -77,7 +77,8 @@ pub(crate) fn update_head_tags(
     let mut repository = GitDirectory::new(directory);
     let mut metadata = Metadata::open(&mut repository)?;
     let heads = heads.map_or_else(|| head_nodes(&metadata), <[Node]>::to_vec);
-    let (tags, unknown) = tags_of_heads(&mut repository, &mut metadata, &heads)?;
+    let HeadTags { tags, unknown, earlier } =
+        tags_of_heads(&mut repository, &mut metadata, &heads)?;
     let mut update = TagUpdate::default();
     for name in &unknown {
         let name = || String::from_utf8_lossy(name).into_owned();
@@ -89,6 +90,9 @@ pub(crate) fn update_head_tags(
     let wanted: TagMap = wanted.collect();
     let present = read_tags(&repository, TAG_FOLDER)?;
     let mut written = read_tags(&repository, WRITTEN_TAGS_FOLDER)?;
+    let mut without_note = present.clone();
+    without_note.retain(|name, _| !written.contains_key(name));
+    let outdated = outdated_tags(&mut repository, &mut metadata, &earlier, &without_note)?;
     let mut forgotten = BTreeSet::new();
     for (name, commit) in &written {
         let is_wanted = wanted.contains_key(name);
@@ -97,7 +101,8 @@ pub(crate) fn update_head_tags(
         }
     }
     written.retain(|name, _| !forgotten.contains(name));
-    let (deletions, changes) = plan_changes(&wanted, &present, &written, &mut update);
+    let known = KnownTags { present, written, outdated };
+    let (deletions, changes) = plan_changes(&wanted, &known, &mut update);
     // Before the others: git does not take a ref in place of a folder of refs in one transaction.
     repository.change_refs(&deletions)?;
     repository.change_refs(&changes)?;
@@ -123,11 +128,39 @@ fn read_tags(repository: &GitDirectory, folder: &str) -> Result<TagMap, FetchErr
     Ok(tags.collect())
 }
 
+/// Returns the tags of git that lead where a tag of Mercurial led before: a fetch from `hg::tags:`
+/// made them, which leaves no notes and changes no tag that is there.
+fn outdated_tags(
+    repository: &mut GitDirectory,
+    metadata: &mut Metadata,
+    earlier: &BTreeMap<Vec<u8>, Vec<Node>>,
+    without_note: &TagMap,
+) -> Result<TagMap, FetchError> {
+    let mut outdated = TagMap::new();
+    for (name, nodes) in earlier {
+        let found = strip_folder(&tag_ref(name));
+        let found = found.and_then(|name| without_note.get_key_value(&name));
+        let Some((name, id)) = found else { continue };
+        if metadata.changeset_of(repository, id)?.is_some_and(|node| nodes.contains(&node)) {
+            outdated.insert(name.clone(), *id);
+        }
+    }
+    Ok(outdated)
+}
+
+/// The tags of git, and those of them that were made from Mercurial's.
+struct KnownTags {
+    present: TagMap,
+    /// The notes of tags that were made, whatever became of these.
+    written: TagMap,
+    /// Those of a fetch, without notes.
+    outdated: TagMap,
+}
+
 /// Returns deletions and other changes, those of the tags and of the notes of what was written.
 fn plan_changes(
     wanted: &TagMap,
-    present: &TagMap,
-    written: &TagMap,
+    KnownTags { present, written, outdated }: &KnownTags,
     update: &mut TagUpdate,
 ) -> (Vec<RefChange>, Vec<RefChange>) {
     let change = |folder: &str, name: &[u8], new, old| {
@@ -136,7 +169,7 @@ fn plan_changes(
     };
     // A tag that is what Mercurial says is taken for one that was made from it.
     let is_foreign = |(name, id): &(&Vec<u8>, &GitId)| {
-        written.get(*name) != Some(*id) && wanted.get(*name) != Some(*id)
+        [written, wanted, outdated].iter().all(|tags| tags.get(*name) != Some(*id))
     };
     let foreign: BTreeSet<&[u8]> =
         present.iter().filter(is_foreign).map(|(name, _)| name.as_slice()).collect();
@@ -153,6 +186,10 @@ fn plan_changes(
             deletions.push(change(TAG_FOLDER, name, None, *id));
             update.deleted += 1;
         }
+    }
+    for (name, id) in outdated.iter().filter(|(name, _)| !wanted.contains_key(*name)) {
+        deletions.push(change(TAG_FOLDER, name, None, *id));
+        update.deleted += 1;
     }
     let mut changes = Vec::new();
     for (name, commit) in wanted {
@@ -203,8 +240,8 @@ pub(crate) fn find_tag_change(
     if removed == added {
         return Ok(None);
     }
-    let old = tags_of_heads(repository, metadata, before)?.0;
-    let new = tags_of_heads(repository, metadata, &now)?.0;
+    let old = tags_of_heads(repository, metadata, before)?.tags;
+    let new = tags_of_heads(repository, metadata, &now)?.tags;
     if old.iter().any(|tag| !new.contains(tag)) {
         return Ok(Some(TagChange::Replaced));
     }
@@ -228,12 +265,20 @@ fn tag_files(
     Ok(files)
 }
 
-/// Returns tags, and the names of those whose changesets are not converted.
+/// The tags of some heads.
+struct HeadTags {
+    tags: Vec<RepositoryTag>,
+    /// The names of those whose changesets are not converted, sorted.
+    unknown: Vec<Vec<u8>>,
+    /// The changesets that the others, and removed ones, named before.
+    earlier: BTreeMap<Vec<u8>, Vec<Node>>,
+}
+
 fn tags_of_heads(
     repository: &mut GitDirectory,
     metadata: &mut Metadata,
     heads: &[Node],
-) -> Result<(Vec<RepositoryTag>, Vec<Vec<u8>>), FetchError> {
+) -> Result<HeadTags, FetchError> {
     let mut tags = TagMerge::default();
     for head in heads {
         let Some(commit) = metadata.commit_of(repository, head)? else { continue };
@@ -249,10 +294,14 @@ fn tags_of_heads(
     }
     let unknown = tags.unknown_names(|node| commits.contains_key(node));
     let unknown: Vec<Vec<u8>> = unknown.into_iter().map(<[u8]>::to_vec).collect();
+    let mut earlier: BTreeMap<Vec<u8>, Vec<Node>> =
+        tags.earlier_nodes().map(|(name, nodes)| (name.to_vec(), nodes)).collect();
+    earlier.retain(|name, nodes| !nodes.is_empty() && unknown.binary_search(name).is_err());
     let tags = tags.into_tags(|node| commits.contains_key(node));
     let tag = |(name, node): (Vec<u8>, Node)| {
         let commit = *commits.get(&node)?;
         Some(RepositoryTag { name, node, commit })
     };
-    Ok((tags.into_iter().filter_map(tag).collect(), unknown))
+    let tags = tags.into_iter().filter_map(tag).collect();
+    Ok(HeadTags { tags, unknown, earlier })
 }

@@ -59,6 +59,14 @@ impl TagMerge {
         names
     }
 
+    /// Returns the names of tags, also of removed ones, with the changesets that they named before.
+    pub(crate) fn earlier_nodes(&self) -> impl Iterator<Item = (&[u8], Vec<Node>)> {
+        self.tags.iter().map(|(name, history)| {
+            let nodes = history.earlier.iter().filter_map(|node| node.as_slice().try_into().ok());
+            (name.as_slice(), nodes.map(Node).collect())
+        })
+    }
+
     /// Returns the tags, sorted by name: those that were not removed, and whose changesets exist.
     pub fn into_tags(self, is_changeset: impl Fn(&Node) -> bool) -> BTreeMap<Vec<u8>, Node> {
         let found = self.tags.into_iter().filter_map(|(name, history)| {

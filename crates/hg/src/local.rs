@@ -17,11 +17,13 @@ mod pins;
 mod revlog_group;
 mod snapshot;
 mod store_path;
+mod tag_files;
 
 use crate::changeset::Changeset;
 use crate::local::branches::{BranchMap, read_branch_heads};
 use crate::local::changes::LocalChanges;
 use crate::local::snapshot::Snapshot;
+use crate::local::tag_files::find_tag;
 use crate::object_id::Node;
 use crate::peer::{Peer, PeerRefs};
 use crate::percent;
@@ -80,7 +82,7 @@ impl LocalPeer {
     }
 
     /// Finds a revision by its name; the rules and their order are those of Mercurial
-    /// (mercurial/scmutil.py, `revsymbol`), without tags and the working copy.
+    /// (mercurial/scmutil.py, `revsymbol`), without the working copy.
     fn find_name(&mut self, name: &[u8]) -> Result<Option<Node>, ChangeError> {
         if name == b"null" {
             return Ok(Some(Node::NULL));
@@ -104,6 +106,11 @@ impl LocalPeer {
             && self.snapshot.find_served(&[*node]).contains_key(node)
         {
             return Ok(Some(*node));
+        }
+        if let Some(node) = find_tag(&mut self.snapshot, &mut self.decoder, name)? {
+            // Without the changeset, no branch of the name counts.
+            let is_served = self.snapshot.find_served(&[node]).contains_key(&node);
+            return if is_served { Ok(Some(node)) } else { self.find_prefix(name) };
         }
         if let Some(tip) = self.find_branch_tip(name)? {
             return Ok(Some(self.node(tip)));

@@ -47,6 +47,11 @@ impl TagMerge {
         self.tags.values().filter_map(|history| history.node.as_slice().try_into().ok().map(Node))
     }
 
+    /// Returns the node that a tag names, also one that does not exist; null if the tag was removed.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<Node> {
+        self.tags.get(name)?.node.as_slice().try_into().ok().map(Node)
+    }
+
     /// Returns the names of tags whose changesets do not exist, sorted; removed tags are none.
     pub(crate) fn unknown_names(&self, is_changeset: impl Fn(&Node) -> bool) -> Vec<&[u8]> {
         let is_unknown = |history: &TagHistory| match history.node.as_slice().try_into() {

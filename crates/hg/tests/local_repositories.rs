@@ -311,7 +311,6 @@ fn revisions_are_looked_up_as_by_a_server() {
         return;
     }
     let repository = Mercurial { path: edge_repositories().join("cli") };
-    let mut peer = open(&repository.path);
     let first = repository.lines(&["log", "-r", "0", "-T", "{node}\n"]).remove(0);
     let secret = repository.lines(&["log", "-r", "secret()", "-T", "{node}\n"]).remove(0);
     let names = [
@@ -339,6 +338,47 @@ fn revisions_are_looked_up_as_by_a_server() {
         &secret[..12],
         &first.to_uppercase(),
     ];
+    compare_lookups(&repository, &names);
+    let folder = tempfile::tempdir().unwrap();
+    compare_lookups(
+        &make_tagged(folder.path()),
+        &["v1", "moved", "stable", "default", "gone", "local", "both", "unknown", "lost", "v"],
+    );
+}
+
+/// Makes a repository with tags, one with the name of a branch, and with local ones.
+fn make_tagged(folder: &Path) -> Mercurial {
+    let repository = Mercurial::init(folder, &[]);
+    for number in 0..2 {
+        repository.write("a", format!("{number}\n").as_bytes());
+        repository.commit("change", number);
+    }
+    let tag = |arguments: &[&str]| {
+        let fixed = ["tag", "-f", "-u", "user", "-d", "9 0"];
+        repository.run(&[fixed.as_slice(), arguments].concat());
+    };
+    tag(&["-r", "0", "v1", "moved", "gone", "both"]);
+    repository.run(&["branch", "-q", "stable"]);
+    repository.write("a", b"stable\n");
+    repository.commit("change", 3);
+    tag(&["-r", "0", "stable"]);
+    repository.run(&["update", "-q", "-C", "-r", "2"]);
+    tag(&["-r", "1", "moved"]);
+    tag(&["--remove", "gone"]);
+    let file = repository.path.join(".hgtags");
+    let text = std::fs::read_to_string(&file).unwrap();
+    repository.write(".hgtags", format!("{text}{} unknown\n", "1".repeat(40)).as_bytes());
+    repository.commit("unknown", 10);
+    tag(&["--local", "-r", "1", "local", "both"]);
+    let file = repository.path.join(".hg/localtags");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}{} lost\n", "2".repeat(40))).unwrap();
+    repository
+}
+
+/// Compares what names are with the answers of a server.
+fn compare_lookups(repository: &Mercurial, names: &[&str]) {
+    let mut peer = open(&repository.path);
     for name in names {
         let question = format!("lookup\nkey {}\n{name}", name.len());
         let answers = repository.ask_server(&question);

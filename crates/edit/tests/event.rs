@@ -17,7 +17,7 @@ use larder_store::{
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::series::ZoneReference;
 use larder_time::value::IcalDateTime;
-use larder_time::zone::{Zone, ZoneDatabase};
+use larder_time::zone::{Zone, ZoneDatabase, offset_differences};
 use std::sync::Arc;
 
 pub(crate) const CALENDAR: &str = "calendar";
@@ -562,49 +562,56 @@ fn alarms_at_a_moment_ring_once() {
     }
 }
 
-/// A definition that is made for a new item does what the zone does, for years to come.
+/// A definition that is made for a new item does what the zone does, for years to come, also where
+/// the item is older than the rules of its zone.
 #[test]
 fn zones_are_defined() {
-    let extractor = larder_store::Extractor::new("C");
     for name in [
         "Europe/Prague",
         "Europe/Dublin",
+        "Europe/Lisbon",
+        "Europe/Moscow",
         "America/New_York",
+        "America/Santiago",
         "America/Sao_Paulo",
         "America/St_Johns",
         "Africa/Casablanca",
         "Africa/Cairo",
+        "Asia/Gaza",
         "Asia/Jerusalem",
         "Asia/Kathmandu",
         "Asia/Tokyo",
         "Australia/Lord_Howe",
+        "Australia/Sydney",
+        "Pacific/Auckland",
         "Pacific/Chatham",
         "Antarctica/Troll",
     ] {
         let zone = ZoneDatabase::open_bundled().get(name).unwrap();
-        let defined = build_vtimezone(&zone, 2026).unwrap();
-        // By another name, so that nothing but the definition says what it is.
-        let text = String::from_utf8(defined.bytes().to_vec()).unwrap();
-        let text = text.replace(&format!("TZID:{name}"), "TZID:Mine");
-        let calendar_context = CalendarContext {
-            is_vcalendar_1: false,
-            zone_definitions: vec![Arc::new(
-                larder_store::ZoneDefinition::new(text.as_bytes()).unwrap(),
-            )],
-        };
-        for hours in 0..8 * 366 * 4 {
-            let at = civil("20260101T003000").saturating_add(hours * 6 * 3600);
-            let line = format!("BEGIN:VEVENT\nDTSTART;TZID=Mine:{at}\nEND:VEVENT\n");
-            let component = Component::parse(line.as_bytes());
-            let start = extractor
-                .resolve_date_time(
-                    &component.time_properties("DTSTART").next().unwrap(),
-                    &calendar_context,
-                )
-                .unwrap();
-            let ZoneReference::Zone(mine) = start.zone_reference else { panic!("{name} floats") };
-            assert_eq!(mine.to_instant(at), zone.to_instant(at), "{name} at {at}\n{text}");
+        for year in [1985, 2006, 2007, 2008, 2026] {
+            let (mine, text) = zone_by_definition_alone(&zone, year);
+            let start = |year: i32| zone.to_instant(civil(&format!("{year}0101T000000")));
+            let differing = offset_differences(&mine, &zone, start(year), start(2037));
+            assert_eq!(differing, [], "{name} since {year}\n{text}");
         }
     }
     assert!(build_vtimezone(&Zone::UTC, 2026).is_none());
+}
+
+/// The zone that the definition for an item of a year defines, and its text.
+fn zone_by_definition_alone(zone: &Zone, year: i32) -> (Zone, String) {
+    let defined = build_vtimezone(zone, year).unwrap();
+    // By another name, so that nothing but the definition says what it is.
+    let text = String::from_utf8(defined.bytes().to_vec()).unwrap();
+    let text = text.replace(&format!("TZID:{}", zone.name()), "TZID:Mine");
+    let definition = larder_store::ZoneDefinition::new(text.as_bytes()).unwrap();
+    let calendar_context =
+        CalendarContext { is_vcalendar_1: false, zone_definitions: vec![Arc::new(definition)] };
+    let line = format!("BEGIN:VEVENT\nDTSTART;TZID=Mine:{year}0101T003000\nEND:VEVENT\n");
+    let component = Component::parse(line.as_bytes());
+    let start = larder_store::Extractor::new("C")
+        .resolve_date_time(&component.time_properties("DTSTART").next().unwrap(), &calendar_context)
+        .unwrap();
+    let ZoneReference::Zone(mine) = start.zone_reference else { panic!("{} floats", zone.name()) };
+    (mine, text)
 }

@@ -1,8 +1,9 @@
 //! Time-zone definitions for new items: a zone of the system as a VTIMEZONE.
 //!
 //! A zone that changes its clock by the same rules every year is defined by these rules, from their
-//! first year on, so that all items in the zone share one definition. The changes of an irregular
-//! zone are listed for the years around the item.
+//! first year on, so that all items in the zone share one definition. For an older item, the changes
+//! before that year are listed, too. The changes of a zone without rules are listed for the years
+//! around the item.
 
 use super::rule_text::WEEKDAY_CODES;
 use larder_format::writer::{ComponentBuilder, escape_text};
@@ -12,12 +13,13 @@ use larder_time::civil::{
 };
 use larder_time::value::UtcOffset;
 use larder_time::zone::Zone;
+use std::ops::Range;
 
 /// The years that are examined; the rules of the last year are assumed to continue.
 const FIRST_YEAR: i32 = 1970;
 const LAST_YEAR: i32 = 2037;
-/// The number of years for which the changes of an irregular zone are listed, starting with the
-/// year before the decade of the item.
+/// The number of years for which the changes of an irregular zone are listed at least, starting with
+/// the year before the decade of the item.
 const LISTED_YEARS: i32 = 16;
 
 /// Builds the definition of a zone for an item that starts in a year. Returns `None` for UTC, which
@@ -29,14 +31,19 @@ pub fn build_vtimezone(zone: &Zone, year: i32) -> Option<ZoneDefinition> {
     }
     let draft =
         ComponentBuilder::new("VTIMEZONE").add_property("TZID", &[], &escape_text(zone.name()));
-    let (since, slots) = find_yearly_rules(zone);
-    let draft = match (slots.is_empty(), since < year) {
-        (false, true) => slots
-            .into_iter()
-            .fold(draft, |draft, slot| draft.add_subcomponent(slot.to_observance())),
-        (true, true) => draft.add_subcomponent(fixed_offset_observance(zone, since)),
-        (_, false) => add_listed_onsets(zone, year, draft),
+    let first = year - year.rem_euclid(10) - 1;
+    let (since, slots) = match find_yearly_rules(zone) {
+        // The changes of the last year alone are no rule.
+        (LAST_YEAR, _) => ((first + LISTED_YEARS).max(LAST_YEAR + 1), Vec::new()),
+        found => found,
     };
+    let draft = match since < year {
+        true if slots.is_empty() => draft.add_subcomponent(fixed_offset_observance(zone, since)),
+        true => draft,
+        false => add_listed_onsets(zone, first..since, year, draft),
+    };
+    let draft =
+        slots.into_iter().fold(draft, |draft, slot| draft.add_subcomponent(slot.to_observance()));
     ZoneDefinition::new(draft.finish().as_bytes())
 }
 
@@ -135,10 +142,14 @@ fn fixed_offset_observance(zone: &Zone, since: i32) -> ComponentBuilder {
     }))
 }
 
-fn add_listed_onsets(zone: &Zone, year: i32, draft: ComponentBuilder) -> ComponentBuilder {
-    let first = year - year.rem_euclid(10) - 1;
-    let all: Vec<Onset> =
-        (first..first + LISTED_YEARS).flat_map(|year| find_onsets(zone, year)).collect();
+/// Adds the changes in a range of years, for an item that starts in `year`.
+fn add_listed_onsets(
+    zone: &Zone,
+    years: Range<i32>,
+    year: i32,
+    draft: ComponentBuilder,
+) -> ComponentBuilder {
+    let all: Vec<Onset> = years.flat_map(|year| find_onsets(zone, year)).collect();
     if all.is_empty() {
         return draft.add_subcomponent(fixed_offset_observance(zone, year));
     }

@@ -133,7 +133,7 @@ pub(crate) fn edit_failure(error: Error, verb: &str, id: &str) -> CommandFailure
             .with_hint("after --scope future, the later occurrences have their own ID"),
         Error::CannotSplit => failure(FailureKind::Input)
             .with_hint("use --scope this for one occurrence, or --scope all for all of them"),
-        Error::NeedsRule => failure(FailureKind::Usage)
+        Error::NeedsRule | Error::CannotMove => failure(FailureKind::Usage)
             .with_hint("give the new rule with --rule RULE, for example FREQ=WEEKLY;BYDAY=MO"),
         Error::NeedsStart => failure(FailureKind::Usage)
             .with_hint("give the start with --start TIME; it must be a time of the rule"),

@@ -1,7 +1,7 @@
 //! Events and tasks that are edited, by somebody in Prague on Sunday, 1 March 2026, at noon: what
 //! is written then.
 
-use crate::event::{act, bytes, calendar, edit};
+use crate::event::{act, bytes, calendar, edit, occurrences, select_occurrence};
 use larder_edit::event::{OccurrenceSelector, RecurrenceScope};
 
 const TIMED: &str =
@@ -266,4 +266,155 @@ fn a_moved_period_keeps_its_length_over_a_change_of_the_clock() {
         &[("move", "+10min")],
         "DTSTART:20260305T121000 DTEND:20260305T131000 RDATE;VALUE=PERIOD:20260328T234000/PT4H",
     );
+}
+
+const OTHER_OCCURRENCES: &str = "cannot move the series: with its rule, removed or changed occurrences would come back, or some would be added or lost: set a new rule as well";
+const NOT_IN_RULE: &str = "the new start is not in the recurrence set: set a new rule as well";
+
+#[track_caller]
+fn check_series(lines: &str, settings: &[(&str, &str)], expect: &str) {
+    let lines = lines.replace('@', ";TZID=Europe/Prague:");
+    check(&lines, settings, expect);
+}
+
+/// Months differ in length: the distance is not the same for all occurrences.
+#[test]
+fn exceptions_of_months_and_years_move_with_their_occurrences() {
+    let monthly = |start, rule, removed| {
+        format!("DTSTART@{start}T090000\nRRULE:FREQ=MONTHLY{rule}\nEXDATE@{removed}T090000")
+    };
+    let two_days = [("move", "+2 days")];
+    check_series(
+        &monthly("20240130", "", "20240430"),
+        &two_days,
+        "DTSTART:20240201T090000 RRULE:FREQ=MONTHLY EXDATE:20240501T090000",
+    );
+    check_series(
+        &monthly("20240201", "", "20240501"),
+        &[("move", "-2 days")],
+        "DTSTART:20240130T090000 RRULE:FREQ=MONTHLY EXDATE:20240430T090000",
+    );
+    check_series(
+        &monthly("20240130", ";INTERVAL=2", "20240530"),
+        &two_days,
+        "DTSTART:20240201T090000 RRULE:FREQ=MONTHLY;INTERVAL=2 EXDATE:20240601T090000",
+    );
+    // February has a first day, and had no thirtieth: an occurrence more.
+    check_series(
+        &monthly("20240130", ";UNTIL=20240530T070000Z", "20240430"),
+        &two_days,
+        OTHER_OCCURRENCES,
+    );
+    // The removed occurrence would be in April, which has no 31st.
+    check_series(&monthly("20240130", "", "20240430"), &[("move", "+1 day")], OTHER_OCCURRENCES);
+    check_series(
+        "DTSTART;VALUE=DATE:20210228\nRRULE:FREQ=YEARLY;UNTIL=20240228",
+        &[("move", "+1 day")],
+        "DTSTART:20210301 RRULE:FREQ=YEARLY;UNTIL=20240301",
+    );
+    // The first Monday of a month is not always as many days after that of the month before.
+    check_series(
+        "DTSTART@20240101T090000\nRRULE:FREQ=MONTHLY;BYDAY=1MO\nEXDATE@20240304T090000",
+        &[("move", "+35 days")],
+        OTHER_OCCURRENCES,
+    );
+}
+
+#[test]
+fn exceptions_of_a_rule_that_names_its_days_stay() {
+    let rule = "RRULE:FREQ=DAILY;BYDAY=MO,TU,WE,TH,FR";
+    let daily = |rest| format!("DTSTART@20240101T140000\n{rule}{rest}");
+    let removed = "\nEXDATE@20240105T140000";
+    check_series(
+        &daily(removed),
+        &[("move", "+25h")],
+        &format!("DTSTART:20240102T150000 {rule} EXDATE:20240105T150000"),
+    );
+    check_series(
+        &daily(removed),
+        &[("move", "+7d")],
+        &format!("DTSTART:20240108T140000 {rule} EXDATE:20240112T140000"),
+    );
+    check_series(&daily(""), &[("move", "-1 day")], NOT_IN_RULE);
+    // All occurrences move, but one is lost; a series with a new start begins there.
+    let until = ";UNTIL=20240112T130000Z";
+    check_series(&daily(until), &[("move", "+1 day")], OTHER_OCCURRENCES);
+    check_series(
+        &daily(until),
+        &[("start", "2024-01-02")],
+        &format!("DTSTART:20240102T140000 {rule}{until}"),
+    );
+}
+
+/// A start that the rule does not produce is an occurrence of its own.
+#[test]
+fn a_rule_moves_with_a_start_outside_it() {
+    let weekly =
+        |rule| format!("DTSTART@20240102T090000\nRRULE:FREQ=WEEKLY;{rule}\nEXDATE@20240108T090000");
+    check_series(
+        &weekly("BYDAY=MO,WE"),
+        &[("move", "+1 day")],
+        "DTSTART:20240103T090000 RRULE:FREQ=WEEKLY;BYDAY=TU,TH EXDATE:20240109T090000",
+    );
+    check_series(
+        &weekly("BYDAY=MO,WE"),
+        &[("start", "2024-01-03")],
+        "DTSTART:20240103T090000 RRULE:FREQ=WEEKLY;BYDAY=MO,WE EXDATE:20240108T090000",
+    );
+    let monthly = |rest| format!("DTSTART@20240103T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=5{rest}");
+    check_series(&monthly(""), &[("move", "+1 day")], NOT_IN_RULE);
+    check_series(
+        &monthly("\nEXDATE@20240205T090000"),
+        &[("move", "+2 days")],
+        "DTSTART:20240105T090000 RRULE:FREQ=MONTHLY;BYMONTHDAY=5 EXDATE:20240205T090000",
+    );
+    // To the place of a removed occurrence.
+    let removed = monthly("\nEXDATE@20240105T090000");
+    check_series(&removed, &[("move", "+2 days")], OTHER_OCCURRENCES);
+}
+
+#[test]
+fn exclusion_rules_and_ends_move_with_the_series() {
+    check_series(
+        "DTSTART@20240101T090000\nRRULE:FREQ=WEEKLY;BYDAY=MO,WE\nEXRULE:FREQ=WEEKLY;BYDAY=WE",
+        &[("move", "+1 day")],
+        "DTSTART:20240102T090000 RRULE:FREQ=WEEKLY;BYDAY=TU,TH EXRULE:FREQ=WEEKLY;BYDAY=TH",
+    );
+    // The clock skips the removed occurrence before the move, and not after it.
+    check_series(
+        "DTSTART@20240330T023000\nRRULE:FREQ=DAILY\nEXDATE@20240331T023000",
+        &[("move", "+1h")],
+        "DTSTART:20240330T033000 RRULE:FREQ=DAILY EXDATE:20240331T033000",
+    );
+    check_series(
+        "DTSTART;VALUE=DATE:20260305\nRRULE:FREQ=DAILY;UNTIL=20260307",
+        &[("start", "10:00")],
+        "DTSTART:20260305T100000 RRULE:FREQ=DAILY;UNTIL=20260307T090000Z",
+    );
+}
+
+#[test]
+fn a_changed_occurrence_of_a_moved_series_is_there_once() {
+    let moved = |parts: &[&str], scope: &str, at: &str, shift: &str| {
+        let mut book = calendar(parts);
+        act(&mut book, "u", select_occurrence(scope, at), &edit(&[("move", shift)]), "new")
+            .map(|_| occurrences(&book, "20230101", "20240615"))
+            .map_err(|error| error.to_string())
+    };
+    let expect = |all: &[&str]| Ok(all.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let yearly = "SUMMARY:A\nDTSTART;VALUE=DATE:20230228\nRRULE:FREQ=YEARLY";
+    let changed = "SUMMARY:B\nRECURRENCE-ID;VALUE=DATE:20240228\nDTSTART;VALUE=DATE:20240228";
+    assert_eq!(
+        moved(&[yearly, changed], "all", "", "+1 day"),
+        expect(&["day 20230301T000000 A", "day 20240301T000000 B"])
+    );
+    let monthly = "SUMMARY:A\nDTSTART:20240130T090000\nRRULE:FREQ=MONTHLY\nEXDATE:20240430T090000";
+    assert_eq!(
+        moved(&[monthly], "future", "20240330T090000", "+2 days"),
+        expect(&["20240130T090000 A", "20240401T090000 A", "20240601T090000 A"])
+    );
+    // Its occurrence, the first, would be none.
+    let daily = "SUMMARY:A\nDTSTART:20240101T090000\nRRULE:FREQ=DAILY;BYDAY=MO,TU,WE";
+    let changed = "SUMMARY:B\nRECURRENCE-ID:20240101T090000\nDTSTART:20240101T150000";
+    assert_eq!(moved(&[daily, changed], "all", "", "+1 day"), Err(OTHER_OCCURRENCES.to_string()));
 }

@@ -2,7 +2,7 @@
 //! the index is what a rebuilt one is; and undo gives the bytes back.
 
 use crate::event::{Action, act, bytes, calendar, civil, occurrences};
-use larder_edit::event::{EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
+use larder_edit::event::{Error, EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_time::civil::{CivilTime, DAY_SECONDS};
 use larder_time::value::IcalDateTime;
 use proptest::prelude::*;
@@ -180,6 +180,68 @@ proptest! {
                 book.store.undo(operation, 0).unwrap();
             }
             prop_assert_eq!(bytes(&book), before);
+        }
+    }
+}
+
+/// Rules whose occurrences do not all move as far as their start, and the days until their end.
+const UNEVEN_RULES: [(&str, i64); 9] = [
+    ("MONTHLY", 300),
+    ("MONTHLY;INTERVAL=2", 500),
+    ("YEARLY", 2500),
+    ("MONTHLY;BYMONTHDAY=28", 300),
+    ("MONTHLY;BYDAY=-1FR", 300),
+    ("DAILY;BYDAY=MO,TU,WE,TH,FR", 20),
+    ("DAILY;BYMONTH=1,2", 20),
+    ("WEEKLY;BYDAY=MO,WE", 50),
+    ("WEEKLY;INTERVAL=2;BYDAY=MO,WE", 90),
+];
+
+/// Removes or changes an occurrence, named by its line in a list.
+fn change_one(book: &mut crate::test_store::TestStore, line: &str, action: &Action) {
+    let time = IcalDateTime::parse(line.split(' ').next().unwrap()).unwrap();
+    let occurrence = Some(OccurrenceRef::RecurrenceId(time));
+    let which = OccurrenceSelector { scope: Some(RecurrenceScope::This), occurrence };
+    act(book, "u", which, action, "").unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    /// A moved series has as many occurrences as before, or is refused and stays.
+    #[test]
+    fn a_moved_series_has_as_many_occurrences(
+        (rule, days) in proptest::sample::select(&UNEVEN_RULES[..]),
+        is_counted in any::<bool>(),
+        first in 0..7_i64,
+        shift in prop_oneof![-3..0_i64, 1..4_i64],
+        removed in any::<usize>(),
+        changed in any::<usize>(),
+    ) {
+        let start = civil("20240126T090000").saturating_add(first * DAY_SECONDS);
+        let end = match is_counted {
+            true => "COUNT=6".to_string(),
+            false => format!("UNTIL={}", start.saturating_add(days * DAY_SECONDS)),
+        };
+        let mut book = calendar(&[&format!("SUMMARY:0\nDTSTART:{start}\nRRULE:FREQ={rule};{end}")]);
+        let all = |book: &_| occurrences(book, "20230101", "20400101");
+        let mut planned = all(&book);
+        prop_assert!(planned.len() > 2, "{planned:?}");
+        let line = planned.remove(removed % planned.len());
+        change_one(&mut book, &line, &Action::Remove);
+        let mut edit = EventEdit { shift: Some("+1h".into()), ..EventEdit::default() };
+        edit.set_field("summary", "1").unwrap();
+        let line = planned.swap_remove(changed % planned.len());
+        change_one(&mut book, &line, &Action::Change(edit));
+        let (before, bytes_before) = (all(&book), bytes(&book));
+        let edit = EventEdit { shift: Some(as_length(shift * DAY_SECONDS)), ..EventEdit::default() };
+        let which = OccurrenceSelector { scope: Some(RecurrenceScope::All), occurrence: None };
+        match act(&mut book, "u", which, &Action::Change(edit), "") {
+            Ok(_) => {
+                let after = all(&book);
+                prop_assert_eq!(after.len(), before.len(), "{:?}\n{:?}\n{:?}", before, after, bytes_before);
+            }
+            Err(Error::NeedsRule | Error::CannotMove) => prop_assert_eq!(bytes(&book), bytes_before),
+            Err(error) => return Err(TestCaseError::fail(error.to_string())),
         }
     }
 }

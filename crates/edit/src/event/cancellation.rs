@@ -97,7 +97,7 @@ fn target_occurrence(
     };
     if let (Some(schedule), true) = (&group.schedule, following) {
         named.following = true;
-        named.set_recurrence_id(schedule, &schedule.form, 0);
+        named.set_recurrence_id(&schedule.form, schedule.key_to_civil(key));
     }
     let first_is_newer = is_newer_revision(&named.component.bytes, &message.bytes);
     let master = group.master.iter();

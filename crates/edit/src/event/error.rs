@@ -43,6 +43,11 @@ pub enum Error {
     /// The new start is no occurrence of the rule.
     #[error("the new start is not in the recurrence set: set a new rule as well")]
     NeedsRule,
+    /// The moved series would have other occurrences.
+    #[error(
+        "cannot move the series: with its rule, removed or changed occurrences would come back, or some would be added or lost: set a new rule as well"
+    )]
+    CannotMove,
     /// A rule for a single occurrence.
     #[error("a single occurrence cannot have a rule")]
     RuleOnOccurrence,

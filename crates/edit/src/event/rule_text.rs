@@ -31,6 +31,14 @@ pub(super) fn with_rule_end(text: &str, end: Option<String>) -> String {
     kept.chain(end).collect::<Vec<_>>().join(";")
 }
 
+/// Returns whether a rule names its days, by weekday or by number. Otherwise they depend on the
+/// start.
+pub(super) fn has_day_part(text: &str) -> bool {
+    const DAY_PARTS: [&str; 5] = ["BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYMONTH"];
+    let names = text.split(';').filter_map(|part| part.split('=').next());
+    names.map(str::trim).any(|name| DAY_PARTS.iter().any(|part| part.eq_ignore_ascii_case(name)))
+}
+
 /// Moves the weekdays of a weekly rule by a number of days.
 pub(super) fn rotate_byday(text: &str, days: i64) -> String {
     let rotate = |code: &str| {

@@ -10,7 +10,7 @@ use super::Error;
 use super::edit::{EditContext, NewTime};
 use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit};
 use super::rule_text::{until_key, with_rule_end};
-use super::series_shift::{is_start_in_rule, shift_date_lists, shift_rules};
+use super::series_shift::{SeriesShift, is_start_in_rule, verify_shift};
 use super::uid_group::{OverrideComponent, UidGroup};
 use larder_store::{BatchChange, Extractor};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
@@ -492,13 +492,18 @@ fn promote_override_to_master(
     for name in ["RRULE", "EXRULE", "RDATE", "EXDATE"] {
         part.copy_property(planned, name);
     }
+    let shift = SeriesShift::uniform(&schedule, &schedule.form, shift_seconds);
     if shift_seconds != 0 {
-        shift_rules(&mut part, &schedule, &schedule.form, shift_seconds)?;
-        shift_date_lists(&mut part, &schedule, &schedule.form, shift_seconds, context);
+        shift.shift_rules(&mut part)?;
+        shift.shift_date_lists(&mut part, context);
     }
     for one in &mut overrides {
-        one.set_recurrence_id(&schedule, &schedule.form, shift_seconds);
-        one.key = one.key.map(|key| schedule.shift_key(key, shift_seconds));
+        let Some(key) = one.key else { continue };
+        let civil = shift.new_civil(key);
+        one.set_recurrence_id(&schedule.form, civil);
+        if shift_seconds != 0 {
+            one.key = Some(schedule.form.civil_to_key(civil));
+        }
     }
     Ok(FollowingSeries { series: EditedSeries::new(Some(part), overrides), shift_seconds })
 }
@@ -541,6 +546,7 @@ impl EditedSeries {
         edited_override: Option<i64>,
         context: &EditContext<'_>,
     ) -> Result<EditedSeries, Error> {
+        let orphaned_before = self.count_orphaned_overrides(context.extractor);
         let Some(master) = &mut self.master else {
             for one in &mut self.overrides {
                 let new_time = context.resolve_new_time(&one.component)?;
@@ -575,26 +581,41 @@ impl EditedSeries {
         let new_duration = new_schedule
             .filter(|new| new.form.is_date() == schedule.form.is_date())
             .map(|new| new.duration_seconds());
-        if let Some(form) = &new_form {
-            if context.edit.rule.is_none() {
-                shift_rules(master, &schedule, form, delta)?;
+        let has_new_rule = context.edit.rule.is_some();
+        let shift = match &new_form {
+            Some(form) if has_new_rule || self.keeps_rule => {
+                Some(SeriesShift::uniform(&schedule, form, delta))
             }
-            shift_date_lists(master, &schedule, form, delta, context);
+            Some(form) => Some(SeriesShift::with_start(&before, &schedule, form, delta)?),
+            None => None,
+        };
+        if let Some(shift) = &shift {
+            if !has_new_rule {
+                shift.shift_rules(master)?;
+            }
+            shift.shift_date_lists(master, context);
+        }
+        let is_whole_move = shift.is_some() && !has_new_rule && !self.keeps_rule;
+        if is_whole_move {
+            verify_shift(&before, master, context.extractor)?;
         }
         for one in &mut self.overrides {
             if edited_override.is_some() && one.key == edited_override {
                 let new_time = context.resolve_new_time(&one.component)?;
                 context.apply(&mut one.component, &new_time)?;
-                if let Some(form) = &new_form {
-                    one.set_recurrence_id(&schedule, form, delta);
+                if let (Some(shift), Some(key)) = (&shift, one.key) {
+                    one.set_recurrence_id(shift.form(), shift.new_civil(key));
                 }
                 continue;
             }
             let mut follows = one.apply_series_edit(&before, &schedule, new_duration, context)?;
-            if let Some(form) = &new_form {
-                follows &= one.shift_with_series(&schedule, form, delta, context);
+            if let Some(shift) = &shift {
+                follows &= one.shift_with_series(shift, context);
             }
             self.diverged_overrides += usize::from(!follows);
+        }
+        if is_whole_move && self.count_orphaned_overrides(context.extractor) > orphaned_before {
+            return Err(Error::CannotMove);
         }
         Ok(self)
     }

@@ -268,6 +268,12 @@ fn it_and_those_that_follow_are_removed() {
     check(&[DAILY, CHANGED], "20260305T120000", &[]);
     let dated = "SUMMARY:A\nDTSTART:20260305T090000\nRDATE:20260306T090000,20260307T090000\nEXDATE:20260306T090000";
     check(&[dated], "20260307T090000", &["20260305T090000 A"]);
+    // From the start on, where an added date precedes it.
+    for rule in ["RRULE:FREQ=DAILY;COUNT=3", "RRULE:FREQ=DAILY", "EXDATE:20260316T090000"] {
+        let start = "SUMMARY:A\nDTSTART;TZID=Europe/Prague:20260315T090000";
+        let dated = format!("{start}\n{rule}\nRDATE;TZID=Europe/Prague:20260310T090000");
+        check(&[&dated], "20260315T090000", &["20260310T090000 A"]);
+    }
 }
 
 #[test]
@@ -420,6 +426,13 @@ fn it_and_those_that_follow_are_changed() {
         "20260305",
         &[("summary", "B")],
         &["day 20260305T000000 B", "day 20260306T000000 B", "day 20260307T000000 B"],
+    );
+    // From the start on, where an added date precedes it.
+    check(
+        &["SUMMARY:A\nDTSTART:20260315T090000\nRRULE:FREQ=DAILY;COUNT=2\nRDATE:20260310T090000"],
+        "20260315T090000",
+        &[("summary", "B")],
+        &["20260310T090000 A", "20260315T090000 B", "20260316T090000 B"],
     );
     // Every second day from a date that was added: the rule would mean other days.
     let dated = "SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=DAILY;INTERVAL=2;COUNT=3\nRDATE:20260306T090000";

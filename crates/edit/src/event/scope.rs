@@ -209,16 +209,31 @@ pub(super) fn truncate_series(
     now: Instant,
 ) -> Result<Vec<EditableComponent>, Error> {
     let is_early = |one: &&OverrideComponent| one.key.is_none_or(|other| other < key);
-    let overrides = group.overrides.iter().filter(is_early).cloned().collect();
+    let overrides: Vec<OverrideComponent> =
+        group.overrides.iter().filter(is_early).cloned().collect();
     let mut master = group.master.clone();
     if let (Some(part), Some(schedule)) = (&mut master, &group.schedule) {
-        let rules = split_rules(part, schedule, key)?;
+        let is_start_late = schedule.form.civil_to_key(schedule.start) >= key;
+        let mut rules = split_rules(part, schedule, key)?;
+        if is_start_late {
+            rules.early.clear();
+        }
         part.set_property_values("RRULE", &rules.early);
         edit_date_lists(part, schedule, group, &mut |other| match other < key {
             true => ValueEdit::Keep,
             false => ValueEdit::Drop,
         });
+        // Added dates may precede the start, which is an occurrence without any rule.
+        if is_start_late {
+            let value = schedule.form.format_value(schedule.start);
+            part.append_property("EXDATE", &schedule.form.params(), &value);
+        }
         part.bump_revision(now, true);
+        verify_truncated(group, part, schedule, key)?;
+        let first = part.schedule(group.extractor).and_then(|early| early.first_key());
+        if first.is_none() && overrides.is_empty() {
+            master = None;
+        }
     }
     Ok(EditedSeries::new(master, overrides).into_components())
 }
@@ -410,7 +425,7 @@ fn split_series(
 ) -> Result<(Vec<EditableComponent>, EditedSeries), Error> {
     let early = truncate_series(group, key, context.locale.now)?;
     let late = build_following_series(group, key, new_uid, context)?;
-    verify_split(group, &early, &late, key)?;
+    verify_following(group, &late, key)?;
     let schedule = group.schedule.as_ref();
     let seen = schedule.map_or(key, |schedule| schedule.shift_key(key, late.shift_seconds));
     Ok((early, late.series.apply_edit(Some(seen), Some(seen), context)?))
@@ -508,32 +523,39 @@ fn promote_override_to_master(
     Ok(FollowingSeries { series: EditedSeries::new(Some(part), overrides), shift_seconds })
 }
 
-/// Fails unless both parts together have the occurrences of the whole series.
-fn verify_split(
+/// Fails unless the first part of a series that is split at an occurrence has the occurrences
+/// before it. Only those of about a year before it are compared.
+fn verify_truncated(
     group: &UidGroup<'_>,
-    early: &[EditableComponent],
-    late: &FollowingSeries,
+    early: &EditableComponent,
+    schedule: &ComponentSchedule,
     key: i64,
 ) -> Result<(), Error> {
+    let since = key.saturating_sub(400 * DAY_SECONDS);
+    let early = early.schedule(group.extractor);
+    let early_keys = early.map_or_else(Vec::new, |early| planned_keys(&early, since, i64::MAX));
+    let is_equal = early_keys == planned_keys(schedule, since, key);
+    if is_equal { Ok(()) } else { Err(Error::CannotSplit) }
+}
+
+/// Fails unless the second part of a series that is split at an occurrence has it and those after
+/// it.
+fn verify_following(group: &UidGroup<'_>, late: &FollowingSeries, key: i64) -> Result<(), Error> {
     let Some(schedule) = &group.schedule else { return Ok(()) };
-    let keys = |schedule: &ComponentSchedule, from: i64, to: i64| -> Vec<i64> {
-        let keys = schedule.occurrences_from(from).map(|one| one.original.seconds());
-        keys.take_while(|key| *key < to).take(MAX_COMPARED_OCCURRENCES).collect()
-    };
     let late_master = late.series.master.as_ref();
     let late_schedule = late_master.and_then(|master| master.schedule(group.extractor));
     let late_keys =
-        late_schedule.map_or_else(Vec::new, |schedule| keys(&schedule, i64::MIN, i64::MAX));
-    let early_master = early.iter().find(|part| part.recurrence_id(group.extractor).is_none());
-    let early_schedule = early_master.and_then(|part| part.schedule(group.extractor));
-    let since = key.saturating_sub(400 * DAY_SECONDS);
-    let early_keys =
-        early_schedule.map_or_else(Vec::new, |schedule| keys(&schedule, since, i64::MAX));
-    let planned = keys(schedule, key, i64::MAX).into_iter();
+        late_schedule.map_or_else(Vec::new, |late| planned_keys(&late, i64::MIN, i64::MAX));
+    let planned = planned_keys(schedule, key, i64::MAX).into_iter();
     let planned = planned.map(|key| schedule.shift_key(key, late.shift_seconds));
-    let is_equal =
-        late_keys == planned.collect::<Vec<_>>() && early_keys == keys(schedule, since, key);
+    let is_equal = late_keys == planned.collect::<Vec<_>>();
     if is_equal { Ok(()) } else { Err(Error::CannotSplit) }
+}
+
+/// Returns the first keys of a series in a range.
+fn planned_keys(schedule: &ComponentSchedule, from: i64, to: i64) -> Vec<i64> {
+    let keys = schedule.occurrences_from(from).map(|one| one.original.seconds());
+    keys.take_while(|key| *key < to).take(MAX_COMPARED_OCCURRENCES).collect()
 }
 
 impl EditedSeries {

@@ -100,7 +100,22 @@ fn items_of_a_saved_search_are_removed() {
     assert_snapshot!(print(&run), @"xdnskgpk  Anna Hölderlin");
     home.ok(&["remove", "--query", "@friends"]);
     assert_eq!(home.ok(&["find", "--kind", "contact", "--count"]), "2\n");
-    home.code(&["remove", "--query", "@friend"], 2);
+    let run = home.code(&["remove", "--query", "@friend"], 2);
+    assert!(run.stderr().contains(r#"no saved search is named "friend""#), "{}", run.stderr());
+}
+
+/// Labels of all mail are changed by `*` alone, not by a saved search with an empty text.
+#[test]
+fn saved_searches_without_a_text_change_no_labels() {
+    let home = home_with_mail();
+    home.ok(&["searches", "add", "all"]);
+    home.ok(&["searches", "add", "quoted", "\"\" or budget"]);
+    home.ok(&["searches", "add", "nested", "from:anna (@quoted)"]);
+    for name in ["@all", "@quoted", "@nested"] {
+        home.code(&["edit", "--query", name, "--label", "+x"], 2);
+    }
+    home.ok(&["searches", "add", "quoted", "budget"]);
+    home.ok(&["edit", "--query", "@nested", "--label", "+x"]);
 }
 
 #[test]

@@ -61,13 +61,14 @@ pub(crate) use self::tokens::is_mail_field;
 use crate::error::SyntaxError;
 use crate::query::{Comparison, Query, QueryContext};
 use crate::result_domain::{ResultDomain, domain_of_query};
-use crate::saved_searches::SavedSearches;
+use crate::saved_searches::{SavedSearches, parse_search_reference};
 use larder_date_phrase::UserLocale;
 use larder_format::collection_type::find_any_field;
 use larder_format::message::MessagePriority;
 use larder_store::Kind;
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -278,20 +279,32 @@ impl MailQuery {
     }
 
     /// Returns whether a line has a phrase without a text and without a field, `""`, which every
-    /// message matches, as in mu.
+    /// message matches, as in mu; or is empty itself. Saved searches in it count, too.
     #[must_use]
-    pub fn has_empty_word(line: &str) -> bool {
+    pub fn has_empty_word(line: &str, searches: &SavedSearches) -> bool {
         let fields = parser::search_fields(Kind::Message);
-        let Ok(tokens) = tokens::tokenize(line, fields, &mut 0) else { return false };
-        tokens.iter().any(|(_, token)| match token {
-            tokens::MailToken::Word(word) => {
-                word.is_quoted
-                    && word.field.is_none()
-                    && word.unknown_field.is_none()
-                    && word.value.trim().is_empty()
+        let (mut lines, mut known) = (vec![line], HashSet::new());
+        while let Some(line) = lines.pop() {
+            // A line with an error is refused by the parser.
+            let Ok(tokens) = tokens::tokenize(line, fields, &mut 0) else { return false };
+            let mut is_empty = tokens.is_empty();
+            for (_, token) in tokens {
+                let tokens::MailToken::Word(word) = token else { continue };
+                if word.field.is_some() || word.unknown_field.is_some() {
+                    continue;
+                }
+                is_empty |= word.is_quoted && word.value.trim().is_empty();
+                let name = parse_search_reference(&word.value).filter(|_| !word.is_quoted);
+                let search = name.and_then(|name| searches.get(name));
+                let search =
+                    search.filter(|one| Kind::from_saved_search(one) == Some(Kind::Message));
+                lines.extend(search.filter(|one| known.insert(&*one.name)).map(|one| &*one.query));
             }
-            _ => false,
-        })
+            if is_empty {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns the messages of this source that match.

@@ -24,16 +24,17 @@ pub(super) fn edit_labels(
     changes: &[String],
 ) -> Result<CommandStatus, CommandFailure> {
     let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
+    context.read_saved_searches(query.unwrap_or_default())?;
+    let searches = &context.settings.saved_searches;
     let fault = query.and_then(|line| match line {
         line if is_without_text(line) => Some("the query of --query is empty"),
-        line if MailQuery::has_empty_word(line) => Some(EMPTY_WORD_MESSAGE),
+        line if MailQuery::has_empty_word(line, searches) => Some(EMPTY_WORD_MESSAGE),
         _ => None,
     });
     if let Some(message) = fault {
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("to label all messages: --query '*'"));
     }
-    context.read_saved_searches(query.unwrap_or_default())?;
     // The labels that messages have are read in the store; only a query needs those in the index.
     let reader = match query {
         Some(_) => require_mail_reader(context)?,

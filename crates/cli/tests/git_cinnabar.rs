@@ -269,6 +269,14 @@ fn fetched_tags_follow_those_of_mercurial() {
     let second = in_clone(&home, &["cinnabar", "hg2git", &node(&home, "1")]);
     assert_eq!(in_clone(&home, &["rev-parse", "refs/tags/v1"]), second);
     assert_eq!(in_clone(&home, &["rev-parse", "refs/tags/mine"]), mine);
+    // A person leads a tag back to where it was: it stays there.
+    let first = in_clone(&home, &["cinnabar", "hg2git", &node(&home, "0")]);
+    in_clone(&home, &["tag", "-f", "v1", &first]);
+    for _ in 0..2 {
+        let run = home.run(&["hg", "--repository", "clone", "tags", "--format", "json"]);
+        assert_eq!(run.stdout().trim(), r#"{"tags":0,"deleted":0,"kept":["mine","v1"]}"#);
+        assert_eq!(in_clone(&home, &["rev-parse", "refs/tags/v1"]), first);
+    }
 }
 
 fn commit_seal(home: &Home) {

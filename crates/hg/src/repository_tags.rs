@@ -177,12 +177,13 @@ fn plan_changes(
         foreign.iter().flat_map(|name| folders_of(name)).collect();
     let mut deletions = Vec::new();
     for (name, id) in written {
-        let is_foreign = foreign.contains(name.as_slice());
-        if wanted.contains_key(name) && !is_foreign {
+        // The note of a tag that a person has changed stays: without one, the tag would later count
+        // as one that a fetch made.
+        if foreign.contains(name.as_slice()) || wanted.contains_key(name) {
             continue;
         }
         deletions.push(change(WRITTEN_TAGS_FOLDER, name, None, *id));
-        if !is_foreign && present.contains_key(name) {
+        if present.contains_key(name) {
             deletions.push(change(TAG_FOLDER, name, None, *id));
             update.deleted += 1;
         }

@@ -47,7 +47,8 @@ impl TagMerge {
         self.tags.values().filter_map(|history| history.node.as_slice().try_into().ok().map(Node))
     }
 
-    /// Returns the node that a tag names, also one that does not exist; null if the tag was removed.
+    /// Returns the node that a tag names, also one that does not exist; null if the tag was
+    /// removed.
     pub(crate) fn find(&self, name: &[u8]) -> Option<Node> {
         self.tags.get(name)?.node.as_slice().try_into().ok().map(Node)
     }

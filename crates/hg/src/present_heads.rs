@@ -64,9 +64,13 @@ fn present_heads(
 }
 
 fn remove_ancestors(repository: &GitDirectory, heads: &mut OrderedHeads) -> Result<(), FetchError> {
-    let commits = heads.values().map(|(_, commit)| commit.to_string());
-    let arguments = std::iter::once("--independent".to_owned()).chain(commits);
-    let output = repository.run("merge-base", arguments, b"")?;
+    // All heads without what their parents lead to. `merge-base --independent` takes a time of the
+    // square of their number.
+    let mut input = Vec::new();
+    for (_, commit) in heads.values() {
+        input.extend(format!("{commit}\n^{commit}^@\n").bytes());
+    }
+    let output = repository.run("rev-list", ["--stdin"], &input)?;
     let independent: BTreeSet<GitId> =
         output.split(|byte| *byte == b'\n').filter_map(GitId::from_hex).collect();
     heads.retain(|_, (_, commit)| independent.contains(commit));

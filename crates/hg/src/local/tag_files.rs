@@ -49,9 +49,11 @@ fn has_name(
     decoder: &mut ChunkDecoder,
     name: &[u8],
 ) -> Result<bool, LocalError> {
+    // A line has a node, a space and a name.
+    let name = [b" ", name].concat();
     for revision in 0..filelog.len() {
         let text = filelog.read_text(revision, decoder)?;
-        if memchr::memmem::find(text, name).is_some() {
+        if memchr::memmem::find(text, &name).is_some() {
             return Ok(true);
         }
     }

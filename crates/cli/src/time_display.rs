@@ -5,8 +5,12 @@ use larder_present::local_time::{describe_due, describe_span, format_clock};
 use larder_query::UserLocale;
 use larder_query::local_time::LocalTimeSpan;
 use larder_store::Kind;
+use larder_time::civil::DAY_SECONDS;
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
+
+/// From a time of winter to one of summer.
+const HALF_YEAR_SECONDS: i64 = 182 * DAY_SECONDS;
 
 /// Formats start and end in the item's zone, and in the user's zone if that differs. Returns `None`
 /// without a time.
@@ -70,8 +74,14 @@ pub(crate) fn format_rule_with_zone(
     user_locale: &UserLocale,
 ) -> String {
     let text = format_rule(rule, own_time, user_locale);
-    let other = own_time.filter(|time| format_local_equivalent(time, user_locale).is_some());
-    match other {
+    // Clocks that agree at the start may differ in the other half of the year.
+    let differs = |time: &&CalendarDateTime| {
+        let later = time.civil.saturating_add(HALF_YEAR_SECONDS);
+        let later = CalendarDateTime::from_civil(later, time.zone_reference.clone());
+        let is_other = |at: &CalendarDateTime| format_local_equivalent(at, user_locale).is_some();
+        is_other(time) || !time.is_date && is_other(&later)
+    };
+    match own_time.filter(differs) {
         Some(time) => format!("{text}, {}", zone_display_name(time)),
         None => text,
     }

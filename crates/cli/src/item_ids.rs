@@ -31,8 +31,14 @@ pub(crate) fn describe_items_with_id(
     let prefix = HandlePrefix::parse(id).filter(|_| DataDirectory::new(&context.dir).has_store());
     let Some(prefix) = prefix else { return Ok(Vec::new()) };
     let reader = context.open_reader()?;
-    let found = reader.items().find_listed_by_handle(prefix, MAX_LISTED_ITEMS)?;
-    found.iter().map(|meta| describe_item(&reader, meta)).collect()
+    let found = reader.items().find_listed_by_handle(prefix, MAX_LISTED_ITEMS + 1)?;
+    let listed = found.iter().take(MAX_LISTED_ITEMS);
+    let mut lines =
+        listed.map(|meta| describe_item(&reader, meta)).collect::<Result<Vec<_>, _>>()?;
+    if found.len() > MAX_LISTED_ITEMS {
+        lines.push("... and more".to_string());
+    }
+    Ok(lines)
 }
 
 /// Returns an item's ID, name and collection as a line.

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// ~/.cargo/bin/git-remote-hg`. Likewise git-cinnabar, for the commands of that program.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HgArgs {
-    /// Use the git repository of DIR, whatever GIT_DIR is [default: that of the current folder]
+    /// Use the git repository of DIR [default: that of GIT_DIR or of the current folder]
     #[arg(long, value_name = "DIR", global = true)]
     repository: Option<PathBuf>,
     #[command(subcommand)]

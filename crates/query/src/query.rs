@@ -140,7 +140,8 @@ impl Query {
             return Query::Test(test);
         }
         let is_on = Query::Test(FieldTest { text: "1".to_string(), ..test });
-        Query::And(vec![Query::Kind(larder_store::Kind::Contact), Query::Not(Box::new(is_on))])
+        let kind = CollectionType::default().main_kind();
+        Query::And(vec![Query::Kind(kind), Query::Not(Box::new(is_on))])
     }
 
     /// Returns whether every item matches, whatever it has: the query is [`Query::All`], or its

@@ -18,6 +18,7 @@
 //! | `call_threads` | the threads that answer queries, and the one that writes |
 //! | `store_writer` | the store as the thread that writes uses it |
 //! | `client_view`, `view_calls` | an open view of a client, and the calls and events of views |
+//! | `sent_contacts` | the contacts that a view has sent, for the difference after a reset |
 
 mod book;
 mod book_queries;

@@ -223,7 +223,8 @@ fn can_start_at(rule: &Rule, old: CivilTime, new: CivilTime) -> bool {
     let at_old_time = CivilTime::midnight(new.day_number()).saturating_add(old.second_of_day());
     let first = old.min(at_old_time);
     let produces = |time| rule.occurrences_from(first, time).next() == Some(time);
-    // A start that the rule does not produce says only in which periods an interval has occurrences.
+    // A start that the rule does not produce says only in which periods an interval has
+    // occurrences.
     produces(at_old_time) && (produces(old) || rule.interval() == 1)
 }
 

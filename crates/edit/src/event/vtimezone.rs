@@ -1,9 +1,9 @@
 //! Time-zone definitions for new items: a zone of the system as a VTIMEZONE.
 //!
 //! A zone that changes its clock by the same rules every year is defined by these rules, from their
-//! first year on, so that all items in the zone share one definition. For an older item, the changes
-//! before that year are listed, too. The changes of a zone without rules are listed for the years
-//! around the item.
+//! first year on, so that all items in the zone share one definition. For an older item, the
+//! changes before that year are listed, too. The changes of a zone without rules are listed for the
+//! years around the item.
 
 use super::rule_text::WEEKDAY_CODES;
 use larder_format::writer::{ComponentBuilder, escape_text};
@@ -18,8 +18,8 @@ use std::ops::Range;
 /// The years that are examined; the rules of the last year are assumed to continue.
 const FIRST_YEAR: i32 = 1970;
 const LAST_YEAR: i32 = 2037;
-/// The number of years for which the changes of an irregular zone are listed at least, starting with
-/// the year before the decade of the item.
+/// The number of years for which the changes of an irregular zone are listed at least, starting
+/// with the year before the decade of the item.
 const LISTED_YEARS: i32 = 16;
 
 /// Builds the definition of a zone for an item that starts in a year. Returns `None` for UTC, which

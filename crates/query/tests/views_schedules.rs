@@ -430,7 +430,7 @@ fn an_override_modifies_its_series() {
         // The times of the series stay.
         fixture.book.put_components("calendar", [kickoff("Beginning").as_str()]);
         assert!(read_changes(&fixture).is_empty(), "paused: {is_paused}");
-        let items = fixture.book.reader().items().find_by_uid(None, "standup").unwrap();
+        let items = fixture.book.reader().items().find_series("calendar", "standup").unwrap();
         let changed = items.iter().find(|item| item.row != series).unwrap().handle;
         fixture.book.apply(vec![BatchChange::Remove(changed, Precondition::Any)]);
         assert_eq!(read_changes(&fixture), [series], "paused: {is_paused}");

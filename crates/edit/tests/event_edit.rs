@@ -346,6 +346,41 @@ fn exceptions_of_a_rule_that_names_its_days_stay() {
     );
 }
 
+/// The end moves as far as the start, and a short move over midnight moves all times.
+#[test]
+fn ends_and_short_moves_of_a_rule_that_names_its_days() {
+    let rule = "RRULE:FREQ=DAILY;BYDAY=MO,TU,WE,TH,FR";
+    check_series(
+        &format!("DTSTART@20260105T233000\n{rule}\nEXDATE@20260107T233000"),
+        &[("move", "+1h")],
+        &format!("DTSTART:20260106T003000 {rule} EXDATE:20260108T003000"),
+    );
+    let one_day = [("move", "+1 day")];
+    check_series(
+        &format!("DTSTART@20260105T100000\n{rule};UNTIL=20260114T090000Z"),
+        &one_day,
+        &format!("DTSTART:20260106T100000 {rule};UNTIL=20260115T090000Z"),
+    );
+    check_series(
+        &format!("DTSTART@20260105T100000\n{rule};COUNT=5\nEXDATE@20260107T100000"),
+        &[("start", "2026-01-13")],
+        OTHER_OCCURRENCES,
+    );
+    // A month is no day.
+    let june = "RRULE:FREQ=DAILY;BYMONTH=6;UNTIL";
+    check_series(
+        &format!("DTSTART@20260601T100000\n{june}=20260610T080000Z\nEXDATE@20260605T100000"),
+        &one_day,
+        &format!("DTSTART:20260602T100000 {june}=20260611T080000Z EXDATE:20260606T100000"),
+    );
+    // One hour of the week before does not exist.
+    check_series(
+        "DTSTART@20260328T100000\nRRULE:FREQ=HOURLY;COUNT=48",
+        &[("move", "+7 days")],
+        "DTSTART:20260404T100000 RRULE:FREQ=HOURLY;COUNT=48",
+    );
+}
+
 /// A start that the rule does not produce is an occurrence of its own.
 #[test]
 fn a_rule_moves_with_a_start_outside_it() {
@@ -380,6 +415,13 @@ fn exclusion_rules_and_ends_move_with_the_series() {
         &[("move", "+1 day")],
         "DTSTART:20240102T090000 RRULE:FREQ=WEEKLY;BYDAY=TU,TH EXRULE:FREQ=WEEKLY;BYDAY=TH",
     );
+    // It has not the start, which it would remove.
+    let monthly = "EXRULE:FREQ=MONTHLY;BYMONTHDAY=1";
+    check_series(
+        &format!("DTSTART@20260105T100000\nRRULE:FREQ=DAILY;COUNT=60\n{monthly}"),
+        &[("move", "+1 day")],
+        &format!("DTSTART:20260106T100000 RRULE:FREQ=DAILY;COUNT=60 {monthly}"),
+    );
     // The clock skips the removed occurrence before the move, and not after it.
     check_series(
         "DTSTART@20240330T023000\nRRULE:FREQ=DAILY\nEXDATE@20240331T023000",
@@ -412,6 +454,13 @@ fn a_changed_occurrence_of_a_moved_series_is_there_once() {
     assert_eq!(
         moved(&[monthly], "future", "20240330T090000", "+2 days"),
         expect(&["20240130T090000 A", "20240401T090000 A", "20240601T090000 A"])
+    );
+    // The clock skips its first time.
+    let daily = "SUMMARY:A\nDTSTART;TZID=Europe/Prague:20230325T023000\nRRULE:FREQ=DAILY;COUNT=2";
+    let changed = "SUMMARY:B\nRECURRENCE-ID;TZID=Europe/Prague:20230326T023000\nDTSTART;TZID=Europe/Prague:20230326T033000";
+    assert_eq!(
+        moved(&[daily, changed], "all", "", "+1h"),
+        expect(&["20230325T033000 A", "20230326T033000 B"])
     );
     // Its occurrence, the first, would be none.
     let daily = "SUMMARY:A\nDTSTART:20240101T090000\nRRULE:FREQ=DAILY;BYDAY=MO,TU,WE";

@@ -34,9 +34,13 @@ pub(super) fn with_rule_end(text: &str, end: Option<String>) -> String {
 /// Returns whether a rule names its days, by weekday or by number. Otherwise they depend on the
 /// start.
 pub(super) fn has_day_part(text: &str) -> bool {
-    const DAY_PARTS: [&str; 5] = ["BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYMONTH"];
+    ["BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO"].iter().any(|name| has_part(text, name))
+}
+
+/// Returns whether a rule has the part with this name.
+pub(super) fn has_part(text: &str, name: &str) -> bool {
     let names = text.split(';').filter_map(|part| part.split('=').next());
-    names.map(str::trim).any(|name| DAY_PARTS.iter().any(|part| part.eq_ignore_ascii_case(name)))
+    names.map(str::trim).any(|part| part.eq_ignore_ascii_case(name))
 }
 
 /// Moves the weekdays of a weekly rule by a number of days.

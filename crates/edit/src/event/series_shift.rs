@@ -13,10 +13,10 @@ use super::Error;
 use super::date_time_form::DateTimeForm;
 use super::edit::{EditContext, NewTime};
 use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit};
-use super::rule_text::{has_day_part, rotate_byday, until_key, with_rule_end};
+use super::rule_text::{has_day_part, has_part, rotate_byday, until_key, with_rule_end};
 use super::uid_group::OverrideComponent;
 use larder_store::Extractor;
-use larder_time::civil::{CivilTime, Date, Instant};
+use larder_time::civil::{CivilTime, DAY_SECONDS, Date, Instant};
 use larder_time::rule::{Frequency, LastOccurrence, Rule, RuleEnd, StepBudget};
 
 /// The number up to which the occurrences of a series are counted before and after its move.
@@ -30,6 +30,8 @@ pub(super) struct SeriesShift<'a> {
     form: &'a DateTimeForm,
     /// The distance of the times that are not occurrences of `period_rule`.
     seconds: i64,
+    /// The distance of the ends of rules. It is longer if the days of occurrences stay.
+    end_seconds: i64,
     /// The endless monthly or yearly rule, if its days are those of the start. Its occurrences move
     /// by as many months as the start, to the new day, because months differ in length.
     period_rule: Option<Rule>,
@@ -42,11 +44,11 @@ impl<'a> SeriesShift<'a> {
         form: &'a DateTimeForm,
         seconds: i64,
     ) -> SeriesShift<'a> {
-        SeriesShift { schedule, form, seconds, period_rule: None }
+        SeriesShift { schedule, form, seconds, end_seconds: seconds, period_rule: None }
     }
 
-    /// Moves a series as far as its start, as its rule permits: the days of a rule that names them
-    /// one by one stay, and only the times of day move.
+    /// Moves a series as far as its start, as its rule permits: if it moves by a day or more, the
+    /// days of a rule that names them one by one stay, and only the times of day move.
     ///
     /// # Errors
     /// [`Error::NeedsRule`] if the new start is no occurrence of such a rule.
@@ -63,10 +65,11 @@ impl<'a> SeriesShift<'a> {
             return Ok(shift);
         }
         let has_day_part = has_day_part(&text);
-        if rule.frequency() > Frequency::Weekly && !has_day_part {
+        if rule.frequency() > Frequency::Weekly && !has_day_part && !has_part(&text, "BYMONTH") {
             return Ok(SeriesShift { period_rule: Some(rule.with_end(RuleEnd::Never)), ..shift });
         }
-        let keeps_days = rule.frequency() < Frequency::Weekly && has_day_part && days % 7 != 0;
+        let is_long = seconds.abs() >= DAY_SECONDS && days % 7 != 0;
+        let keeps_days = rule.frequency() < Frequency::Weekly && has_day_part && is_long;
         if !keeps_days && is_produced_start(&rule, schedule.start) {
             return Ok(shift);
         }
@@ -74,8 +77,9 @@ impl<'a> SeriesShift<'a> {
         if !can_start_at(&rule, schedule.start, start) {
             return Err(Error::NeedsRule);
         }
-        let seconds = start.second_of_day() - schedule.start.second_of_day();
-        Ok(SeriesShift { seconds, ..shift })
+        let within_day = start.second_of_day() - schedule.start.second_of_day();
+        let end_seconds = if keeps_days { seconds } else { within_day };
+        Ok(SeriesShift { seconds: within_day, end_seconds, ..shift })
     }
 
     /// The form of the times after the move.
@@ -132,14 +136,16 @@ impl<'a> SeriesShift<'a> {
         CivilTime::from_date(date, seconds)
     }
 
-    /// Moves the rules of a master.
+    /// Moves the rules of a master. Rules of which the start is no occurrence stay if there are
+    /// others.
     ///
     /// # Errors
     /// [`Error::NeedsRule`] if a rule does not move with the start.
     pub(super) fn shift_rules(&self, master: &mut EditableComponent) -> Result<(), Error> {
         for name in ["RRULE", "EXRULE"] {
             let texts = master.property_texts(name);
-            let rules = texts.iter().map(|text| self.shift_rule(text));
+            let is_only_rule = name == "RRULE" && texts.len() == 1;
+            let rules = texts.iter().map(|text| self.shift_rule(text, is_only_rule));
             let rules = rules.collect::<Result<Vec<String>, Error>>()?;
             if rules != texts {
                 master.set_property_values(name, &rules);
@@ -148,12 +154,12 @@ impl<'a> SeriesShift<'a> {
         Ok(())
     }
 
-    fn shift_rule(&self, text: &str) -> Result<String, Error> {
+    fn shift_rule(&self, text: &str, is_only_rule: bool) -> Result<String, Error> {
         let Ok(rule) = Rule::parse(text) else { return Ok(text.to_string()) };
         let was_produced = is_produced_start(&rule, self.schedule.start);
         let shifted = match rule.frequency() {
             Frequency::Weekly if self.days() != 0 => rotate_byday(text, self.days()),
-            _ if self.days() != 0 && !was_produced => return Err(Error::NeedsRule),
+            _ if self.days() != 0 && !was_produced && is_only_rule => return Err(Error::NeedsRule),
             _ => text.to_string(),
         };
         if was_produced && !is_produced_start(&Rule::parse(&shifted)?, self.start()) {
@@ -181,7 +187,7 @@ impl<'a> SeriesShift<'a> {
             true => CivilTime::midnight(last.day_number()),
             false => last,
         };
-        occurrence.unwrap_or(last.saturating_add(self.seconds))
+        occurrence.unwrap_or(last.saturating_add(self.end_seconds))
     }
 
     /// Moves EXDATE and RDATE of a master, so that they refer to the same occurrences as before.
@@ -209,6 +215,13 @@ fn single_rule(master: &EditableComponent) -> Option<(String, Rule)> {
     let (text, None) = (texts.next()?, texts.next()) else { return None };
     let rule = Rule::parse(&text).ok()?;
     Some((text, rule))
+}
+
+/// Returns whether a rule may have several occurrences in a day.
+fn is_within_day(text: &str) -> bool {
+    let is_finer = |rule: Rule| rule.frequency() < Frequency::Daily;
+    Rule::parse(text).is_ok_and(is_finer)
+        || ["BYHOUR", "BYMINUTE", "BYSECOND"].iter().any(|name| has_part(text, name))
 }
 
 /// Returns whether a rule produces its start.
@@ -239,7 +252,8 @@ pub(super) fn is_start_in_rule(
     let Some((text, rule)) = single_rule(master) else { return false };
     let names_weekdays = match rule.frequency() {
         Frequency::Weekly => true,
-        Frequency::Daily => has_day_part(&text),
+        // The number of occurrences would count from another day than that of its exceptions.
+        Frequency::Daily => has_day_part(&text) && rule.count().is_none(),
         _ => false,
     };
     let is_other_weekday = (start.day_number() - schedule.start.day_number()) % 7 != 0;
@@ -247,7 +261,8 @@ pub(super) fn is_start_in_rule(
 }
 
 /// Fails unless the exceptions of a moved series remove as many occurrences as before, its start or
-/// another, and a series with an end has as many occurrences as before.
+/// another, and a series with an end has as many occurrences as before. Occurrences within a day
+/// are not counted: two of them may have one time where clocks are set forward, and in days.
 ///
 /// # Errors
 /// [`Error::CannotMove`]
@@ -260,9 +275,13 @@ pub(super) fn verify_shift(
         let schedule = master.schedule(extractor)?;
         Some(schedule.occurrence_at(schedule.form.civil_to_key(schedule.start)).is_some())
     };
+    let form = |master: &EditableComponent| Some(master.schedule(extractor)?.form.is_date());
+    let is_counted = form(before) == form(after)
+        && !before.property_texts("RRULE").iter().any(|text| is_within_day(text));
+    let count = |master| is_counted.then(|| count_occurrences(master, extractor));
     let is_equal = count_removed(before, extractor) == count_removed(after, extractor)
         && has_start(before) == has_start(after)
-        && count_occurrences(before, extractor) == count_occurrences(after, extractor);
+        && count(before) == count(after);
     if is_equal { Ok(()) } else { Err(Error::CannotMove) }
 }
 
@@ -341,7 +360,10 @@ impl OverrideComponent {
         let own = self.component.schedule(context.extractor).filter(is_movable);
         let is_moved = own.is_some();
         if let Some(own) = own {
-            let start = own.start.saturating_add(shift.seconds_at(key));
+            let start = match self.following {
+                true => own.start.saturating_add(shift.seconds_at(key)),
+                false => shift.new_civil(key),
+            };
             let new_time = NewTime::new(shift.form.clone(), start);
             new_time.apply_to(&mut self.component, &own, context.extractor);
         }

@@ -366,6 +366,11 @@ fn ends_and_short_moves_of_a_rule_that_names_its_days() {
         &[("start", "2026-01-13")],
         OTHER_OCCURRENCES,
     );
+    check_series(
+        &format!("DTSTART@20260105T100000\n{rule};COUNT=10\nEXDATE@20260107T100000"),
+        &[("start", "2026-01-06 9:00")],
+        &format!("DTSTART:20260106T090000 {rule};COUNT=10 EXDATE:20260107T090000"),
+    );
     // A month is no day.
     let june = "RRULE:FREQ=DAILY;BYMONTH=6;UNTIL";
     check_series(
@@ -395,6 +400,12 @@ fn a_rule_moves_with_a_start_outside_it() {
         &weekly("BYDAY=MO,WE"),
         &[("start", "2024-01-03")],
         "DTSTART:20240103T090000 RRULE:FREQ=WEEKLY;BYDAY=MO,WE EXDATE:20240108T090000",
+    );
+    // The weekday is that of the start.
+    check_series(
+        "DTSTART@20260107T100000\nRRULE:FREQ=WEEKLY\nEXDATE@20260114T100000",
+        &[("start", "2026-01-06")],
+        "DTSTART:20260106T100000 RRULE:FREQ=WEEKLY EXDATE:20260113T100000",
     );
     let monthly = |rest| format!("DTSTART@20240103T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=5{rest}");
     check_series(&monthly(""), &[("move", "+1 day")], NOT_IN_RULE);

@@ -47,8 +47,9 @@ impl<'a> SeriesShift<'a> {
         SeriesShift { schedule, form, seconds, end_seconds: seconds, period_rule: None }
     }
 
-    /// Moves a series as far as its start, as its rule permits: if it moves by a day or more, the
-    /// days of a rule that names them one by one stay, and only the times of day move.
+    /// Moves a series as far as its start, as its rule permits: if it moves by half a day or more
+    /// to another day, the days of a rule that names them one by one stay, and only the times of
+    /// day move.
     ///
     /// # Errors
     /// [`Error::NeedsRule`] if the new start is no occurrence of such a rule.
@@ -68,7 +69,8 @@ impl<'a> SeriesShift<'a> {
         if rule.frequency() > Frequency::Weekly && !has_day_part && !has_part(&text, "BYMONTH") {
             return Ok(SeriesShift { period_rule: Some(rule.with_end(RuleEnd::Never)), ..shift });
         }
-        let is_long = seconds.abs() >= DAY_SECONDS && days % 7 != 0;
+        // A short move over midnight is one of hours, not of days.
+        let is_long = seconds.abs() >= DAY_SECONDS / 2 && days % 7 != 0;
         let keeps_days = rule.frequency() < Frequency::Weekly && has_day_part && is_long;
         if !keeps_days && is_produced_start(&rule, schedule.start) {
             return Ok(shift);
@@ -251,7 +253,8 @@ pub(super) fn is_start_in_rule(
 ) -> bool {
     let Some((text, rule)) = single_rule(master) else { return false };
     let names_weekdays = match rule.frequency() {
-        Frequency::Weekly => true,
+        // Without BYDAY, the weekday is that of the start.
+        Frequency::Weekly => has_part(&text, "BYDAY"),
         // The number of occurrences would count from another day than that of its exceptions.
         Frequency::Daily => has_day_part(&text) && rule.count().is_none(),
         _ => false,

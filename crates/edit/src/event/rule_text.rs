@@ -57,10 +57,10 @@ pub(super) fn rotate_byday(text: &str, days: i64) -> String {
         }
         _ => part.to_string(),
     };
-    let has_part = |name: &str| text.to_ascii_uppercase().contains(name);
     let mut rotated = text.split(';').map(rotate_part).collect::<Vec<_>>().join(";");
     let crosses_week = days.rem_euclid(7) != 0;
-    if has_part("BYDAY=") && has_part("INTERVAL=") && !has_part("WKST=") && crosses_week {
+    let has = |name| has_part(text, name);
+    if has("BYDAY") && has("INTERVAL") && !has("WKST") && crosses_week {
         rotated.push_str(&format!(";WKST={}", rotate("MO")));
     }
     rotated

@@ -37,6 +37,7 @@
 //! | `replay_step` | the steps of a replay; the same file as in the recorder |
 //! | `replay_report` | the report of replays |
 //! | `process_list` | the processes of a log in a report |
+//! | `recorded_command` | the command of a recording, and its start |
 //! | `recorded_process` | a process as the system shows it |
 //! | `awaited_forks` | forks whose children have not appeared |
 //! | `awaited_programs` | programs that have not sent a ring |
@@ -96,6 +97,7 @@ mod process_maps;
 mod program_code;
 mod program_features;
 mod quantity_table;
+mod recorded_command;
 mod recorded_process;
 mod recording;
 mod recording_log;
@@ -137,9 +139,8 @@ pub use self::log_file::{AllocLog, LogDamage, LoggedProcess};
 pub use self::number_series::{NumberPoint, NumberSeries};
 pub use self::privileged_program::is_privileged_program;
 pub use self::program_features::{has_address_sanitizer, is_python_program, is_recorder};
-pub use self::recording::{
-    AbandonedProcess, BackgroundNotice, RecordingOptions, RecordingSummary, record_command,
-};
+pub use self::recorded_command::{BackgroundNotice, RecordingOptions};
+pub use self::recording::{AbandonedProcess, RecordingSummary, record_command};
 pub use self::replay::{ReplayOptions, ReplayResult, ReplaySample, find_allocator, replay_process};
 pub use self::replay_report::{NamedReplay, replay_json, replay_report};
 pub use self::report::build_report;

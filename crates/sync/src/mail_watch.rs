@@ -452,15 +452,16 @@ impl MailWatch {
         };
         let name = path.file_name().unwrap_or_default();
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-        if folder == "cur" || folder == "new" {
-            return !name.as_encoded_bytes().starts_with(b".");
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        if (folder == "cur" || folder == "new") && !is_hidden {
+            return true;
         }
         let is_of_file_source = self.sources.iter().any(|source| {
             source.format == MailSourceFormat::Files
                 && (path.starts_with(&source.path) || source.path == *path)
         });
         // Mail programs keep their own files beside these, too, but those have any name.
-        if is_of_file_source && !name.as_encoded_bytes().starts_with(b".") {
+        if is_of_file_source && !is_hidden {
             return path.extension().is_none_or(|ending| ending != "msf" && ending != "lock");
         }
         let is_folder = || match change {

@@ -6,7 +6,8 @@
 //! the inode of each file, by which a renamed file is recognised without a look at it. Nothing is
 //! ever written.
 //!
-//! * Maildir++ folders (`.Sent.2024`) are folders like any other.
+//! * Maildir++ folders (`.Sent.2024`) are folders like any other, and so is a folder named `cur` or
+//!   `new` that has such a directory; the files in it count as messages, too.
 //! * A folder with a file `.noindex` is left out with all folders below it, and one with
 //!   `.noupdate` says so, as in mu. `tmp` has messages that are being delivered, and is left out.
 //! * Symbolic links are followed; a folder that is reached twice, such as by a link to one above,
@@ -429,12 +430,9 @@ impl Scanner {
             Err(error) => return self.report_error(path, error),
         };
         let is_files = self.format == MailSourceFormat::Files;
-        if is_files || name != "cur" && name != "new" {
-            let name = if is_files { trim_ending(name, ".sbd") } else { name };
-            let (folder, depth) = (parent.join(name), subfolder.parent_depth + 1);
-            return self.scan_folder(path, &folder, &metadata, depth);
-        }
-        if self.visited.insert((metadata.dev(), metadata.ino())) {
+        let is_message_directory = !is_files && (name == "cur" || name == "new");
+        let identity = (metadata.dev(), metadata.ino());
+        if is_message_directory && !self.visited.contains(&identity) {
             self.scan.directories.push(MaildirDirectory {
                 path: path.clone(),
                 folder: parent.clone(),
@@ -444,6 +442,15 @@ impl Scanner {
                 state: DirectoryState::from_metadata(&metadata),
             });
         }
+        // Servers allow folders of any name, so a folder `new` may be a maildir itself. Others that
+        // mail programs keep among the messages are not looked into.
+        if is_message_directory && !["cur", "new"].iter().any(|name| path.join(name).is_dir()) {
+            self.visited.insert(identity);
+            return;
+        }
+        let name = if is_files { trim_ending(name, ".sbd") } else { name };
+        let (folder, depth) = (parent.join(name), subfolder.parent_depth + 1);
+        self.scan_folder(path, &folder, &metadata, depth);
     }
 
     /// Reports an error. A folder that was removed during the scan is none.

@@ -59,6 +59,22 @@ fn folders_are_found_at_any_depth() {
     assert_eq!(names(&directory(root, "cur")), ["1:2,"]);
 }
 
+/// Servers allow folders of these names.
+#[test]
+fn folders_named_as_directories_of_messages_are_found() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    for path in ["INBOX/cur/1", "new/new/2", "new/cur/3", "cur/new/4", "cur/.Sent/cur/5", "new/6"] {
+        write(root, path);
+    }
+    let all = ["INBOX cur", " cur", "cur/.Sent cur", "cur new", " new", "new cur", "new new"];
+    assert_eq!(folders(root), all);
+    assert_eq!(names(&directory(root, "new")), ["6"]);
+    assert_eq!(names(&directory(root, "new/new")), ["2"]);
+    write(root, "cur/.noindex");
+    assert_eq!(folders(root), ["INBOX cur", " cur", " new", "new cur", "new new"]);
+}
+
 #[test]
 fn folders_are_left_out_on_request() {
     let root = tempfile::tempdir().unwrap();

@@ -97,6 +97,34 @@ fn a_maildir_that_is_registered_is_named() {
 }
 
 #[test]
+fn files_beside_maildirs_are_named_and_may_be_registered() {
+    let home = Home::new();
+    let message = |id: &str| format!("Message-ID: <{id}@example.org>\nSubject: walrus\n\nText.\n");
+    let mbox = |id: &str| format!("From anna Thu Jan  1 10:00:00 2026\n{}", message(id));
+    home.write("mail/INBOX/cur/1:2,S", message("m1"));
+    std::fs::create_dir(home.work("mail/INBOX/new")).unwrap();
+    home.write("mail/2023.mbox", mbox("m2"));
+    home.write("mail/2022.mbox", mbox("m3"));
+    home.write("mail/eml/1.eml", message("m4"));
+    home.ok(&["sources", "add", "mail/2022.mbox", "--into", "older"]);
+    assert_snapshot!(home.run(&["sources", "add", "mail"]).masked_output(), @"
+    mail is [HOME]/work/mail (2 directories); to index it: larder sync
+    ! note: left out beside the maildirs: 1 mbox file, 1 folder of .eml files, such as [HOME]/work/mail/2023.mbox; each can be a source of its own, a folder if no maildir is in it
+    ");
+    home.ok(&["sources", "add", "mail/2023.mbox", "--into", "old"]);
+    home.ok(&["sources", "add", "mail/eml", "--into", "eml"]);
+    home.code(&["sources", "add", "mail/INBOX/cur/1:2,S", "--into", "one"], 2);
+    home.ok(&["sync"]);
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "walrus"]), "4\n");
+    // A folder of an archive may have the name of a part of a maildir.
+    home.write("years/new/2024.mbox", mbox("m5"));
+    home.write("years/old/2023.mbox", mbox("m6"));
+    home.ok(&["sources", "add", "years", "--into", "years"]);
+    home.ok(&["sync"]);
+    assert_eq!(home.ok(&["find", "--kind", "message", "--count", "in:years"]), "2\n");
+}
+
+#[test]
 fn commits_are_found_by_the_new_name_of_their_repository() {
     let home = home_with_repository();
     home.ok(&["collections", "rename", "project", "work"]);

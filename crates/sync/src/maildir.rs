@@ -21,6 +21,10 @@
 //!
 //! Separate from `import`, which reads files into the store: here the files stay where they are.
 
+mod source_format;
+
+pub use self::source_format::{DetectedMail, detect_mail_source};
+
 use crate::file_time::has_min_age;
 use crate::mbox_file::{MboxFile, is_unsettled};
 use std::collections::{HashSet, VecDeque};
@@ -191,12 +195,11 @@ pub fn scan_maildir(root: &Path) -> io::Result<MaildirScan> {
 /// # Errors
 /// The root cannot be listed, or is an mbox file that cannot be read.
 pub fn scan_mail(root: &Path, format: MailSourceFormat) -> io::Result<MaildirScan> {
-    let mut scanner = Scanner {
-        format,
-        scan: MaildirScan::default(),
-        visited: HashSet::new(),
-        links: VecDeque::new(),
-    };
+    scan_with(Scanner::new(format), root)
+}
+
+fn scan_with(mut scanner: Scanner, root: &Path) -> io::Result<MaildirScan> {
+    let format = scanner.format;
     let metadata = fs::metadata(root)?;
     if format == MailSourceFormat::Files && metadata.is_file() {
         scanner.scan.folders.extend(root.parent().map(Path::to_path_buf));
@@ -214,23 +217,6 @@ pub fn scan_mail(root: &Path, format: MailSourceFormat) -> io::Result<MaildirSca
     scanner.scan.directories.sort_by(|a, b| a.path.cmp(&b.path));
     scanner.scan.problems.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(scanner.scan)
-}
-
-/// Returns the format of the mail at a path, and its directories; `None`: there is none.
-///
-/// # Errors
-/// The path cannot be read.
-pub fn detect_mail_source(root: &Path) -> io::Result<Option<(MailSourceFormat, MaildirScan)>> {
-    let is_folder = fs::metadata(root)?.is_dir();
-    for format in [MailSourceFormat::Maildir, MailSourceFormat::Files] {
-        if is_folder || format == MailSourceFormat::Files {
-            let scan = scan_mail(root, format)?;
-            if !scan.directories.is_empty() {
-                return Ok(Some((format, scan)));
-            }
-        }
-    }
-    Ok(None)
 }
 
 /// Returns the folder at or above a directory, below the root, in which a disk may have been
@@ -288,6 +274,8 @@ pub(crate) fn find_absence(
 
 struct Scanner {
     format: MailSourceFormat,
+    /// Folders that maildirs have for their messages are left out.
+    skips_maildirs: bool,
     scan: MaildirScan,
     /// The devices and inodes of the folders that were listed.
     visited: HashSet<(u64, u64)>,
@@ -308,6 +296,16 @@ struct Subfolder {
 }
 
 impl Scanner {
+    fn new(format: MailSourceFormat) -> Scanner {
+        Scanner {
+            format,
+            skips_maildirs: false,
+            scan: MaildirScan::default(),
+            visited: HashSet::new(),
+            links: VecDeque::new(),
+        }
+    }
+
     fn scan_folder(&mut self, path: &Path, folder: &Path, metadata: &Metadata, depth: usize) {
         if !self.visited.insert((metadata.dev(), metadata.ino())) {
             return;
@@ -334,7 +332,10 @@ impl Scanner {
         for entry in &entries {
             let name = entry.file_name();
             let Ok(file_type) = entry.file_type() else { continue };
-            let is_left_out = if is_maildir { name == "tmp" } else { is_hidden(&name) };
+            let is_left_out = match is_maildir {
+                true => name == "tmp",
+                false => is_hidden(&name) || self.skips_maildirs && is_maildir_part(&name),
+            };
             // The type is known without a call for each file.
             if !is_left_out && (file_type.is_dir() || file_type.is_symlink()) {
                 let (path, parent) = (entry.path(), folder.to_path_buf());
@@ -523,6 +524,11 @@ impl MaildirDirectory {
         }
         Ok(fs::metadata(self.path.join(entry.file_name()))?.file_type())
     }
+}
+
+/// Returns whether a name is that of a folder of a maildir.
+pub(crate) fn is_maildir_part(name: &OsStr) -> bool {
+    name == "cur" || name == "new" || name == "tmp"
 }
 
 fn is_hidden(name: &OsStr) -> bool {

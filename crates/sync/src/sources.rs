@@ -10,7 +10,7 @@
 
 use crate::error::Error;
 use crate::known_tips::KnownTips;
-use crate::maildir::{MailSourceFormat, is_empty_file};
+use crate::maildir::{MailSourceFormat, is_empty_file, is_maildir_part, scan_mail};
 use larder_store::{
     BatchChange, CollectionProperties, Kind, MailBatch, MailChange, MailDirectoryRecord,
     MailSyncLock, Operation, Reader, StepSize, Store,
@@ -200,16 +200,43 @@ fn list_indexed(
     Ok(index.collections().list_properties(source_type.kind().collection_type())?)
 }
 
-/// Returns the source that has messages of a maildir, too: the same folder under another path, one
-/// inside it, or one around it.
+/// Returns the source that has messages of the mail at a path, too: the same folder under another
+/// path, one inside it, or one around it. Mbox and .eml files beside maildirs are none of theirs.
 #[must_use]
 pub fn find_overlapping_source<'s>(
     sources: &'s [RegisteredSource],
-    maildir: &Path,
+    path: &Path,
+    format: MailSourceFormat,
 ) -> Option<&'s RegisteredSource> {
-    sources
-        .iter()
-        .find(|source| is_within(maildir, &source.path) || is_within(&source.path, maildir))
+    sources.iter().find(|source| {
+        let (new, known) = ((path, format), (source.path.as_path(), source.format));
+        match (is_within(path, &source.path), is_within(&source.path, path)) {
+            (true, true) => true,
+            (true, false) => !is_beside_maildirs(new, known),
+            (false, true) => !is_beside_maildirs(known, new),
+            (false, false) => false,
+        }
+    })
+}
+
+/// Returns whether a source has mbox and .eml files only that are in no maildir of the source
+/// around it.
+fn is_beside_maildirs(
+    (inner, inner_format): (&Path, MailSourceFormat),
+    (outer, outer_format): (&Path, MailSourceFormat),
+) -> bool {
+    if (inner_format, outer_format) != (MailSourceFormat::Files, MailSourceFormat::Maildir) {
+        return false;
+    }
+    let (Ok(inner), Ok(outer)) = (fs::canonicalize(inner), fs::canonicalize(outer)) else {
+        return false;
+    };
+    let has_no_maildir = || {
+        let scan = scan_mail(&inner, MailSourceFormat::Maildir);
+        scan.is_ok_and(|scan| scan.directories.is_empty())
+    };
+    inner.strip_prefix(outer).is_ok_and(|below| !below.iter().any(is_maildir_part))
+        && (inner.is_file() || has_no_maildir())
 }
 
 /// Returns whether two paths name the same file or folder.

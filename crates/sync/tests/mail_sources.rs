@@ -4,9 +4,9 @@ use crate::mail_sync::{set_old, small_batches};
 use crate::mailbox::{find_rows, message};
 use larder_store::{BatchChange, DataDirectory, Operation, Reader, Store, StoreFile, StoreOptions};
 use larder_sync::{
-    MailSourceFormat, SourceSelection, SourceStores, SourceType, SyncRound, SyncRoundEvent,
-    add_mail_source, find_overlapping_source, find_renamed_sources, find_unindexed_sources,
-    follow_source_names, map_mail_roots, remove_source, sync_mail_sources,
+    MailSourceFormat, RegisteredSource, SourceSelection, SourceStores, SourceType, SyncRound,
+    SyncRoundEvent, add_mail_source, find_overlapping_source, find_renamed_sources,
+    find_unindexed_sources, follow_source_names, map_mail_roots, remove_source, sync_mail_sources,
 };
 use std::cell::Cell;
 use std::fs;
@@ -254,7 +254,10 @@ fn a_maildir_is_registered_once() {
     symlink(home.path("mail/inner"), home.path("inner")).unwrap();
     home.add("mail", &root);
     let sources = home.stores.list_mail_sources().unwrap();
-    let name = |path: &Path| find_overlapping_source(&sources, path).map(|one| one.name.clone());
+    let name = |path: &Path| {
+        let known = find_overlapping_source(&sources, path, MailSourceFormat::Maildir);
+        known.map(|one| one.name.clone())
+    };
     for same in ["mail", "link", "mail/../link", "mail/inner", "inner", "mailbox/.."] {
         assert_eq!(name(&home.path(same)).as_deref(), Some("mail"), "{same}");
     }
@@ -263,4 +266,38 @@ fn a_maildir_is_registered_once() {
     fs::rename(&root, home.path("away")).unwrap();
     assert_eq!(name(&home.path("mail/inner")).as_deref(), Some("mail"));
     assert_eq!(name(&home.path("mailbox")), None);
+}
+
+#[test]
+fn files_beside_maildirs_may_be_a_source_of_their_own() {
+    let home = MailHome::new();
+    let root = home.create_maildir("mail");
+    for path in ["old.mbox", "cur/2", "tmp/3", "cur/deep/4", "eml/5.eml", "box/cur/6:2,", "box/7"] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("From anna Thu Jan  1 10:00:00 2026\n{}", message("m", "", "x")))
+            .unwrap();
+    }
+    let (maildir, files) = (MailSourceFormat::Maildir, MailSourceFormat::Files);
+    let is_free = |known: (&str, MailSourceFormat), new: (&str, MailSourceFormat)| {
+        let (path, format) = (home.path(known.0), known.1);
+        let known = RegisteredSource { name: "known".into(), path, format, handle_key: vec![] };
+        find_overlapping_source(&[known], &home.path(new.0), new.1).is_none()
+    };
+    for (path, expected) in [
+        ("mail/old.mbox", true),
+        ("mail/eml", true),
+        ("mail/box/7", true),
+        ("mail/box", false),
+        ("mail/cur/2", false),
+        ("mail/cur/deep", false),
+        ("mail/tmp/3", false),
+        ("mail", false),
+        ("mail/gone.mbox", false),
+    ] {
+        assert_eq!(is_free(("mail", maildir), (path, files)), expected, "{path} in mail");
+        assert_eq!(is_free((path, files), ("mail", maildir)), expected, "mail around {path}");
+    }
+    assert!(!is_free(("mail", files), ("mail/old.mbox", files)));
+    assert!(!is_free(("mail", files), ("mail/box", maildir)));
 }

@@ -380,10 +380,30 @@ fn formats_are_recognised() {
     files.write("tree/a/1.eml", message("m1", "note", "walrus"));
     files.write("file", mbox_message("m2", "", "seal"));
     files.write("other/text", "walrus");
-    let detect = |name: &str| detect_mail_source(&root.join(name)).unwrap().map(|found| found.0);
+    // A folder of a tree may be named `new`, and a copy of a maildir may lack its empty directory.
+    files.write("years/new/2024.mbox", mbox_message("m1", "", "seal"));
+    files.write("years/old/2023.mbox", mbox_message("m2", "", "seal"));
+    files.write("copy/cur/1:2,", message("m1", "note", "walrus"));
+    files.write("copy/eml/2.eml", message("m2", "note", "walrus"));
+    fs::create_dir_all(root.join("bare/new")).unwrap();
+    let detect =
+        |name: &str| detect_mail_source(&root.join(name)).unwrap().map(|found| found.format);
     assert_eq!(detect("maildir"), Some(MailSourceFormat::Maildir));
     assert_eq!(detect("tree"), Some(MailSourceFormat::Files));
     assert_eq!(detect("file"), Some(MailSourceFormat::Files));
+    assert_eq!(detect("years"), Some(MailSourceFormat::Files));
+    assert_eq!(detect("copy"), Some(MailSourceFormat::Maildir));
+    assert_eq!(detect("bare"), Some(MailSourceFormat::Maildir));
+    fs::create_dir(root.join("years/cur")).unwrap();
+    assert_eq!(detect("years"), Some(MailSourceFormat::Maildir));
+    let left_out = |name: &str| {
+        let found = detect_mail_source(&root.join(name)).unwrap().unwrap();
+        let paths = found.left_out.iter().map(|one| one.path.strip_prefix(&root).unwrap());
+        paths.map(|path| path.display().to_string()).collect::<Vec<String>>()
+    };
+    assert_eq!(left_out("maildir"), ["maildir/old.mbox"]);
+    assert_eq!(left_out("copy"), ["copy/eml"]);
+    assert_eq!(left_out("years"), ["years/old/2023.mbox"]);
     assert_eq!(detect("other"), None);
     assert_eq!(detect("other/text"), None);
     assert!(detect_mail_source(&root.join("missing")).is_err());

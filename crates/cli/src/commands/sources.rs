@@ -13,7 +13,7 @@ use crate::mail_store::{
 use crate::output::{format_count, format_grouped, sanitize_line};
 use crate::table::format_columns;
 use larder_sync::git_repository::is_repository_folder;
-use larder_sync::maildir::{DirectoryContents, MaildirScan, detect_mail_source};
+use larder_sync::maildir::{DirectoryContents, MaildirDirectory, detect_mail_source};
 use larder_sync::{MailSourceFormat, RegisteredSource, SourceType};
 use serde_json::json;
 use std::path::{Component, Path, PathBuf};
@@ -187,9 +187,9 @@ fn add_maildir(
     let found = detect_mail_source(path);
     let found = found.map_err(|error| CommandFailure::from_file_error(maildir, &error))?;
     let shown = sanitize_line(&path.display().to_string());
-    let Some((format, scan)) = found else { return Err(no_mail_failure(path)) };
+    let Some(found) = found else { return Err(no_mail_failure(path)) };
     let sources = list_sources(context)?;
-    if let Some(known) = larder_sync::find_overlapping_source(&sources, path) {
+    if let Some(known) = larder_sync::find_overlapping_source(&sources, path, found.format) {
         if larder_sync::is_same_place(path, &known.path) {
             return Err(registered_failure(path, known));
         }
@@ -203,18 +203,39 @@ fn add_maildir(
         return Err(taken_name_failure(known));
     }
     let mut store = context.open_or_create_store()?;
-    larder_sync::add_mail_source(&mut store, name, path, format, now_milliseconds())?;
+    larder_sync::add_mail_source(&mut store, name, path, found.format, now_milliseconds())?;
     if context.format == OutputFormat::Json {
         let path = path.display().to_string();
         context.out.print_json(&json!({ "name": name, "path": path }))?;
     } else {
-        let folders = count_directories(&scan);
+        let folders = count_directories(&found.scan.directories);
         let name = sanitize_line(name);
         context
             .out
             .print_line(format!("{name} is {shown} ({folders}); to index it: larder sync"))?;
     }
+    note_left_out_files(context, found.left_out, &sources);
     Ok(CommandStatus::Done)
+}
+
+/// Names the mbox and .eml files beside maildirs, without those that are another source.
+fn note_left_out_files(
+    context: &CommandContext,
+    mut left_out: Vec<MaildirDirectory>,
+    sources: &[RegisteredSource],
+) {
+    let is_source = |path: &Path| {
+        larder_sync::find_overlapping_source(sources, path, MailSourceFormat::Files).is_some()
+    };
+    left_out.retain(|one| !is_source(&one.path));
+    if let Some(first) = left_out.first() {
+        let (files, first) =
+            (count_directories(&left_out), sanitize_line(&first.path.display().to_string()));
+        context.print_note(format!(
+            "left out beside the maildirs: {files}, such as {first}; each can be a source of its \
+             own, a folder if no maildir is in it"
+        ));
+    }
 }
 
 /// Returns the error for a source that is registered, perhaps under another path.
@@ -243,14 +264,14 @@ fn type_name(source_type: SourceType, format: MailSourceFormat) -> &'static str 
 }
 
 /// Returns the numbers of directories of a maildir, of mbox files, and of folders with .eml files.
-fn count_directories(scan: &MaildirScan) -> String {
+fn count_directories(directories: &[MaildirDirectory]) -> String {
     let counts = [
         (DirectoryContents::Maildir, "directory", "directories"),
         (DirectoryContents::Mbox, "mbox file", "mbox files"),
         (DirectoryContents::EmlFiles, "folder of .eml files", "folders of .eml files"),
     ];
     let counts = counts.into_iter().filter_map(|(contents, one, several)| {
-        let count = scan.directories.iter().filter(|found| found.contents == contents).count();
+        let count = directories.iter().filter(|found| found.contents == contents).count();
         let noun = if count == 1 { one } else { several };
         (count > 0).then(|| format!("{} {noun}", format_grouped(count as u64)))
     });

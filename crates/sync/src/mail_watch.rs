@@ -120,6 +120,10 @@ pub struct MailWatch {
     /// The files with attachments that had no time: a converter that hangs on all of them would
     /// let each round read all of them.
     postponed: BTreeSet<PathBuf>,
+    /// Files and folders that went away since the last wait for changes began, and those of the
+    /// wait before: a round in between may have met a file that was made again under its name.
+    removed: BTreeSet<PathBuf>,
+    formerly_removed: BTreeSet<PathBuf>,
     sources: Vec<RegisteredSource>,
     is_limit_reached: bool,
 }
@@ -158,6 +162,8 @@ impl MailWatch {
             unsettled: BTreeSet::new(),
             lost_roots: Vec::new(),
             postponed: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            formerly_removed: BTreeSet::new(),
             sources: Vec::new(),
             is_limit_reached: false,
         })
@@ -360,6 +366,7 @@ impl MailWatch {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<DueRound, Error> {
         let mut due = DueRound::default();
+        self.formerly_removed = std::mem::take(&mut self.removed);
         let began = Instant::now();
         let interval = match (options.interval, self.is_limit_reached) {
             (Some(interval), true) => Some(interval.min(options.limits.unwatched_interval)),
@@ -419,12 +426,17 @@ impl MailWatch {
                 return;
             }
             DirectoryChange::Added(path) => {
+                // A new file may have the inode of the one that had its name, and is known by both.
+                if self.removed.contains(&path) || self.formerly_removed.contains(&path) {
+                    due.edited_directories.extend(path.parent().map(Path::to_path_buf));
+                }
                 due.added.insert(path.clone());
                 path
             }
             DirectoryChange::Removed(path) => {
                 // A folder that comes back under this name needs another watch.
                 self.forget_watches(&path);
+                self.removed.insert(path.clone());
                 path
             }
             DirectoryChange::Edited(path) => {

@@ -125,6 +125,24 @@ fn a_watch_notes_changes_as_they_happen() {
     });
 }
 
+/// A new file may have the inode of the one that it replaces, which a second name keeps here.
+#[test]
+fn a_file_that_is_made_again_under_its_name_is_read() {
+    let home = MailHome::new();
+    let root = home.create_maildir("mail");
+    home.add("mail", &root);
+    let (path, kept) = (root.join("cur/1:2,S"), home.path("kept"));
+    fs::hard_link(&path, &kept).unwrap();
+    watch(&home, |lines| {
+        assert_eq!((next(lines), next(lines)), ("mail [1, 0, 0, 0]".into(), "ready".into()));
+        fs::remove_file(&path).unwrap();
+        fs::write(&kept, message("mail", "note", "otters")).unwrap();
+        fs::hard_link(&kept, &path).unwrap();
+        assert_eq!(next(lines), "mail [0, 1, 0, 0]");
+        assert_eq!(find_rows(&home.index(), "otters").len(), 1);
+    });
+}
+
 /// A system that allows few watches is asked in intervals.
 #[test]
 fn folders_without_a_watch_are_looked_at_in_intervals() {

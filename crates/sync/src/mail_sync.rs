@@ -122,6 +122,8 @@ pub struct MailSyncReport {
     pub listed_directories: usize,
     /// The paths of all folders and directories that the scan found.
     pub scanned_folders: Vec<PathBuf>,
+    /// The files to which links in the place of mbox files lead.
+    pub link_targets: Vec<PathBuf>,
     /// Folders and files that could not be read, and damaged messages. One that is read again is
     /// named again only if its file changed.
     pub problems: Vec<SyncProblem>,
@@ -302,6 +304,7 @@ impl MailSync<'_> {
         }
         self.report.directories = scan.directories.len();
         self.report.scanned_folders.clone_from(&scan.folders);
+        self.report.link_targets.clone_from(&scan.link_targets);
         let folders =
             scan.directories.iter().filter(|one| one.contents == DirectoryContents::Maildir);
         self.report.scanned_folders.extend(folders.map(|directory| directory.path.clone()));

@@ -111,6 +111,9 @@ pub struct MailWatch {
     watched: BTreeSet<PathBuf>,
     /// The folders of each source, at its last round.
     folders: BTreeMap<String, BTreeSet<PathBuf>>,
+    /// The mbox files of each source that are elsewhere, and reached by links, at the last round in
+    /// which it was read: a source of one that is gone comes back with it.
+    link_targets: BTreeMap<String, Vec<PathBuf>>,
     /// The sources that could not be read, with the reason.
     failures: BTreeMap<String, String>,
     /// The sources with an mbox file that may be being written anew: its last change may be over.
@@ -158,6 +161,7 @@ impl MailWatch {
             watcher,
             watched: BTreeSet::new(),
             folders: BTreeMap::new(),
+            link_targets: BTreeMap::new(),
             failures: BTreeMap::new(),
             unsettled: BTreeSet::new(),
             lost_roots: Vec::new(),
@@ -247,7 +251,7 @@ impl MailWatch {
         let round = SyncRound { selection: &selection, options: sync, at };
         let (folders, failures) = (&mut self.folders, &mut self.failures);
         let (lost_roots, postponed) = (&mut self.lost_roots, &mut self.postponed);
-        let unsettled = &mut self.unsettled;
+        let (unsettled, link_targets) = (&mut self.unsettled, &mut self.link_targets);
         let completed = sync_mail_sources(
             stores,
             &round,
@@ -262,6 +266,7 @@ impl MailWatch {
                             postponed.extend(report.postponed_files.iter().cloned());
                             let scanned = report.scanned_folders.iter().cloned().collect();
                             folders.insert(source.name.clone(), scanned);
+                            link_targets.insert(source.name.clone(), report.link_targets.clone());
                         }
                         Err(error) => {
                             folders.remove(&source.name);
@@ -308,6 +313,7 @@ impl MailWatch {
         let sources = &self.sources;
         let is_source = |name: &String| sources.iter().any(|source| source.name == *name);
         self.folders.retain(|name, _| is_source(name));
+        self.link_targets.retain(|name, _| is_source(name));
         self.failures.retain(|name, _| is_source(name));
         self.unsettled.retain(|name| is_source(name));
         for source in &self.sources {
@@ -316,6 +322,8 @@ impl MailWatch {
                 None => wanted.extend(nearest_folder(&source.path)),
             }
         }
+        let targets = self.link_targets.values().flatten();
+        wanted.extend(targets.filter_map(|target| target.parent()).map(Path::to_path_buf));
         for gone in self.watched.difference(&wanted) {
             self.watcher.unwatch(gone);
         }
@@ -449,9 +457,16 @@ impl MailWatch {
         let sources = self.sources.iter().filter(|source| {
             path.starts_with(&source.path)
                 || source.path.starts_with(&path)
+                || self.has_link_target(source, &path)
                 || self.failures.contains_key(&source.name)
         });
         due.names.extend(sources.map(|source| source.name.clone()));
+    }
+
+    /// Returns whether a link of a source leads to a path, or below it.
+    fn has_link_target(&self, source: &RegisteredSource, path: &Path) -> bool {
+        let targets = self.link_targets.get(&source.name);
+        targets.is_some_and(|targets| targets.iter().any(|target| target.starts_with(path)))
     }
 
     /// Returns whether a change may be one of messages or of folders.
@@ -465,7 +480,9 @@ impl MailWatch {
         let name = path.file_name().unwrap_or_default();
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        if (folder == "cur" || folder == "new") && !is_hidden {
+        if (folder == "cur" || folder == "new") && !is_hidden
+            || self.sources.iter().any(|source| self.has_link_target(source, path))
+        {
             return true;
         }
         let is_of_file_source = self.sources.iter().any(|source| {

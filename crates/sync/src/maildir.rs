@@ -46,6 +46,9 @@ pub struct MaildirScan {
     /// The folders that were looked at for directories and other folders. A change of the mail
     /// below the root is a change in one of these, or in one of the directories.
     pub folders: Vec<PathBuf>,
+    /// The files to which links in the place of mbox files lead, under their own paths: a change of
+    /// one is none in the folder of its link.
+    pub link_targets: Vec<PathBuf>,
     /// Folders that could not be listed, by path.
     pub problems: Vec<MaildirProblem>,
 }
@@ -203,6 +206,7 @@ fn scan_with(mut scanner: Scanner, root: &Path) -> io::Result<MaildirScan> {
     let metadata = fs::metadata(root)?;
     if format == MailSourceFormat::Files && metadata.is_file() {
         scanner.scan.folders.extend(root.parent().map(Path::to_path_buf));
+        scanner.scan.link_targets.extend(find_link_target(root));
         if MboxFile::has_form(root)? {
             scanner.add_directory(root, Path::new(""), &metadata, DirectoryContents::Mbox);
         }
@@ -270,6 +274,16 @@ pub(crate) fn find_absence(
     }
     let path = find_absent_folder(root, &folder)?;
     Some(MaildirProblem { path, reason: MaildirProblemReason::Absent })
+}
+
+/// Returns the path of the file to which a link leads, also if there is none: mail programs remove
+/// an empty mbox file, and make it again. `None`: it is no link.
+fn find_link_target(link: &Path) -> Option<PathBuf> {
+    let target = fs::read_link(link).ok()?;
+    fs::canonicalize(link).ok().or_else(|| {
+        let target = link.parent()?.join(target);
+        Some(fs::canonicalize(target.parent()?).ok()?.join(target.file_name()?))
+    })
 }
 
 struct Scanner {
@@ -371,11 +385,15 @@ impl Scanner {
                 has_eml = true;
                 continue;
             }
-            let is_file = |file_type: FileType| file_type.is_file() || file_type.is_symlink();
-            if !entry.file_type().is_ok_and(is_file) {
+            let Ok(file_type) = entry.file_type() else { continue };
+            if !file_type.is_file() && !file_type.is_symlink() {
                 continue;
             }
-            let metadata = match fs::metadata(&path) {
+            let metadata = fs::metadata(&path);
+            if file_type.is_symlink() && !metadata.as_ref().is_ok_and(Metadata::is_dir) {
+                self.scan.link_targets.extend(find_link_target(&path));
+            }
+            let metadata = match metadata {
                 Ok(metadata) if metadata.is_file() => metadata,
                 Ok(_) => continue,
                 Err(error) => {

@@ -4,11 +4,12 @@ use crate::mail_sources::MailHome;
 use crate::mail_sync::small_batches;
 use crate::mailbox::{find_rows, message};
 use larder_sync::{
-    AttachmentConverter, ConverterLimits, ConverterSettings, MailSyncOptions, MailWatch,
-    MailWatchEvent, MailWatchOptions, MailWatchWaker, SourceSelection, SyncRoundEvent, WatchLimits,
-    remove_source,
+    AttachmentConverter, ConverterLimits, ConverterSettings, MailSourceFormat, MailSyncOptions,
+    MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker, SourceSelection, SyncRoundEvent,
+    WatchLimits, add_mail_source, remove_source,
 };
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -140,6 +141,41 @@ fn a_file_that_is_made_again_under_its_name_is_read() {
         fs::hard_link(&kept, &path).unwrap();
         assert_eq!(next(lines), "mail [0, 1, 0, 0]");
         assert_eq!(find_rows(&home.index(), "otters").len(), 1);
+    });
+}
+
+/// A change of a file is none in the folder of a link to it.
+#[test]
+fn changes_of_linked_mbox_files_are_noted() {
+    let home = MailHome::new();
+    let mbox = |id: &str| {
+        format!("From a@b Sun Mar  1 10:00:00 2026\n{}\n", message(id, "note", "walrus"))
+    };
+    for folder in ["var", "files"] {
+        fs::create_dir(home.path(folder)).unwrap();
+    }
+    let (spool, single) = (home.path("var/anna"), home.path("var/bo"));
+    fs::write(&spool, mbox("m1")).unwrap();
+    fs::write(&single, mbox("m2")).unwrap();
+    symlink("../var/anna", home.path("files/inbox")).unwrap();
+    symlink("var/bo", home.path("single")).unwrap();
+    home.change_data(|store| {
+        let files = MailSourceFormat::Files;
+        add_mail_source(store, "files", &home.path("files"), files, 0).unwrap();
+        add_mail_source(store, "single", &home.path("single"), files, 0).unwrap();
+    });
+    watch(&home, |lines| {
+        assert_eq!(next(lines), "files [1, 0, 0, 0]");
+        assert_eq!((next(lines), next(lines)), ("single [1, 0, 0, 0]".into(), "ready".into()));
+        fs::write(&spool, mbox("m1") + &mbox("m3")).unwrap();
+        assert_eq!(next(lines), "files [1, 0, 0, 0]");
+        fs::write(&single, mbox("m2") + &mbox("m4")).unwrap();
+        assert_eq!(next(lines), "single [1, 0, 0, 0]");
+        // Mail programs remove an empty file.
+        fs::remove_file(&spool).unwrap();
+        assert_eq!(next(lines), "files: missing");
+        fs::write(&spool, mbox("m5") + &mbox("m6") + &mbox("m7")).unwrap();
+        assert_eq!(next(lines), "files [1, 2, 2, 0]");
     });
 }
 

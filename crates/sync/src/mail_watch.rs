@@ -321,6 +321,9 @@ impl MailWatch {
                 Some(folders) => wanted.extend(folders.iter().cloned()),
                 None => wanted.extend(nearest_folder(&source.path)),
             }
+            if source.path.is_symlink() {
+                wanted.extend(source.path.parent().map(Path::to_path_buf));
+            }
         }
         let targets = self.link_targets.values().flatten();
         wanted.extend(targets.filter_map(|target| target.parent()).map(Path::to_path_buf));
@@ -357,8 +360,8 @@ impl MailWatch {
 
     /// Ends the watches of a folder and of those below it.
     fn forget_watches(&mut self, path: &Path) {
-        let gone: Vec<PathBuf> =
-            self.watched.iter().filter(|one| one.starts_with(path)).cloned().collect();
+        let watched = self.watched.range(path.to_path_buf()..);
+        let gone: Vec<PathBuf> = watched.take_while(|one| one.starts_with(path)).cloned().collect();
         for folder in gone {
             self.watcher.unwatch(&folder);
             self.watched.remove(&folder);
@@ -438,6 +441,8 @@ impl MailWatch {
                 if self.removed.contains(&path) || self.formerly_removed.contains(&path) {
                     due.edited_directories.extend(path.parent().map(Path::to_path_buf));
                 }
+                // A link that leads elsewhere now replaced one without a word.
+                self.forget_watches(&path);
                 due.added.insert(path.clone());
                 path
             }
@@ -494,7 +499,8 @@ impl MailWatch {
             return path.extension().is_none_or(|ending| ending != "msf" && ending != "lock");
         }
         let is_folder = || match change {
-            DirectoryChange::Added(_) => path.is_dir(),
+            // A link that leads nowhere may have replaced one to a folder.
+            DirectoryChange::Added(_) => path.is_dir() || self.watched.contains(path),
             // It is not known any more what it was: a folder was watched, or had one that was.
             DirectoryChange::Removed(_) => {
                 self.watched.iter().any(|folder| folder.starts_with(path))

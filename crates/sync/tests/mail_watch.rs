@@ -10,6 +10,7 @@ use larder_sync::{
 };
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -176,6 +177,47 @@ fn changes_of_linked_mbox_files_are_noted() {
         assert_eq!(next(lines), "files: missing");
         fs::write(&spool, mbox("m5") + &mbox("m6") + &mbox("m7")).unwrap();
         assert_eq!(next(lines), "files [1, 2, 2, 0]");
+    });
+}
+
+/// A link that replaces another one is a name that appears, and none that goes away.
+#[test]
+fn links_that_lead_elsewhere_are_followed() {
+    let home = MailHome::new();
+    let root = home.create_maildir("mail");
+    for name in ["e1", "e2", "r1", "r2"] {
+        home.create_maildir(name);
+    }
+    let replace = |target: &str, link: &Path| {
+        let staged = home.path("staged");
+        symlink(home.path(target), &staged).unwrap();
+        fs::rename(staged, link).unwrap();
+    };
+    let (link, source) = (root.join("L"), home.path("links/root"));
+    fs::create_dir(home.path("links")).unwrap();
+    replace("e1", &link);
+    replace("r1", &source);
+    home.add("mail", &root);
+    home.add("root", &source);
+    let deliver = |name: &str| {
+        let path = home.path(name).join("cur/9:2,");
+        fs::write(path, message(&format!("{name}-9"), "note", "seal")).unwrap();
+    };
+    watch(&home, |lines| {
+        assert_eq!(
+            (next(lines), next(lines)),
+            ("mail [2, 0, 0, 0]".into(), "root [1, 0, 0, 0]".into())
+        );
+        assert_eq!(next(lines), "ready");
+        replace("e2", &link);
+        assert_eq!(next(lines), "mail [1, 0, 0, 0]");
+        deliver("e2");
+        assert_eq!(next(lines), "mail [1, 0, 0, 0]");
+        replace("r2", &source);
+        assert_eq!(next(lines), "root [1, 0, 0, 0]");
+        assert_eq!(find_rows(&home.index(), "walrus").len(), 3);
+        deliver("r2");
+        assert_eq!(next(lines), "root [1, 0, 0, 0]");
     });
 }
 

@@ -11,11 +11,14 @@
 //! Separate from `sync_round`, which synchronises once. Between the rounds nothing is open and no
 //! lock is held.
 
+mod folder_watches;
+
 use crate::error::Error;
 use crate::mail_sync::MailSyncOptions;
 use crate::maildir::MailSourceFormat;
 use crate::sources::{RegisteredSource, SourceSelection};
 use crate::sync_round::{SourceStores, SyncRound, SyncRoundEvent, sync_mail_sources};
+use folder_watches::FolderWatches;
 use larder_store::{CommitWatcher, DirectoryChange, DirectoryWatcher, WatchOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -107,8 +110,7 @@ impl MailWatchWaker {
 pub struct MailWatch {
     sender: Sender<WatchSignal>,
     signals: Receiver<WatchSignal>,
-    watcher: DirectoryWatcher,
-    watched: BTreeSet<PathBuf>,
+    watches: FolderWatches,
     /// The folders of each source, at its last round.
     folders: BTreeMap<String, BTreeSet<PathBuf>>,
     /// The mbox files of each source that are elsewhere, and reached by links, at the last round in
@@ -158,8 +160,7 @@ impl MailWatch {
         Ok(MailWatch {
             sender,
             signals,
-            watcher,
-            watched: BTreeSet::new(),
+            watches: FolderWatches::new(watcher),
             folders: BTreeMap::new(),
             link_targets: BTreeMap::new(),
             failures: BTreeMap::new(),
@@ -221,7 +222,7 @@ impl MailWatch {
                 continue;
             }
             if !std::mem::replace(&mut is_ready, true) {
-                report_event(MailWatchEvent::Ready { folders: self.watched.len() });
+                report_event(MailWatchEvent::Ready { folders: self.watches.count() });
             }
             due = self.wait(stores, options, last_scan, is_cancelled)?;
             if due.is_lost {
@@ -307,7 +308,7 @@ impl MailWatch {
     ) -> bool {
         // A maildir that comes back at this moment has new folders under the same names.
         for root in std::mem::take(&mut self.lost_roots) {
-            self.forget_watches(&root);
+            self.watches.forget(&root);
         }
         let mut wanted = BTreeSet::new();
         let sources = &self.sources;
@@ -327,28 +328,18 @@ impl MailWatch {
         }
         let targets = self.link_targets.values().flatten();
         wanted.extend(targets.filter_map(|target| target.parent()).map(Path::to_path_buf));
-        for gone in self.watched.difference(&wanted) {
-            self.watcher.unwatch(gone);
-        }
-        self.watched.retain(|folder| wanted.contains(folder));
+        self.watches.retain(&wanted);
         let mut has_new = false;
         for folder in wanted {
-            if self.watched.contains(&folder) {
+            if self.watches.contains(&folder) {
                 continue;
             }
-            let outcome = match self.watched.len() < limits.folders {
-                true => self.watcher.watch(&folder),
-                false => WatchOutcome::LimitReached,
-            };
-            match outcome {
-                WatchOutcome::Watched => {
-                    has_new = true;
-                    self.watched.insert(folder);
-                }
+            match self.watches.add(folder, limits.folders) {
+                WatchOutcome::Watched => has_new = true,
                 WatchOutcome::Missing => {}
                 WatchOutcome::LimitReached => {
                     if !std::mem::replace(&mut self.is_limit_reached, true) {
-                        let folders = self.watched.len();
+                        let folders = self.watches.count();
                         report_event(MailWatchEvent::LimitReached { folders });
                     }
                     break;
@@ -356,16 +347,6 @@ impl MailWatch {
             }
         }
         has_new
-    }
-
-    /// Ends the watches of a folder and of those below it.
-    fn forget_watches(&mut self, path: &Path) {
-        let watched = self.watched.range(path.to_path_buf()..);
-        let gone: Vec<PathBuf> = watched.take_while(|one| one.starts_with(path)).cloned().collect();
-        for folder in gone {
-            self.watcher.unwatch(&folder);
-            self.watched.remove(&folder);
-        }
     }
 
     /// Waits for changes, or until a regular round is due.
@@ -399,7 +380,11 @@ impl MailWatch {
                 None => self.signals.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match signal {
-                Ok(WatchSignal::Change(change)) => self.add_change(change, &mut due),
+                Ok(WatchSignal::Change(change)) => {
+                    for change in self.watches.translate(change) {
+                        self.add_change(change, &mut due);
+                    }
+                }
                 Ok(WatchSignal::Commit) => {
                     due.is_all |= self.list_sources(stores, options)? != self.sources;
                 }
@@ -442,13 +427,13 @@ impl MailWatch {
                     due.edited_directories.extend(path.parent().map(Path::to_path_buf));
                 }
                 // A link that leads elsewhere now replaced one without a word.
-                self.forget_watches(&path);
+                self.watches.forget(&path);
                 due.added.insert(path.clone());
                 path
             }
             DirectoryChange::Removed(path) => {
                 // A folder that comes back under this name needs another watch.
-                self.forget_watches(&path);
+                self.watches.forget(&path);
                 self.removed.insert(path.clone());
                 path
             }
@@ -500,10 +485,10 @@ impl MailWatch {
         }
         let is_folder = || match change {
             // A link that leads nowhere may have replaced one to a folder.
-            DirectoryChange::Added(_) => path.is_dir() || self.watched.contains(path),
+            DirectoryChange::Added(_) => path.is_dir() || self.watches.contains(path),
             // It is not known any more what it was: a folder was watched, or had one that was.
             DirectoryChange::Removed(_) => {
-                self.watched.iter().any(|folder| folder.starts_with(path))
+                self.watches.has_within(path)
                     || self.sources.iter().any(|source| source.path.starts_with(path))
             }
             _ => false,

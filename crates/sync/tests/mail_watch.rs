@@ -221,6 +221,50 @@ fn links_that_lead_elsewhere_are_followed() {
     });
 }
 
+/// The system has one watch for a folder, whatever its paths are.
+#[test]
+fn a_folder_of_two_sources_is_watched_for_both() {
+    let home = MailHome::new();
+    home.create_maildir("one");
+    let shared = home.create_maildir("one/shared");
+    let link = home.create_maildir("two").join("link");
+    symlink(&shared, &link).unwrap();
+    home.add("one", &home.path("one"));
+    home.add("two", &home.path("two"));
+    let deliver = |name: u32| {
+        let path = shared.join(format!("cur/{name}:2,"));
+        fs::write(path, message(&format!("m{name}"), "note", "seal")).unwrap();
+    };
+    watch(&home, |lines| {
+        let next_two = || {
+            let mut both = [next(lines), next(lines)];
+            both.sort();
+            both
+        };
+        assert_eq!(next_two(), ["one [2, 0, 0, 0]", "two [2, 0, 0, 0]"]);
+        assert_eq!(next(lines), "ready");
+        fs::write(shared.join("cur/1:2,S"), message("one/shared", "note", "otters")).unwrap();
+        assert_eq!(next_two(), ["one [0, 1, 0, 0]", "two [0, 1, 0, 0]"]);
+        deliver(2);
+        assert_eq!(next_two(), ["one [1, 0, 0, 0]", "two [1, 0, 0, 0]"]);
+        fs::remove_file(&link).unwrap();
+        assert_eq!(next(lines), "two [0, 0, 0, 2]");
+        deliver(3);
+        assert_eq!(next(lines), "one [1, 0, 0, 0]");
+        symlink(&shared, &link).unwrap();
+        assert_eq!(next(lines), "two [3, 0, 0, 0]");
+        deliver(4);
+        assert_eq!(next_two(), ["one [1, 0, 0, 0]", "two [1, 0, 0, 0]"]);
+        // The link stays, and its target comes back.
+        fs::rename(&shared, home.path("away")).unwrap();
+        assert_eq!(next(lines), "one [0, 0, 0, 4]");
+        fs::rename(home.path("away"), &shared).unwrap();
+        assert_eq!(next(lines), "one [4, 0, 0, 0]");
+        deliver(5);
+        assert_eq!(next_two(), ["one [1, 0, 0, 0]", "two [1, 0, 0, 0]"]);
+    });
+}
+
 /// A system that allows few watches is asked in intervals.
 #[test]
 fn folders_without_a_watch_are_looked_at_in_intervals() {

@@ -22,6 +22,7 @@ use folder_watches::FolderWatches;
 use larder_store::{CommitWatcher, DirectoryChange, DirectoryWatcher, WatchOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -130,6 +131,8 @@ pub struct MailWatch {
     removed: BTreeSet<PathBuf>,
     formerly_removed: BTreeSet<PathBuf>,
     sources: Vec<RegisteredSource>,
+    /// The epoch of the index after the last round.
+    index_epoch: Option<Arc<str>>,
     is_limit_reached: bool,
 }
 
@@ -170,6 +173,7 @@ impl MailWatch {
             removed: BTreeSet::new(),
             formerly_removed: BTreeSet::new(),
             sources: Vec::new(),
+            index_epoch: None,
             is_limit_reached: false,
         })
     }
@@ -243,7 +247,10 @@ impl MailWatch {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         self.sources = self.list_sources(stores, options)?;
-        let selection = match due.is_all {
+        // An index that was deleted, or made again by another program, may lack all other sources.
+        let epoch = stores.read_index_epoch();
+        let is_all = due.is_all || epoch.is_none() || epoch != self.index_epoch;
+        let selection = match is_all {
             true => options.selection.clone(),
             false => SourceSelection::from_names(&due.names, &self.sources),
         };
@@ -286,6 +293,7 @@ impl MailWatch {
             },
             is_cancelled,
         )?;
+        self.index_epoch = stores.read_index_epoch();
         report_event(MailWatchEvent::RoundEnded(&completed));
         Ok(())
     }

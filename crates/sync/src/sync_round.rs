@@ -41,6 +41,15 @@ impl SourceStores {
         self.open_data()?.map_or(Ok(Vec::new()), |data| list_sources(&data, source_type))
     }
 
+    /// Returns the epoch of the index; `None`: there is none, or it cannot be read.
+    pub(crate) fn read_index_epoch(&self) -> Option<Arc<str>> {
+        if !self.index.has_store() {
+            return None;
+        }
+        let zones = Arc::clone(&self.options.zones);
+        Reader::open_with_zones(self.index.clone(), zones).ok()?.epoch().ok()
+    }
+
     /// Opens the store of the registrations; `None`: there is none.
     fn open_data(&self) -> Result<Option<Reader>, Error> {
         if !self.data.has_store() {

@@ -265,6 +265,34 @@ fn a_folder_of_two_sources_is_watched_for_both() {
     });
 }
 
+/// The next change of one source indexes all of them again.
+#[test]
+fn an_index_that_was_deleted_is_made_again_for_all_sources() {
+    let home = MailHome::new();
+    home.add("one", &home.create_maildir("one"));
+    home.add("two", &home.create_maildir("two"));
+    watch(&home, |lines| {
+        assert_eq!(
+            (next(lines), next(lines)),
+            ("one [1, 0, 0, 0]".into(), "two [1, 0, 0, 0]".into())
+        );
+        assert_eq!(next(lines), "ready");
+        for entry in fs::read_dir(home.path("data")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.file_name().unwrap().to_string_lossy().starts_with("index.db") {
+                fs::remove_file(path).unwrap();
+            }
+        }
+        fs::write(home.path("two/cur/5:2,"), message("m5", "note", "seal")).unwrap();
+        assert_eq!(
+            (next(lines), next(lines)),
+            ("one [1, 0, 0, 0]".into(), "two [2, 0, 0, 0]".into())
+        );
+        fs::write(home.path("two/cur/6:2,"), message("m6", "note", "seal")).unwrap();
+        assert_eq!(next(lines), "two [1, 0, 0, 0]");
+    });
+}
+
 /// A system that allows few watches is asked in intervals.
 #[test]
 fn folders_without_a_watch_are_looked_at_in_intervals() {

@@ -28,7 +28,7 @@
 //! | `commits` | commits of git repositories |
 //! | `store_checks` | `check` of all stores, and searches beside a damaged one |
 //! | `mail_lists` | lists of messages and threads |
-//! | `mail_sources` | sources of mail and commits |
+//! | `mail_sources`, `mail_file_sources` | sources of mail and commits |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
 //! | `command_server` | no test: the commands of Mercurial, as in the tests of `larder-hg` |
 //! | `source_tree` | no test: the sources as syntax trees |
@@ -79,6 +79,7 @@ mod kind_places;
 mod labels;
 mod mail_against_mu;
 mod mail_against_notmuch;
+mod mail_file_sources;
 mod mail_lists;
 mod mail_queries;
 mod mail_sources;

@@ -68,11 +68,13 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
-    /// A maildir with known messages has no folders.
-    #[error("{path} has no folders with messages: is its disk mounted?")]
+    /// A source with known messages has no folders or files of mail any more.
+    #[error("{path} {reason}")]
     EmptyMaildir {
         /// Its path.
         path: PathBuf,
+        /// The reason, for a person.
+        reason: String,
     },
     /// A folder of links cannot be read or written.
     #[error("cannot make links in {path}: {source}")]

@@ -34,6 +34,7 @@ use crate::error::Error;
 use crate::maildir::{
     DirectoryContents, MailSourceFormat, MaildirDirectory, MaildirProblem, is_empty_file, scan_mail,
 };
+use absent_mail::describe_empty_source;
 use directory_pairs::pair_directories;
 use file_changes::{
     DirectoryListing, GoneDirectory, KnownDirectory, ResolvedChanges, UNSETTLED_STATE, file_path,
@@ -207,8 +208,8 @@ pub struct MailSource<'s> {
 /// batch; the work ends early when `is_cancelled` returns true.
 ///
 /// # Errors
-/// The root cannot be listed, or has no directories `cur` or `new` although messages of it are
-/// known: it may be on a disk that is not mounted. The store cannot be written.
+/// The root cannot be listed, or has no directories `cur` or `new`, or files of mail, although
+/// messages of it are known: it may be on a disk that is not mounted. The store cannot be written.
 pub fn sync_maildir(
     store: &mut Store,
     root: &Path,
@@ -300,7 +301,8 @@ impl MailSync<'_> {
         let scan = scan_mail(self.root, self.format).map_err(unreadable)?;
         let known = self.read_known_directories()?;
         if scan.directories.is_empty() && !known.is_empty() && !is_empty_file(self.root) {
-            return Err(Error::EmptyMaildir { path: self.root.to_path_buf() });
+            let reason = describe_empty_source(self.root, self.format, self.collection);
+            return Err(Error::EmptyMaildir { path: self.root.to_path_buf(), reason });
         }
         self.report.directories = scan.directories.len();
         self.report.scanned_folders.clone_from(&scan.folders);

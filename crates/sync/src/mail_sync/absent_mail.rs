@@ -6,13 +6,14 @@
 
 use super::{SyncProblem, now_milliseconds, problem_of};
 use crate::error::Error;
-use crate::maildir::{find_absence, is_empty_file};
+use crate::maildir::{MailSourceFormat, find_absence, is_empty_file};
 use crate::sources::{RegisteredSource, SourceType};
 use larder_store::Reader;
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Returns the sources and folders with messages in the old index that the new one lacks, because
 /// they could not be read (`problems` of the synchronisation that filled it), or because they are
@@ -40,7 +41,7 @@ pub fn find_absent_mail(
         if found.is_empty() && !known.is_empty() && !is_empty_file(&source.path) {
             absent.push(SyncProblem {
                 path: source.path.clone(),
-                reason: "has no folders with messages: is its disk mounted?".into(),
+                reason: describe_empty_source(&source.path, source.format, &source.name),
                 is_left_out: true,
             });
             continue;
@@ -63,4 +64,17 @@ pub fn find_absent_mail(
     let mut named = HashSet::<PathBuf>::new();
     absent.retain(|one| named.insert(one.path.clone()));
     Ok(absent)
+}
+
+/// Returns the reason, for a person, that nothing was found in a source with known messages.
+pub(super) fn describe_empty_source(root: &Path, format: MailSourceFormat, name: &str) -> String {
+    let has_entries = || fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some());
+    let reason = match format {
+        MailSourceFormat::Files if root.is_file() => {
+            "is no mbox file any more: it does not begin with \"From \""
+        }
+        MailSourceFormat::Files if has_entries() => "has no mbox or .eml files any more",
+        _ => return "has no folders with messages: is its disk mounted?".into(),
+    };
+    format!("{reason}; its messages stay in the index until `larder sources remove {name}`")
 }

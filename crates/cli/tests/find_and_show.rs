@@ -127,8 +127,8 @@ fn the_plan_is_explained() {
     returned  1 item
     "#);
     assert_snapshot!(home.run(&["find", "--explain", "-has:email", "--sort", "none"]).masked_output(), @r#"
-    query     (not (exists "email"))
-    plan      scan: test every item
+    query     (and (kind "contact") (not (exists "email")))
+    plan      scan: test every contact
     order     insertion order
     read      3 rows of the index, or of the full scan
     verified  3 items

@@ -92,6 +92,13 @@ fn alternatives_may_be_about_different_kinds() {
     // Items without the field are not the ones that a negation looks for.
     assert_eq!(ids(&home, &["anna", "-has:note"]), [other]);
     assert_eq!(ids(&home, &["anna", "-flag:unread"]), ["a1", "b1"]);
+    for query in ["not org:acme", "-(org:acme or (nobody))", "not not org:orchard"] {
+        assert_eq!(ids(&home, &[query]), [other], "{query}");
+    }
+    assert_eq!(ids(&home, &["not from:anna"]), ["a2", "b1", "c1"]);
+    assert_eq!(ids(&home, &["-(from:anna and org:acme)"]), [other, "a2", "b1", "c1"]);
+    assert!(ids(&home, &["not is:recurring"]).is_empty());
+    home.code(&["remove", "--query", "not from:anna"], 1);
     let error = home.code(&["find", "form:anna", "or", "has:email"], 2).stderr();
     assert!(error.contains("did you mean from:?"), "{error}");
     let note = home.code(&["find", "date:nonsense"], 1).stderr();

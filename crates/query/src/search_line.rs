@@ -18,7 +18,9 @@
 //! one, as `eqphone_national` does.
 
 mod calendar;
+mod negation;
 
+use self::negation::ParsedTerm;
 use crate::error::{MAX_LINE_DEPTH, MAX_LINE_TOKENS, SyntaxError, check_length};
 use crate::mail_query::is_mail_or_commit_field;
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
@@ -64,7 +66,7 @@ impl Query {
     /// # Errors
     /// As [`Query::parse`].
     pub fn parse_with(line: &str, context: &QueryContext) -> Result<Query, SyntaxError> {
-        parse_line(line, context, &mut LineBudget::default(), &[])
+        parse_line(line, context, &mut LineBudget::default(), &[]).map(ParsedTerm::into_query)
     }
 }
 
@@ -74,7 +76,7 @@ fn parse_line(
     context: &QueryContext,
     budget: &mut LineBudget,
     expanded: &[String],
-) -> Result<Query, SyntaxError> {
+) -> Result<ParsedTerm, SyntaxError> {
     check_length(line)?;
     let tokens = tokenize(line)?;
     let token_count = budget.tokens + tokens.len();
@@ -89,11 +91,11 @@ fn parse_line(
     budget.tokens = token_count;
     let mut parser = SearchLineParser { line, context, tokens: &tokens, next: 0, budget, expanded };
     if let Some(number) = parser.parse_number_with_parentheses() {
-        return Ok(number);
+        return Ok(number.into());
     }
-    let query = parser.parse_alternatives()?;
+    let term = parser.parse_alternatives()?;
     match parser.peek() {
-        None => Ok(query),
+        None => Ok(term),
         Some((at, _)) => Err(SyntaxError::new(line, *at, "unmatched \")\"")
             .with_hint("remove it, or quote the word that contains it")),
     }
@@ -131,22 +133,22 @@ impl<'a> SearchLineParser<'a> {
             if text.eq_ignore_ascii_case(word))
     }
 
-    fn parse_alternatives(&mut self) -> Result<Query, SyntaxError> {
+    fn parse_alternatives(&mut self) -> Result<ParsedTerm, SyntaxError> {
         let mut any = vec![self.parse_terms()?];
         while self.is_keyword("or") {
             let at = self.peek().map_or(0, |(at, _)| *at);
             self.next += 1;
             let side = self.parse_terms()?;
-            if side == Query::All || any.contains(&Query::All) {
+            if side.is_empty() || any.iter().any(ParsedTerm::is_empty) {
                 return Err(SyntaxError::new(self.line, at, "\"or\" needs a term on both sides")
                     .with_hint("to look for the word itself, quote it: \"or\""));
             }
             any.push(side);
         }
-        Ok(if any.len() == 1 { any.swap_remove(0) } else { Query::from_alternatives(any) })
+        Ok(ParsedTerm::join_any(any))
     }
 
-    fn parse_terms(&mut self) -> Result<Query, SyntaxError> {
+    fn parse_terms(&mut self) -> Result<ParsedTerm, SyntaxError> {
         let mut all = Vec::new();
         while let Some((_, token)) = self.peek() {
             if *token == SearchLineToken::Close || self.is_keyword("or") {
@@ -159,16 +161,12 @@ impl<'a> SearchLineParser<'a> {
             match self.parse_number_in_words() {
                 Some((number, words)) => {
                     self.next += words;
-                    all.push(number);
+                    all.push(number.into());
                 }
                 None => all.push(self.parse_term()?),
             }
         }
-        Ok(match all.len() {
-            0 => Query::All,
-            1 => all.swap_remove(0),
-            _ => Query::And(all),
-        })
+        Ok(if all.is_empty() { Query::All.into() } else { ParsedTerm::join_all(all) })
     }
 
     /// Parses adjacent words that make up a phone number, `0664 123 45 67` or `0664 / 1234567`,
@@ -220,7 +218,7 @@ impl<'a> SearchLineParser<'a> {
         Some(self.add_phone_alternative(all, find_contact_field("phone"), line))
     }
 
-    fn parse_term(&mut self) -> Result<Query, SyntaxError> {
+    fn parse_term(&mut self) -> Result<ParsedTerm, SyntaxError> {
         let negated =
             self.is_keyword("not") || matches!(self.peek(), Some((_, SearchLineToken::Minus)));
         let Some((at, token)) = self.peek() else {
@@ -241,12 +239,9 @@ impl<'a> SearchLineParser<'a> {
                 .with_hint("add a term, as in -anna or not anna"));
             }
             self.enter_group(*at)?;
-            let query = self.parse_term()?;
+            let term = self.parse_term()?;
             self.budget.depth -= 1;
-            // Items without the field are not the ones that a negation looks for.
-            let is_of_other_kind =
-                self.context.is_among_kinds && matches!(&query, Query::Or(any) if any.is_empty());
-            return Ok(if is_of_other_kind { query } else { Query::Not(Box::new(query)) });
+            return Ok(term.negate());
         }
         match token {
             SearchLineToken::Open => {
@@ -269,18 +264,15 @@ impl<'a> SearchLineParser<'a> {
                 // A final star has no effect: a word matches any part of a value.
                 let bare = text.trim_end_matches('*');
                 let text = if *quoted || bare.is_empty() { text } else { bare };
-                Ok(self.add_phone_alternative(
-                    Query::Word(text.to_string()),
-                    find_contact_field("phone"),
-                    text,
-                ))
+                let word = Query::Word(text.to_string());
+                Ok(self.add_phone_alternative(word, find_contact_field("phone"), text).into())
             }
             SearchLineToken::Word { field: Some(name), op, text, quoted } => {
                 let uids =
                     find_any_field(name).is_some_and(|field| field.field_type == FieldType::Uid);
                 if uids && *op == MatchOp::ContainsWords && !quoted && text.contains(',') {
                     let some = text.split(',').filter(|uid| !uid.is_empty());
-                    return Ok(Query::from_uids(some.map(str::to_string).collect()));
+                    return Ok(Query::from_uids(some.map(str::to_string).collect()).into());
                 }
                 self.parse_test(*at, name, *op, text)
             }
@@ -291,18 +283,18 @@ impl<'a> SearchLineParser<'a> {
     }
 
     /// Parses the line of the saved search with this name. It stands for items of its kind.
-    fn expand_search(&mut self, at: usize, name: &str) -> Result<Query, SyntaxError> {
+    fn expand_search(&mut self, at: usize, name: &str) -> Result<ParsedTerm, SyntaxError> {
         let context = self.context;
         let search = context.saved_searches.resolve(self.line, at, name, self.expanded)?;
         let Some(kind) = Kind::from_saved_search(search).filter(|kind| !kind.has_locator()) else {
-            return Ok(Query::Or(Vec::new()));
+            return Ok(Query::Or(Vec::new()).into());
         };
         self.enter_group(at)?;
         let expanded = [self.expanded, &[name.to_string()]].concat();
-        let query = parse_line(&search.query, context, self.budget, &expanded)
+        let term = parse_line(&search.query, context, self.budget, &expanded)
             .map_err(|error| error_in_search(self.line, at, name, error))?;
         self.budget.depth -= 1;
-        Ok(Query::And(vec![Query::Kind(kind), query]))
+        Ok(Query::And(vec![Query::Kind(kind), term.into_query()]).into())
     }
 
     fn enter_group(&mut self, at: usize) -> Result<(), SyntaxError> {
@@ -319,9 +311,9 @@ impl<'a> SearchLineParser<'a> {
         name: &str,
         op: MatchOp,
         text: &str,
-    ) -> Result<Query, SyntaxError> {
-        if let Some(query) = self.parse_calendar_term(at, name, op, text)? {
-            return Ok(query);
+    ) -> Result<ParsedTerm, SyntaxError> {
+        if let Some(term) = self.parse_calendar_term(at, name, op, text)? {
+            return Ok(term);
         }
         let (name, op, text) = match name.eq_ignore_ascii_case("has") {
             true => (text, MatchOp::Exists, ""),
@@ -332,7 +324,7 @@ impl<'a> SearchLineParser<'a> {
             Some(field) => FieldSelector::Field(field),
             None if is_extension(name) => FieldSelector::from_property_name(name),
             None if self.context.is_among_kinds && is_mail_or_commit_field(name) => {
-                return Ok(Query::Or(Vec::new()));
+                return Ok(ParsedTerm::of_other_kind());
             }
             None => return Err(self.unknown_field(at, name)),
         };
@@ -352,14 +344,17 @@ impl<'a> SearchLineParser<'a> {
             _ => text.to_string(),
         };
         let text = text.as_str();
-        let number = match subject {
-            FieldSelector::Field(field) if matches!(op, MatchOp::ContainsWords | MatchOp::Is) => {
-                Some(field)
-            }
+        let field = match subject {
+            FieldSelector::Field(field) => Some(field),
             _ => None,
         };
         let query = Query::from_test(FieldTest::new(subject, op, text));
-        Ok(self.add_phone_alternative(query, number, text))
+        let number = field.filter(|_| matches!(op, MatchOp::ContainsWords | MatchOp::Is));
+        let query = self.add_phone_alternative(query, number, text);
+        Ok(match field {
+            Some(field) => ParsedTerm::of_field(query, field),
+            None => query.into(),
+        })
     }
 
     /// Returns the part of a date that names this month: `-11-` for `november`, `nov` or `11`.

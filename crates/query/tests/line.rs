@@ -1,7 +1,8 @@
 //! Search lines: the query of each line, the errors of invalid lines, and the contacts that they
 //! find.
 
-use crate::book::{search_request, small, uids};
+use crate::book::{Book, card, search_request, small, uids};
+use crate::calendar::component;
 use larder_query::Query;
 
 #[test]
@@ -114,7 +115,7 @@ fn lines_are_parsed_into_queries() {
     check("note:november", r#"(contains "note" "november")"#);
     check("has:phone", r#"(exists "phone")"#);
     check("HAS:tel", r#"(exists "phone")"#);
-    check("-has:email", r#"(not (exists "email"))"#);
+    check("-has:email", r#"(and (kind "contact") (not (exists "email")))"#);
     check("any:anna", r#"(contains "x-evolution-any-field" "anna")"#);
     check("has:any", r#"(exists "x-evolution-any-field")"#);
     check("url:https://example.org", r#"(contains "url" "https://example.org")"#);
@@ -254,4 +255,47 @@ fn lines_find_contacts() {
     check("(bob or 王) has:org", &["wang"]);
     check("bob 王", &[]);
     check("-(example or has:phone)", &["istanbul"]);
+}
+
+/// A negated field matches only items of kinds that have the field, also in a negated group.
+#[test]
+fn negated_fields_are_about_the_kinds_that_have_them() {
+    let mut book = Book::with_contacts([card("UID:c\nFN:Anna").as_str()]);
+    let event = component("VEVENT\nUID:e\nSUMMARY:Trip\nDTSTART:20260301T100000Z");
+    book.put_components("calendar", [event.as_str()]);
+    let reader = book.reader();
+    let check = |line: &str, expect: &[&str]| {
+        let mut found = uids(&reader, &search_request(Query::parse(line).unwrap()));
+        found.sort();
+        assert_eq!(found, expect, "{line}");
+    };
+    for line in ["not from:x", "-author:bob", "-path:a", "not date:2026", "-body:x"] {
+        check(line, &[]);
+    }
+    for line in ["not org:acme", "-has:nickname", "not not has:full_name", "-(org:acme and org:x)"]
+    {
+        check(line, &["c"]);
+    }
+    for line in [
+        "not when:2027",
+        "not summary:x",
+        "not subject:x",
+        "-due:2026",
+        "not due:",
+        "not is:recurring",
+        "not is:overdue",
+        "not priority:high",
+        "not not summary:trip",
+        "-(summary:x or is:recurring)",
+    ] {
+        check(line, &["e"]);
+    }
+    check("-(org:acme or trip)", &["c"]);
+    check("-(org:acme and summary:x)", &["c", "e"]);
+    check("-(org:acme or summary:x)", &[]);
+    check("-(from:x and org:acme)", &["c"]);
+    check("-(-org:acme or trip)", &[]);
+    for line in ["not nothing", "-uid:x", "not is:task", "has:uid or -has:uid", "-(x or y)"] {
+        check(line, &["c", "e"]);
+    }
 }

@@ -217,9 +217,11 @@ impl<'a> MailQueryParser<'a> {
                 ));
             }
         };
-        // Items without the field are not the ones that a negation looks for.
-        let is_of_other_kind = self.context.is_among_kinds && query == MailQuery::Nothing;
-        Ok(if is_negated && !is_of_other_kind { MailQuery::Not(Box::new(query)) } else { query })
+        Ok(match is_negated {
+            true if self.context.is_among_kinds => negate(query),
+            true => MailQuery::Not(Box::new(query)),
+            false => query,
+        })
     }
 
     fn parse_group(&mut self) -> Result<MailQuery, SyntaxError> {
@@ -527,6 +529,22 @@ impl<'a> MailQueryParser<'a> {
         self.pattern_count = parser.pattern_count;
         self.depth -= 1;
         Ok(query)
+    }
+}
+
+/// Negates a query. A part that only items of other kinds match is not negated, as no message is
+/// meant.
+fn negate(query: MailQuery) -> MailQuery {
+    let is_of_other_kind = |one: &MailQuery| one.has_test(&|test| *test == MailQuery::Nothing);
+    match query {
+        MailQuery::Nothing => MailQuery::Nothing,
+        MailQuery::And(all) if all.iter().any(is_of_other_kind) => {
+            MailQuery::Or(all.into_iter().map(negate).collect())
+        }
+        MailQuery::Or(any) if any.iter().any(is_of_other_kind) => {
+            MailQuery::And(any.into_iter().map(negate).collect())
+        }
+        query => MailQuery::Not(Box::new(query)),
     }
 }
 

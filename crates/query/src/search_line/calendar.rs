@@ -13,7 +13,7 @@
 //! A WINDOW is a date phrase (see [`larder_date_phrase`]): `2026-03`, `today..+7d`, `"next
 //! friday"`.
 
-use super::SearchLineParser;
+use super::{ParsedTerm, SearchLineParser};
 use crate::error::SyntaxError;
 use crate::query::{Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query};
 use crate::time_test::{DateProperty, TimeTest};
@@ -33,11 +33,11 @@ impl SearchLineParser<'_> {
         name: &str,
         op: MatchOp,
         text: &str,
-    ) -> Result<Option<Query>, SyntaxError> {
+    ) -> Result<Option<ParsedTerm>, SyntaxError> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
-        Ok(Some(match DateProperty::from_search_name(name) {
+        let query = match DateProperty::from_search_name(name) {
             _ if op != MatchOp::ContainsWords => return Ok(None),
-            _ if is("is") => self.parse_state(at, text)?,
+            _ if is("is") => return self.parse_state(at, text).map(Some),
             _ if is("when") => {
                 time_range_query(self.parse_time_range(at, text, TimeTarget::Occurrences)?)
             }
@@ -55,7 +55,8 @@ impl SearchLineParser<'_> {
                 Query::Time(TimeTest::DateInRange(property, time_range))
             }
             None => return Ok(None),
-        }))
+        };
+        Ok(Some(ParsedTerm::of_schedule(query)))
     }
 
     fn parse_time_range(
@@ -75,13 +76,13 @@ impl SearchLineParser<'_> {
         Ok(TimeRange { from, to, local_zone: locale.zone.clone(), target })
     }
 
-    fn parse_state(&self, at: usize, text: &str) -> Result<Query, SyntaxError> {
+    fn parse_state(&self, at: usize, text: &str) -> Result<ParsedTerm, SyntaxError> {
         let field = |name: &str| {
             let subject =
                 find_calendar_field(name).map_or(FieldSelector::Nothing, FieldSelector::Field);
             Query::Test(FieldTest::new(subject, MatchOp::Exists, ""))
         };
-        Ok(match text.to_ascii_lowercase().as_str() {
+        let query = match text.to_ascii_lowercase().as_str() {
             "recurring" => field("recurring"),
             "completed" | "done" => field("done"),
             "cancelled" | "canceled" => self.status_query("CANCELLED"),
@@ -101,9 +102,9 @@ impl SearchLineParser<'_> {
                 Query::And(vec![Query::Kind(Kind::Task), not(done), not(cancelled), overdue])
             }
             name => match Kind::from_name(name).filter(|kind| kind.is_searchable()) {
-                Some(kind) => Query::Kind(kind),
+                Some(kind) => return Ok(Query::Kind(kind).into()),
                 // It may be a flag or a label of messages.
-                None if self.context.is_among_kinds => Query::Or(Vec::new()),
+                None if self.context.is_among_kinds => return Ok(ParsedTerm::of_other_kind()),
                 None => {
                     let kinds = Kind::all().filter(|kind| kind.is_searchable()).map(Kind::name);
                     let kinds: Vec<&str> = kinds.collect();
@@ -112,7 +113,8 @@ impl SearchLineParser<'_> {
                         .with_hint(format!("known values: {KNOWN_STATES}, {}", kinds.join(", "))));
                 }
             },
-        })
+        };
+        Ok(ParsedTerm::of_schedule(query))
     }
 
     fn status_query(&self, status: &str) -> Query {

@@ -194,10 +194,13 @@ impl MailQueryParser<'_> {
         let text = self.parse_text(at, value)?;
         let label = MailQuery::Label(text.clone());
         if field == MailField::FlagOrLabel {
+            let is_state = self.context.is_among_kinds && is_item_state(value);
             return Ok(match text {
-                TextMatch::Words(_) if !self.context.is_among_kinds || !is_item_state(value) => {
-                    self.require_name(label)
+                // Negated it is about items of the kinds with this state.
+                TextMatch::Words(_) if is_state && Kind::from_name(value).is_none() => {
+                    MailQuery::Or(vec![label, MailQuery::Nothing])
                 }
+                TextMatch::Words(_) if !is_state => self.require_name(label),
                 _ => label,
             });
         }

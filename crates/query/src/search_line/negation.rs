@@ -1,0 +1,116 @@
+//! The terms of a search line together with their negations.
+//!
+//! Separate from the parser: a term about a field matches only items of kinds with that field, and
+//! so does its negation. The negation of a group of terms of different kinds therefore consists of
+//! the negations of its terms, by De Morgan's laws.
+
+use crate::matcher::searched_fields;
+use crate::query::Query;
+use larder_format::field::Field;
+use larder_store::CollectionType;
+
+/// A part of a search line.
+#[derive(Debug)]
+pub(super) struct ParsedTerm {
+    query: Query,
+    /// The query of the negated term; `None`: every item that does not match.
+    negation: Option<Query>,
+}
+
+impl ParsedTerm {
+    /// A term that items of other kinds match, neither it nor its negation.
+    pub(super) fn of_other_kind() -> ParsedTerm {
+        let nothing = Query::Or(Vec::new());
+        ParsedTerm { query: nothing.clone(), negation: Some(nothing) }
+    }
+
+    /// A test of this field.
+    pub(super) fn of_field(query: Query, field: &'static Field) -> ParsedTerm {
+        ParsedTerm::in_types(query, types_with_field(field))
+    }
+
+    /// A test of times, or of another value of calendars.
+    pub(super) fn of_schedule(query: Query) -> ParsedTerm {
+        let types = CollectionType::all().filter(|one| one.has_schedules()).collect();
+        ParsedTerm::in_types(query, types)
+    }
+
+    fn in_types(query: Query, types: Vec<CollectionType>) -> ParsedTerm {
+        if stored_types().all(|one| types.contains(&one)) {
+            return ParsedTerm::from(query);
+        }
+        let mut kinds: Vec<Query> =
+            types.into_iter().flat_map(CollectionType::kinds).map(Query::Kind).collect();
+        let kinds = if kinds.len() == 1 { kinds.swap_remove(0) } else { Query::Or(kinds) };
+        let negation = Query::And(vec![kinds, Query::Not(Box::new(query.clone()))]);
+        ParsedTerm { query, negation: Some(negation) }
+    }
+
+    pub(super) fn negate(self) -> ParsedTerm {
+        match self.negation {
+            Some(negation) => ParsedTerm { query: negation, negation: Some(self.query) },
+            None => ParsedTerm::from(Query::Not(Box::new(self.query))),
+        }
+    }
+
+    /// All of these terms must match.
+    pub(super) fn join_all(terms: Vec<ParsedTerm>) -> ParsedTerm {
+        ParsedTerm::join(terms, Query::And, Query::Or)
+    }
+
+    /// Any of these terms must match.
+    pub(super) fn join_any(terms: Vec<ParsedTerm>) -> ParsedTerm {
+        ParsedTerm::join(terms, Query::from_alternatives, Query::And)
+    }
+
+    fn join(
+        mut terms: Vec<ParsedTerm>,
+        join_queries: fn(Vec<Query>) -> Query,
+        join_negations: fn(Vec<Query>) -> Query,
+    ) -> ParsedTerm {
+        if terms.len() == 1 {
+            return terms.swap_remove(0);
+        }
+        if terms.iter().all(|term| term.negation.is_none()) {
+            let queries = terms.into_iter().map(ParsedTerm::into_query).collect();
+            return ParsedTerm::from(join_queries(queries));
+        }
+        let (queries, negations) = terms.into_iter().map(ParsedTerm::into_both).unzip();
+        ParsedTerm { query: join_queries(queries), negation: Some(join_negations(negations)) }
+    }
+
+    pub(super) fn into_query(self) -> Query {
+        self.query
+    }
+
+    /// Returns the query and that of the negated term.
+    fn into_both(self) -> (Query, Query) {
+        let negation = self.negation.unwrap_or_else(|| Query::Not(Box::new(self.query.clone())));
+        (self.query, negation)
+    }
+
+    /// Returns whether nothing was typed that items could fail.
+    pub(super) fn is_empty(&self) -> bool {
+        self.query == Query::All
+    }
+}
+
+impl From<Query> for ParsedTerm {
+    /// A term that items of every kind may match.
+    fn from(query: Query) -> ParsedTerm {
+        ParsedTerm { query, negation: None }
+    }
+}
+
+/// Returns the types of collections whose items such a query can find.
+fn stored_types() -> impl Iterator<Item = CollectionType> {
+    CollectionType::all_listed().filter(|one| !one.main_kind().has_locator())
+}
+
+/// Returns the types of collections whose items have a field; of messages and commits, the type
+/// that the field is of.
+fn types_with_field(field: &'static Field) -> Vec<CollectionType> {
+    let has_field = |one: &CollectionType| !searched_fields(field, *one).is_empty();
+    let types: Vec<CollectionType> = stored_types().filter(has_field).collect();
+    if types.is_empty() { vec![CollectionType::from_field(field)] } else { types }
+}

@@ -287,14 +287,14 @@ impl<'a> SearchLineParser<'a> {
         let context = self.context;
         let search = context.saved_searches.resolve(self.line, at, name, self.expanded)?;
         let Some(kind) = Kind::from_saved_search(search).filter(|kind| !kind.has_locator()) else {
-            return Ok(Query::Or(Vec::new()).into());
+            return Ok(ParsedTerm::of_other_kind());
         };
         self.enter_group(at)?;
         let expanded = [self.expanded, &[name.to_string()]].concat();
         let term = parse_line(&search.query, context, self.budget, &expanded)
             .map_err(|error| error_in_search(self.line, at, name, error))?;
         self.budget.depth -= 1;
-        Ok(Query::And(vec![Query::Kind(kind), term.into_query()]).into())
+        Ok(term.of_kind(kind))
     }
 
     fn enter_group(&mut self, at: usize) -> Result<(), SyntaxError> {

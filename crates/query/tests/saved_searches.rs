@@ -40,6 +40,7 @@ fn a_name_stands_for_its_line() {
         ("all", "", Kind::Message),
         ("new", "@work -flag:seen", Kind::Message),
         ("friends", "org:example or berg", Kind::Contact),
+        ("berg", "berg", Kind::Contact),
         ("close-friends", "@friends anna", Kind::Contact),
     ]);
     for (line, expect) in [
@@ -52,6 +53,8 @@ fn a_name_stands_for_its_line() {
         ("@all", "(all)"),
         // A search for items of another kind matches no message.
         ("@friends or x", r#"(or (nothing) (any "x"))"#),
+        ("not @friends", "(nothing)"),
+        ("-(@friends or x)", r#"(and (nothing) (not (any "x")))"#),
         // Other words with an at sign are words.
         ("@example.org", r#"(any "@example.org")"#),
         ("\"@work\"", r#"(any "@work")"#),
@@ -67,9 +70,12 @@ fn a_name_stands_for_its_line() {
         ),
         (
             "-@friends",
-            r#"(not (and (kind "contact") (or (contains "org" "example") (word "berg"))))"#,
+            r#"(and (kind "contact") (and (and (kind "contact") (not (contains "org" "example"))) (not (word "berg"))))"#,
         ),
+        ("-@berg", r#"(and (kind "contact") (not (word "berg")))"#),
+        ("not (not @berg)", r#"(and (kind "contact") (word "berg"))"#),
         ("@work", "(or)"),
+        ("-@work", "(or)"),
         ("@example.org", r#"(word "@example.org")"#),
         ("\"@friends\"", r#"(word "@friends")"#),
     ] {

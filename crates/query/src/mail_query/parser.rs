@@ -217,11 +217,7 @@ impl<'a> MailQueryParser<'a> {
                 ));
             }
         };
-        Ok(match is_negated {
-            true if self.context.is_among_kinds => negate(query),
-            true => MailQuery::Not(Box::new(query)),
-            false => query,
-        })
+        Ok(if is_negated { negate(query) } else { query })
     }
 
     fn parse_group(&mut self) -> Result<MailQuery, SyntaxError> {

@@ -7,7 +7,7 @@
 use crate::matcher::searched_fields;
 use crate::query::Query;
 use larder_format::field::Field;
-use larder_store::CollectionType;
+use larder_store::{CollectionType, Kind};
 
 /// A part of a search line.
 #[derive(Debug)]
@@ -44,6 +44,13 @@ impl ParsedTerm {
         let kinds = if kinds.len() == 1 { kinds.swap_remove(0) } else { Query::Or(kinds) };
         let negation = Query::And(vec![kinds, Query::Not(Box::new(query.clone()))]);
         ParsedTerm { query, negation: Some(negation) }
+    }
+
+    /// Restricts the term and its negation to items of a kind.
+    pub(super) fn of_kind(self, kind: Kind) -> ParsedTerm {
+        let (query, negation) = self.into_both();
+        let of_kind = |query| Query::And(vec![Query::Kind(kind), query]);
+        ParsedTerm { query: of_kind(query), negation: Some(of_kind(negation)) }
     }
 
     pub(super) fn negate(self) -> ParsedTerm {

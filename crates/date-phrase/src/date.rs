@@ -145,11 +145,12 @@ fn match_named_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResul
     if let Some(used) = context.match_meaning(words, WordMeaning::Now) {
         return Ok(Some((used, CalendarSpan::from_instant(context.now, true).into_relative())));
     }
-    const DAYS: [(WordMeaning, i64); 4] = [
+    const DAYS: [(WordMeaning, i64); 5] = [
         (WordMeaning::DayAfterTomorrow, 2),
         (WordMeaning::Today, 0),
         (WordMeaning::Tomorrow, 1),
         (WordMeaning::Yesterday, -1),
+        (WordMeaning::DayBeforeYesterday, -2),
     ];
     // The longest match counts: "morgen" is also a part of "i morgen", "manana" of "pasado manana".
     let found = DAYS

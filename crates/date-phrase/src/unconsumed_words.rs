@@ -139,7 +139,7 @@ impl UnconsumedWords<'_, '_> {
             .or_else(|| self.match_until_or_to(at))
             .or_else(|| self.match_movable_holiday(at))
             .or_else(|| self.match_weekend(at))
-            .or_else(|| self.match_before_date(at))
+            .or_else(|| self.match_excluded_date(at))
             .or_else(|| self.match_second_adjective(at))
             .or_else(|| self.match_of_month(at))
             .or_else(|| self.match_function_words(at))
@@ -368,10 +368,52 @@ impl UnconsumedWords<'_, '_> {
         (used > 1 || self.is_beside_consumed(at, used)).then_some(used)
     }
 
-    /// Matches "before friday", which excludes friday.
-    fn match_before_date(&self, at: usize) -> Option<usize> {
-        let used = self.context.match_meaning(self.unconsumed_run(at), WordMeaning::BeforeDate)?;
-        self.is_consumed(at + used).then_some(used + 1)
+    /// Matches "before friday" and "after friday", which exclude friday; "before easter" and "after
+    /// next" behind a weekday or unit. "After work" and "after 18:00" are no dates.
+    fn match_excluded_date(&self, at: usize) -> Option<usize> {
+        let run = self.unconsumed_run(at);
+        let before = self.context.match_meaning(run, WordMeaning::BeforeDate);
+        let after = self.context.match_meaning(run, WordMeaning::AfterDate);
+        if let Some(used) = before.filter(|used| self.is_consumed(at + used)) {
+            return Some(used + 1);
+        }
+        let used = after.or(before)?;
+        let following = skip_tokens(self.words, at + used);
+        if after.is_some() && self.is_consumed(at + used) {
+            // Portuguese "depois de 5 de março"
+            let from = self.context.match_meaning(following, WordMeaning::From).unwrap_or(0);
+            return [0, from].into_iter().find_map(|from| {
+                let date = match_date(skip_tokens(following, from), &self.context);
+                date.ok().flatten().map(|(date, _)| used + from + date)
+            });
+        }
+        let meaning = |meaning| self.context.match_meaning(following, meaning);
+        let holiday = || WordMeaning::HOLIDAYS.iter().filter_map(|one| meaning(*one)).max();
+        let is_beside_day = self.has_when && self.is_preceded_by_day_or_unit(at);
+        let next = || meaning(WordMeaning::Next).filter(|_| after.is_some() && is_beside_day);
+        next()
+            .or_else(|| holiday().filter(|_| is_beside_day || self.has_due_before(at)))
+            .map(|more| used + more)
+    }
+
+    /// Returns whether the word before is a weekday or a unit: "the week after".
+    fn is_preceded_by_day_or_unit(&self, at: usize) -> bool {
+        const UNITS: [WordMeaning; 4] =
+            [WordMeaning::Day, WordMeaning::Week, WordMeaning::Month, WordMeaning::Year];
+        let word = at.checked_sub(1).and_then(|before| self.words.get(before..at));
+        let Some(word) = word.filter(|word| word.iter().all(|word| !word.is_quoted)) else {
+            return false;
+        };
+        match_weekday(word, &self.context).is_some()
+            || UNITS.iter().any(|unit| self.context.match_meaning(word, *unit) == Some(1))
+    }
+
+    /// Returns whether a word before means that a task is due, and belongs to no date.
+    fn has_due_before(&self, at: usize) -> bool {
+        let is_due = |at: &usize| {
+            self.context.match_meaning(self.unconsumed_run(*at), WordMeaning::Due).is_some()
+        };
+        (0..at).any(|at| is_due(&at))
     }
 
     /// Matches function words: "except" in a repetition; "between 8 and 10"; "v půl deváté";

@@ -77,6 +77,7 @@ WordMeaning {
     Tomorrow = "tomorrow",
     DayAfterTomorrow = "day-after-tomorrow",
     Yesterday = "yesterday",
+    DayBeforeYesterday = "day-before-yesterday",
     /// "THIS week"
     This = "this",
     /// "NEXT week"
@@ -114,6 +115,8 @@ WordMeaning {
     HolidayAfterUntil = "holiday-after-until",
     /// Before a date that is not included: "BEFORE friday".
     BeforeDate = "before-date",
+    /// Before a date, later than which is meant: "the monday AFTER christmas".
+    AfterDate = "after-date",
     /// Before two times.
     Between = "between",
     /// Before the date at which a task is due.
@@ -426,6 +429,16 @@ impl WordMeaning {
         WordMeaning::Friday,
         WordMeaning::Saturday,
         WordMeaning::Sunday,
+    ];
+
+    /// Holidays.
+    pub(crate) const HOLIDAYS: [WordMeaning; 6] = [
+        WordMeaning::ChristmasEve,
+        WordMeaning::Christmas,
+        WordMeaning::DayAfterChristmas,
+        WordMeaning::NewYearsEve,
+        WordMeaning::NewYearsDay,
+        WordMeaning::MovableHoliday,
     ];
 
     /// The names of months, January first.

@@ -2,7 +2,7 @@
 
 use crate::date_ranges::{format_civil, reference_time};
 use crate::sentences::check_sentences;
-use larder_date_phrase::{Language, PointInTime, parse_duration};
+use larder_date_phrase::{Language, PhraseError, PointInTime, Sentence, parse_duration};
 
 /// Checks sentences, each with the words that are refused.
 #[track_caller]
@@ -337,6 +337,80 @@ fn dates_after_before_are_refused() {
             ("Look before you leap", "Look before you leap"),
         ],
     );
+}
+
+/// "the day after christmas" is not christmas, nor "monday after next" the next monday.
+#[test]
+fn dates_after_after_are_refused() {
+    check_refused(
+        "en_GB",
+        &[
+            ("Brunch day after christmas 10:00", "after christmas"),
+            ("Meeting the monday after christmas", "after christmas"),
+            ("Brunch the week after christmas 10:00", "after christmas"),
+            ("Brunch the day after 5 december", "after 5 december"),
+            ("Standup every monday after christmas 9:00", "after christmas"),
+            ("Standup every day after 2027-01-10 9:00", "after 2027-01-10"),
+            ("Sales meeting monday after next", "after next"),
+            ("Lunch monday after easter", "after easter"),
+            ("Lunch monday before easter", "before easter"),
+            ("Report due the day after christmas", "after christmas"),
+        ],
+    );
+    check_refused(
+        "de_DE",
+        &[
+            ("Essen am Tag nach Weihnachten 10 Uhr", "nach Weihnachten"),
+            ("Essen am Montag nach Ostern", "nach Ostern"),
+        ],
+    );
+    check_refused("fr_FR", &[("Repas après vendredi 10h", "après vendredi")]);
+    check_sentences(
+        "en_GB",
+        &[
+            (
+                "After work drinks friday 18:00",
+                "After work drinks | 2026-03-06 18:00 .. 2026-03-06 19:00",
+            ),
+            ("Drinks after work friday", "Drinks after work | all day 2026-03-06 .. 2026-03-07"),
+            (
+                "Drinks friday after work 18:00",
+                "Drinks after work | 2026-03-06 18:00 .. 2026-03-06 19:00",
+            ),
+            ("Call Bob after 17:00", "Call Bob after | 2026-03-04 17:00 .. 2026-03-04 18:00"),
+            ("Lunch day after tomorrow", "Lunch | all day 2026-03-06 .. 2026-03-07"),
+            ("Sales after christmas", "Sales after christmas"),
+        ],
+    );
+    check_sentences(
+        "de_DE",
+        &[
+            ("Fahrt nach Berlin Freitag", "Fahrt nach Berlin | all day 2026-03-06 .. 2026-03-07"),
+            ("Essen vorgestern", "Essen | all day 2026-03-02 .. 2026-03-03"),
+        ],
+    );
+    for (locale, text) in [
+        ("en_GB", "Ran the day before yesterday"),
+        ("fr_FR", "Ran avant-hier"),
+        ("es_ES", "Ran anteayer"),
+        ("it_IT", "Ran l'altro ieri"),
+        ("sv_SE", "Ran i förrgår"),
+        ("pl_PL", "Ran przedwczoraj"),
+    ] {
+        check_sentences(locale, &[(text, "Ran | all day 2026-03-02 .. 2026-03-03")]);
+    }
+    for (locale, text) in [
+        ("es_ES", "Comida el lunes después del 5 de marzo"),
+        ("it_IT", "Pranzo dopo il 5 marzo"),
+        ("nl_NL", "Lunch na 5 maart"),
+        ("pl_PL", "Obiad po 5 marca"),
+        ("pt_PT", "Almoço depois de 5 de março"),
+        ("fr_FR", "Repas le lendemain du 5 mars"),
+        ("sv_SE", "Lunch efter 5 mars"),
+    ] {
+        let parsed = Sentence::parse(text, reference_time(), &Language::from_locale(locale));
+        assert!(matches!(parsed, Err(PhraseError::Unconsumed { .. })), "{text}: {parsed:?}");
+    }
 }
 
 /// Words one letter away from the name of a day, next to a time.

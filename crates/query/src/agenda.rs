@@ -58,9 +58,33 @@ pub struct AgendaEntry {
     pub local_time: LocalTimeSpan,
 }
 
-/// The least number of occurrences that are looked at in the second before an agenda: others than
-/// due tasks must not use up a small limit.
-const MIN_LIMIT_BEFORE: usize = 1000;
+/// The entries that an agenda is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgendaContent {
+    /// Events and tasks.
+    EventsAndTasks,
+    /// Events that take up time.
+    BusyTime,
+}
+
+impl AgendaContent {
+    fn has_kind(self, kind: Kind) -> bool {
+        match self {
+            AgendaContent::EventsAndTasks => kind.is_in_agenda(),
+            AgendaContent::BusyTime => kind.is_busy_time(),
+        }
+    }
+
+    fn has_item(self, item: &ItemSummary) -> bool {
+        self.has_kind(item.meta.kind) && (self == Self::EventsAndTasks || item.is_busy_time())
+    }
+}
+
+/// The growth of the number of occurrences that are listed, as long as too few of them are entries
+/// of an agenda.
+const LIMIT_GROWTH: usize = 4;
+/// The number of occurrences at which this growth ends. Rules can have any number of them.
+const MAX_LISTED_OCCURRENCES: usize = 65_536;
 
 /// Occurrences by start, or alarms by the time when they ring.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +103,12 @@ impl ItemSummary {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.status == "CANCELLED"
+    }
+
+    /// Returns whether the item takes up its time.
+    #[must_use]
+    pub fn is_busy_time(&self) -> bool {
+        self.meta.kind.is_busy_time() && !self.transparent && !self.is_cancelled()
     }
 }
 
@@ -290,7 +320,9 @@ pub fn read_agenda(
     time_range: &TimeRange,
     limit: usize,
 ) -> Result<OccurrenceList, Error> {
-    read_agenda_with(&mut |request| find(reader, request), reader, collections, time_range, limit)
+    let content = AgendaContent::EventsAndTasks;
+    let search = &mut |request: &SearchRequest| find(reader, request);
+    read_agenda_with(search, reader, collections, time_range, content, limit)
 }
 
 /// Like [`read_agenda`], with a function that runs each search in place of [`find`](crate::find()),
@@ -303,27 +335,27 @@ pub fn read_agenda_with(
     reader: &Reader,
     collections: &[String],
     time_range: &TimeRange,
+    content: AgendaContent,
     limit: usize,
 ) -> Result<OccurrenceList, Error> {
     let mut names: Vec<&String> = collections.iter().collect();
     names.sort_unstable();
     names.dedup();
-    let result = search_agenda(search, &names, time_range)?;
-    let mut found = list_occurrences(reader, &result, time_range, limit)?;
+    let result = search_agenda(search, &names, time_range, content)?;
     let page_days = DayRange::from_time_range(time_range);
-    found.entries.retain(|entry| {
-        entry.item.meta.kind.is_in_agenda() && entry.agenda_days().overlaps(page_days)
-    });
-    if let Some(moment_before) = moment_before_midnight(time_range) {
+    let is_on_page = |entry: &AgendaEntry| entry.agenda_days().overlaps(page_days);
+    let is_entry = |entry: &AgendaEntry| content.has_item(&entry.item) && is_on_page(entry);
+    let mut found = list_entries(reader, &result, time_range, limit, &is_entry)?;
+    let moment_before = moment_before_midnight(time_range);
+    if let Some(moment_before) = moment_before.filter(|_| content.has_kind(Kind::Task)) {
         let find = &mut |request: &SearchRequest| find(reader, request);
-        let ending = search_agenda(find, &names, &moment_before)?;
-        let limit_before = limit.max(MIN_LIMIT_BEFORE);
-        let before = list_occurrences(reader, &ending, &moment_before, limit_before)?;
-        let ends_then = |entry: &AgendaEntry| entry.occurrence.occurrence.end == time_range.from;
+        let ending = search_agenda(find, &names, &moment_before, content)?;
+        let is_due_then = |entry: &AgendaEntry| {
+            let ends_then = entry.occurrence.occurrence.end == time_range.from;
+            entry.item.has_due && ends_then && is_on_page(entry)
+        };
+        let before = list_entries(reader, &ending, &moment_before, limit, &is_due_then)?;
         let mut due = before.entries;
-        due.retain(|entry| {
-            entry.item.has_due && ends_then(entry) && entry.agenda_days().overlaps(page_days)
-        });
         due.append(&mut found.entries);
         found.truncated |= before.truncated || due.len() > limit;
         due.truncate(limit);
@@ -332,16 +364,39 @@ pub fn read_agenda_with(
     Ok(found)
 }
 
-/// Searches events and tasks in a time range: in collections with these names, or in all if there
-/// are none.
+/// Lists the first `limit` occurrences that are entries. The others, such as tasks that are due on
+/// a later day, do not count.
+fn list_entries(
+    reader: &Reader,
+    result: &ResultSet,
+    time_range: &TimeRange,
+    limit: usize,
+    is_entry: &dyn Fn(&AgendaEntry) -> bool,
+) -> Result<OccurrenceList, Error> {
+    let mut listed = limit.saturating_add(1);
+    loop {
+        let mut found = list_occurrences(reader, result, time_range, listed)?;
+        found.entries.retain(is_entry);
+        if !found.truncated || found.entries.len() > limit || listed >= MAX_LISTED_OCCURRENCES {
+            found.truncated &= listed >= MAX_LISTED_OCCURRENCES;
+            found.truncated |= found.entries.len() > limit;
+            found.entries.truncate(limit);
+            return Ok(found);
+        }
+        listed = listed.saturating_mul(LIMIT_GROWTH);
+    }
+}
+
+/// Searches items in a time range: in collections with these names, or in all if there are none.
 fn search_agenda(
     search: &mut dyn FnMut(&SearchRequest) -> Result<ResultSet, Error>,
     names: &[&String],
     time_range: &TimeRange,
+    content: AgendaContent,
 ) -> Result<ResultSet, Error> {
     let query = Query::And(vec![
         Query::Time(TimeTest::InRange(time_range.clone())),
-        Query::Or(Kind::all().filter(|kind| kind.is_in_agenda()).map(Query::Kind).collect()),
+        Query::Or(Kind::all().filter(|kind| content.has_kind(*kind)).map(Query::Kind).collect()),
     ]);
     let mut search_collection = |collection: Option<&&String>| {
         let (query, collection) = (query.clone(), collection.map(|name| name.to_string()));

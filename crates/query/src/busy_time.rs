@@ -23,10 +23,7 @@ pub struct BusyPeriod {
 /// Returns the busy periods of a time range, in order. Adjacent periods differ in certainty.
 #[must_use]
 pub fn busy_periods(entries: &[AgendaEntry], time_range: &TimeRange) -> Vec<BusyPeriod> {
-    let busy_entries = entries.iter().filter(|entry| {
-        let item = &entry.item;
-        item.meta.kind.is_busy_time() && !item.transparent && !item.is_cancelled()
-    });
+    let busy_entries = entries.iter().filter(|entry| entry.item.is_busy_time());
     let periods = busy_entries.map(|entry| {
         let occurrence = &entry.occurrence.occurrence;
         BusyPeriod {

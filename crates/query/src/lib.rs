@@ -111,7 +111,7 @@ mod verification;
 pub mod views;
 
 pub use crate::agenda::{
-    AgendaEntry, ItemSummary, OccurrenceCount, OccurrenceList, count_occurrences,
+    AgendaContent, AgendaEntry, ItemSummary, OccurrenceCount, OccurrenceList, count_occurrences,
     find_undecided_rows, list_occurrences, read_agenda, read_agenda_with, read_item_summaries,
 };
 pub use crate::busy_time::{BusyPeriod, busy_periods};

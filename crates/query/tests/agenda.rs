@@ -1,7 +1,9 @@
 //! The occurrences of an answer, and the domain of a query.
 
 use crate::book::Book;
-use larder_query::{Query, ResultDomain, SearchRequest, resolve_domain};
+use larder_query::{
+    AgendaContent, Query, ResultDomain, SearchRequest, find, read_agenda_with, resolve_domain,
+};
 use larder_store::{BatchChange, CalendarContext, CollectionType, ItemPut, Precondition};
 use std::sync::Arc;
 
@@ -66,4 +68,36 @@ fn a_query_has_a_domain() {
     check("lunch is:task", ResultDomain::One(CollectionType::Calendar));
     check("full_name:anna", ResultDomain::One(CollectionType::AddressBook));
     check("is:contact or is:event", ResultDomain::One(CollectionType::Calendar));
+}
+
+/// Tasks in progress that are due later, and for busy times all tasks and transparent events, do
+/// not count against the limit.
+#[test]
+fn only_entries_of_an_agenda_count_against_its_limit() {
+    let book = calendar(&[
+        ("TODO", "SUMMARY:x DTSTART:20261201T000000Z DUE:20270102T120000Z"),
+        ("TODO", "SUMMARY:y DTSTART:20261201T000000Z DUE:20270103T120000Z"),
+        ("TODO", "SUMMARY:z DTSTART:20261201T000000Z DUE:20270101T070000Z"),
+        (
+            "EVENT",
+            "SUMMARY:free DTSTART:20270101T080000Z DTEND:20270101T100000Z TRANSP:TRANSPARENT",
+        ),
+        ("EVENT", "SUMMARY:a DTSTART:20270101T090000Z DTEND:20270101T100000Z"),
+        ("EVENT", "SUMMARY:b DTSTART:20270101T120000Z DTEND:20270101T130000Z"),
+    ]);
+    let query = Query::parse("when:2027-01-01").unwrap();
+    let time_range = larder_query::required_time_range(&query).unwrap();
+    let reader = book.reader();
+    let check = |content: AgendaContent, limit: usize, expect: &str, is_cut: bool| {
+        let search = &mut |request: &SearchRequest| find(&reader, request);
+        let found = read_agenda_with(search, &reader, &[], time_range, content, limit).unwrap();
+        let names: Vec<&str> = found.entries.iter().map(|on| on.item.summary.as_str()).collect();
+        assert_eq!((names.join(" ").as_str(), found.truncated), (expect, is_cut), "{limit}");
+    };
+    check(AgendaContent::EventsAndTasks, 1000, "z free a b", false);
+    check(AgendaContent::EventsAndTasks, 4, "z free a b", false);
+    check(AgendaContent::EventsAndTasks, 3, "z free a", true);
+    check(AgendaContent::BusyTime, 2, "a b", false);
+    check(AgendaContent::BusyTime, 1, "a", true);
+    check(AgendaContent::BusyTime, 0, "", true);
 }

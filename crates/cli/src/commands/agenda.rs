@@ -14,7 +14,7 @@ use crate::table::{pad_cells_with_fixed_columns, style_cells};
 use anstyle::Style;
 use larder_date_phrase::{DateRange, Language};
 use larder_present::{AgendaDay, DayEntry, local_time};
-use larder_query::{BusyPeriod, OccurrenceList, SearchRequest};
+use larder_query::{AgendaContent, BusyPeriod, OccurrenceList, SearchRequest};
 use larder_store::{ItemRow, Reader, TimeRange, TimeTarget};
 use larder_time::civil::{Date, Instant};
 use serde_json::json;
@@ -67,6 +67,10 @@ impl AgendaArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let time_range = self.parse_time_range(context)?;
         let reader = context.open_reader()?;
+        let content = match self.busy {
+            true => AgendaContent::BusyTime,
+            false => AgendaContent::EventsAndTasks,
+        };
         let found = {
             let mut ask = |find: &SearchRequest| context.run_query("larder agenda", &reader, find);
             larder_query::read_agenda_with(
@@ -74,6 +78,7 @@ impl AgendaArgs {
                 &reader,
                 &self.collections,
                 &time_range,
+                content,
                 self.limit,
             )?
         };
@@ -251,7 +256,8 @@ fn print_busy(
         let line = format_busy_line(context, span, time_range, day);
         context.out.print_line(line)?;
     }
-    finish_possibly_empty(context, busy.is_empty(), "no busy times")
+    // Of a list that was cut, nothing is known about the rest.
+    finish_possibly_empty(context, busy.is_empty() && !found.truncated, "no busy times")
 }
 
 /// Formats a busy period: `09:30-10:00`, with the day on which it ends if that is another day.

@@ -6,6 +6,7 @@
 use crate::calendar_span::{CalendarSpan, SpanUnit};
 use crate::context::PhraseContext;
 use crate::date::match_end;
+use crate::date_range::resolve_end_time;
 use crate::duration::PhraseDuration;
 use crate::error::PhraseError;
 use crate::language::Language;
@@ -336,12 +337,15 @@ fn resolve_end(
         if start.is_date {
             return Err(PhraseError::MissingStart { text: matched.text.clone() });
         }
-        let day = resolve_end_day(ends, start, context)?.unwrap_or(start.at.day_number());
-        let end = CivilTime::midnight(day).saturating_add(matched.value.second);
-        return Ok((
-            Some(if end <= start.at { end.saturating_add(DAY_SECONDS) } else { end }),
-            None,
-        ));
+        let end_day = resolve_end_day(ends, start, context)?;
+        let on = |day| CivilTime::midnight(day).saturating_add(matched.value.second);
+        let end = match end_day {
+            Some(day) => Some(on(day)).filter(|end| start.at <= *end),
+            None => resolve_end_time(start.at, &on),
+        };
+        let text = || matched.text.clone();
+        let end = end.ok_or_else(|| PhraseError::EndBeforeStart { text: text() })?;
+        return Ok((Some(end), None));
     }
     if let Some(words) = ends {
         return Ok((Some(exclusive_end(resolve_end_tokens(words, start, context)?)), None));

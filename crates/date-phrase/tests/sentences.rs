@@ -171,6 +171,14 @@ fn ends_and_durations_are_parsed() {
             ("Office from 9 to 5pm tomorrow", "Office | 2026-03-05 09:00 .. 2026-03-05 17:00"),
             ("Party saturday 22:00 until 2:00", "Party | 2026-03-07 22:00 .. 2026-03-08 02:00"),
             ("Party saturday 22:00-02:00", "Party | 2026-03-07 22:00 .. 2026-03-08 02:00"),
+            ("Shift friday 22:00-6:00", "Shift | 2026-03-06 22:00 .. 2026-03-07 06:00"),
+            ("Shift friday 20:00 to 8:00", "Shift | 2026-03-06 20:00 .. 2026-03-07 08:00"),
+            (
+                "Shift every friday 20:00-4:00",
+                "Shift | 2026-03-06 20:00 .. 2026-03-07 04:00 | FREQ=WEEKLY;BYDAY=FR",
+            ),
+            // As `--end` has it.
+            ("Mark friday 10:00-10:00", "Mark | 2026-03-06 10:00 .. 2026-03-06 10:00"),
             ("Party saturday 20:00 until midnight", "Party | 2026-03-07 20:00 .. 2026-03-08"),
             ("Party saturday 20:00-24:00", "Party | 2026-03-07 20:00 .. 2026-03-08"),
             ("Fair from monday to friday", "Fair | all day 2026-03-09 .. 2026-03-14"),
@@ -415,6 +423,13 @@ fn contradictions_are_errors() {
             ),
             ("Fair 2026-03-05 until 2026-03-01", "\"2026-03-01\" ends before it begins"),
             ("Call daily until 2026-03-01", "\"2026-03-01\" ends before it begins"),
+            ("Back 2026-05-05 14:00-13:00", "\"14:00-13:00\" ends before it begins"),
+            ("Back friday 10:00 until 9:00", "\"9:00\" ends before it begins"),
+            ("Back every friday 10:00-9:30", "\"10:00-9:30\" ends before it begins"),
+            (
+                "Fair 2026-03-05 10:00 until 2026-03-05 9:00",
+                "\"2026-03-05 9:00\" ends before it begins",
+            ),
         ],
     );
 }

@@ -245,7 +245,13 @@ fn resolve_numeric_date(
             return Ok(None);
         }
         let text = source_text(words, used);
-        return Err(PhraseError::NumericDate { text, month_first });
+        // The order is right if there is such a month; a locale without an order has none to name.
+        let has_month = (1..=12).contains(if month_first { &first } else { &second });
+        let is_unordered = context.language.has_no_date_order() && !is_dotted;
+        return Err(match has_month || is_unordered {
+            true => PhraseError::NoSuchDay { text },
+            false => PhraseError::NumericDate { text, month_first },
+        });
     };
     if let Some(date) = year.and_then(|year| Date::new(year, month, day)) {
         return Ok(Some((used, CalendarSpan::from_day(date.day_number()))));

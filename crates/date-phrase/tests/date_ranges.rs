@@ -364,6 +364,9 @@ fn errors_name_a_correct_form() {
                 "invalid date \"13/5/2026\": the month comes first here; write it as YYYY-MM-DD",
             ),
             ("13/5", "invalid date \"13/5\": the month comes first here; write it as YYYY-MM-DD"),
+            ("2/29/2027", "the date \"2/29/2027\" does not exist"),
+            ("4/31/2027", "the date \"4/31/2027\" does not exist"),
+            ("31.4.2027", "the date \"31.4.2027\" does not exist"),
             (
                 "thu 6 march 2026",
                 "wrong weekday in \"thu 6 march 2026\": that date is Fri 6 Mar 2026",

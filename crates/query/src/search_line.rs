@@ -150,12 +150,12 @@ impl<'a> SearchLineParser<'a> {
 
     fn parse_terms(&mut self) -> Result<ParsedTerm, SyntaxError> {
         let mut all = Vec::new();
-        while let Some((_, token)) = self.peek() {
+        while let Some((at, token)) = self.peek() {
             if *token == SearchLineToken::Close || self.is_keyword("or") {
                 break;
             }
             if self.is_keyword("and") {
-                self.next += 1;
+                self.skip_and(*at, !all.is_empty())?;
                 continue;
             }
             match self.parse_number_in_words() {
@@ -167,6 +167,17 @@ impl<'a> SearchLineParser<'a> {
             }
         }
         Ok(if all.is_empty() { Query::All.into() } else { ParsedTerm::join_all(all) })
+    }
+
+    /// Skips an `and`, which needs a term on both sides.
+    fn skip_and(&mut self, at: usize, has_left: bool) -> Result<(), SyntaxError> {
+        self.next += 1;
+        let is_end = matches!(self.peek(), None | Some((_, SearchLineToken::Close)));
+        if has_left && !is_end && !self.is_keyword("and") && !self.is_keyword("or") {
+            return Ok(());
+        }
+        Err(SyntaxError::new(self.line, at, "\"and\" needs a term on both sides")
+            .with_hint("to look for the word itself, quote it: \"and\""))
     }
 
     /// Parses adjacent words that make up a phone number, `0664 123 45 67` or `0664 / 1234567`,
@@ -230,7 +241,10 @@ impl<'a> SearchLineParser<'a> {
         };
         self.next += 1;
         if negated {
-            if self.peek().is_none_or(|(_, token)| *token == SearchLineToken::Close) {
+            if self.peek().is_none_or(|(_, token)| *token == SearchLineToken::Close)
+                || self.is_keyword("and")
+                || self.is_keyword("or")
+            {
                 return Err(SyntaxError::new(
                     self.line,
                     *at,

@@ -155,6 +155,16 @@ fn invalid_lines_are_refused() {
     );
     check("a or", "\"or\" needs a term on both sides (at character 3 of the query)", "quote it");
     check("or a", "\"or\" needs a term on both sides (at character 1 of the query)", "quote it");
+    for line in ["a and", "b and and a", "c and or a", "d AND"] {
+        let error = "\"and\" needs a term on both sides (at character 3 of the query)";
+        check(line, error, "quote it: \"and\"");
+    }
+    for line in ["and", "and a", "(and) or a"] {
+        let at = 1 + usize::from(line.starts_with('('));
+        let error = format!("\"and\" needs a term on both sides (at character {at} of the query)");
+        check(line, &error, "quote it");
+    }
+    check("a not or", "a term is missing after the negation (at character 3 of the query)", "add");
     check(
         "anna note:~[a",
         "the regular expression \"[a\" cannot be used: unclosed character class (at character 6 of the query)",

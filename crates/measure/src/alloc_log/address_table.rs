@@ -20,6 +20,8 @@ use rustc_hash::FxHashMap;
 const FUNCTION_BITS: u32 = 5;
 /// The objects of a bucket.
 const BUCKET_OBJECTS: usize = 7;
+/// The bits of a tag.
+const TAG_BITS: usize = u8::BITS as usize;
 /// The objects for which the table has one more bucket.
 const MEAN_OBJECTS: usize = 5;
 /// The buckets of an empty table, a power of two.
@@ -30,6 +32,8 @@ const BUCKETS_IN_PAGE: usize = 8;
 const VACANT: u8 = 0;
 /// The byte behind the tags of a bucket.
 const END: u8 = u8::MAX;
+/// The tags of a bucket without objects.
+const NO_TAGS: u64 = (END as u64) << (BUCKET_OBJECTS * TAG_BITS);
 /// The end of a chain of buckets.
 const NO_BUCKET: u32 = u32::MAX;
 /// The bits of the key of an address: it is divided by 8, which all addresses are multiples of.
@@ -68,12 +72,21 @@ struct BucketEntry {
 }
 
 /// Objects whose addresses have hashes that lead here, in any order.
+///
+/// In the order of C: the tags, which each search reads first, are in the first line of memory that
+/// is fetched, also where a bucket begins in the middle of a line and ends in a third one.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 struct Bucket {
-    /// A byte of the hash of each object, so that most of the others need not be compared.
-    tags: [u8; BUCKET_OBJECTS + 1],
+    /// A byte of the hash of each object, so that most of the others need not be compared, and
+    /// [`END`]. One number, which is read and written as a whole: a processor that has just
+    /// written a byte of it would wait before it reads all.
+    tags: u64,
     /// The next overflow bucket of the chain. Of a free overflow bucket: the next free one.
     next_overflow: u32,
+    /// Of the first bucket of a chain: a bit for the tag of each object in the others, and perhaps
+    /// for some that were there.
+    chain_tags: u32,
     entries: [BucketEntry; BUCKET_OBJECTS],
 }
 
@@ -158,11 +171,11 @@ impl AddressTable {
         let bucket = self.buckets.get_mut(home);
         let replaced = match bucket.find(tag, key) {
             Some(place) => Some(std::mem::replace(&mut bucket.entries[place], entry)),
-            None if bucket.next_overflow != NO_BUCKET => self.put_in_chain(home, tag, entry),
+            None if bucket.chain_tags & tag_bit(tag) != 0 => self.put_in_chain(home, tag, entry),
             None => {
                 match bucket.vacancy() {
                     Some(place) => bucket.set(place, tag, entry),
-                    None => self.add_overflow(home, tag, entry),
+                    None => self.move_oldest(home, tag, entry),
                 }
                 None
             }
@@ -185,7 +198,7 @@ impl AddressTable {
         let bucket = self.buckets.get(home);
         let entry = match bucket.find(tag, key) {
             Some(place) => self.buckets.get_mut(home).take(place),
-            None if bucket.next_overflow == NO_BUCKET => return None,
+            None if bucket.chain_tags & tag_bit(tag) == 0 => return None,
             None => self.take_from_chain(home, tag, key)?,
         };
         self.object_count -= 1;
@@ -220,26 +233,42 @@ impl AddressTable {
     /// Puts an object into a chain of buckets. Returns the one with its address that was there.
     #[inline(never)]
     fn put_in_chain(&mut self, home: u32, tag: u8, entry: BucketEntry) -> Option<BucketEntry> {
-        let bucket = self.buckets.get(home);
-        let (at_home, mut next) = (bucket.vacancy(), bucket.next_overflow);
-        let mut vacancy = None;
+        let mut next = self.buckets.get(home).next_overflow;
+        let mut chain_tags = 0;
         while next != NO_BUCKET {
             let bucket = self.overflow.get(next);
             if let Some(place) = bucket.find(tag, entry.key()) {
                 let known = &mut self.overflow.get_mut(next).entries[place];
                 return Some(std::mem::replace(known, entry));
             }
-            vacancy = vacancy.or_else(|| bucket.vacancy().map(|place| (next, place)));
+            chain_tags |= bucket.tag_bits();
             next = bucket.next_overflow;
         }
-        match (at_home, vacancy) {
-            (Some(place), _) => self.buckets.get_mut(home).set(place, tag, entry),
-            (None, Some((index, place))) => {
-                self.overflow.get_mut(index).set(place, tag, entry);
-            }
-            (None, None) => self.add_overflow(home, tag, entry),
+        let bucket = self.buckets.get_mut(home);
+        bucket.chain_tags = chain_tags;
+        match bucket.vacancy() {
+            Some(place) => bucket.set(place, tag, entry),
+            None => self.move_oldest(home, tag, entry),
         }
         None
+    }
+
+    /// Puts an object into a bucket that is full, in place of the oldest one, which moves into the
+    /// chain: the next one that is asked for is rather young than old.
+    #[inline(never)]
+    fn move_oldest(&mut self, home: u32, tag: u8, entry: BucketEntry) {
+        let bucket = self.buckets.get_mut(home);
+        let (tag, entry) = bucket.replace_oldest(tag, entry);
+        bucket.chain_tags |= tag_bit(tag);
+        let mut next = bucket.next_overflow;
+        while next != NO_BUCKET {
+            let bucket = self.overflow.get(next);
+            if let Some(place) = bucket.vacancy() {
+                return self.overflow.get_mut(next).set(place, tag, entry);
+            }
+            next = bucket.next_overflow;
+        }
+        self.add_overflow(home, tag, entry);
     }
 
     /// Takes the object of a key out of the overflow buckets of a bucket. One that is empty then is
@@ -257,10 +286,10 @@ impl AddressTable {
             };
             let bucket = self.overflow.get_mut(index);
             let entry = bucket.take(place);
-            if bucket.tags == Bucket::EMPTY.tags {
+            if bucket.tags == NO_TAGS {
                 self.free_bucket(index);
                 match before {
-                    NO_BUCKET => self.buckets.get_mut(home).next_overflow = next,
+                    NO_BUCKET => self.buckets.get_mut(home).set_chain(next),
                     before => self.overflow.get_mut(before).next_overflow = next,
                 }
             }
@@ -279,8 +308,9 @@ impl AddressTable {
     #[cold]
     #[inline(never)]
     fn add_overflow(&mut self, home: u32, tag: u8, entry: BucketEntry) {
-        let next_overflow = self.buckets.get(home).next_overflow;
-        let mut bucket = Bucket { next_overflow, ..Bucket::EMPTY };
+        let first = self.buckets.get_mut(home);
+        first.chain_tags |= tag_bit(tag);
+        let mut bucket = Bucket { next_overflow: first.next_overflow, ..Bucket::EMPTY };
         bucket.set(0, tag, entry);
         let index = match self.first_free {
             NO_BUCKET => self.overflow.push(bucket),
@@ -311,9 +341,9 @@ impl AddressTable {
         let split = added & (self.mask >> 1);
         let mut bucket = std::mem::replace(self.buckets.get_mut(split), Bucket::EMPTY);
         loop {
-            let places = bucket.tags.iter().zip(bucket.entries);
-            for (tag, entry) in places.filter(|(tag, _)| **tag != VACANT) {
-                self.add_again(*tag, entry);
+            let places = bucket.tags.to_le_bytes().into_iter().zip(bucket.entries);
+            for (tag, entry) in places.filter(|(tag, _)| *tag != VACANT) {
+                self.add_again(tag, entry);
             }
             let index = bucket.next_overflow;
             if index == NO_BUCKET {
@@ -332,6 +362,7 @@ impl AddressTable {
         if let Some(place) = bucket.vacancy() {
             return bucket.set(place, tag, entry);
         }
+        bucket.chain_tags |= tag_bit(tag);
         let next = bucket.next_overflow;
         if next != NO_BUCKET
             && let Some(place) = self.overflow.get(next).vacancy()
@@ -393,8 +424,9 @@ impl BucketEntry {
 
 impl Bucket {
     const EMPTY: Bucket = Bucket {
-        tags: [VACANT, VACANT, VACANT, VACANT, VACANT, VACANT, VACANT, END],
+        tags: NO_TAGS,
         next_overflow: NO_BUCKET,
+        chain_tags: 0,
         entries: [BucketEntry::NONE; BUCKET_OBJECTS],
     };
 
@@ -403,7 +435,7 @@ impl Bucket {
     fn find(&self, tag: u8, key: u64) -> Option<usize> {
         let mut equal = equal_bytes(self.tags, tag);
         while equal != 0 {
-            let place = equal.trailing_zeros() as usize / 8;
+            let place = equal.trailing_zeros() as usize / TAG_BITS;
             if self.entries.get(place).is_some_and(|entry| entry.key() == key) {
                 return Some(place);
             }
@@ -416,28 +448,58 @@ impl Bucket {
     #[inline(always)]
     fn vacancy(&self) -> Option<usize> {
         let vacant = equal_bytes(self.tags, VACANT);
-        (vacant != 0).then(|| vacant.trailing_zeros() as usize / 8)
+        (vacant != 0).then(|| vacant.trailing_zeros() as usize / TAG_BITS)
     }
 
     #[inline(always)]
     fn set(&mut self, place: usize, tag: u8, entry: BucketEntry) {
-        self.tags[place] = tag;
+        self.set_tag(place, tag);
         self.entries[place] = entry;
+    }
+
+    /// Returns a bit for the tag of each object.
+    fn tag_bits(&self) -> u32 {
+        let tags = self.tags.to_le_bytes().into_iter().take(BUCKET_OBJECTS);
+        tags.filter(|tag| *tag != VACANT).fold(0, |bits, tag| bits | tag_bit(tag))
+    }
+
+    /// Sets the next overflow bucket of the first bucket of a chain.
+    fn set_chain(&mut self, next: u32) {
+        self.next_overflow = next;
+        if next == NO_BUCKET {
+            self.chain_tags = 0;
+        }
+    }
+
+    #[inline(always)]
+    fn set_tag(&mut self, place: usize, tag: u8) {
+        let shift = place * TAG_BITS;
+        self.tags = self.tags & !(u64::from(u8::MAX) << shift) | u64::from(tag) << shift;
+    }
+
+    /// Puts an object in place of the oldest one, which is returned. All places have one.
+    #[inline(always)]
+    fn replace_oldest(&mut self, tag: u8, entry: BucketEntry) -> (u8, BucketEntry) {
+        let ages = self.entries.iter().map(|entry| entry.ordinal_and_high).enumerate();
+        let place = ages.min_by_key(|(_, ordinal)| *ordinal).map_or(0, |(place, _)| place);
+        let oldest = ((self.tags >> (place * TAG_BITS)) as u8, self.entries[place]);
+        self.set(place, tag, entry);
+        oldest
     }
 
     #[inline(always)]
     fn take(&mut self, place: usize) -> BucketEntry {
-        self.tags[place] = VACANT;
+        self.set_tag(place, VACANT);
         self.entries[place]
     }
 }
 
 /// Returns a number whose bytes have the highest bit where those of `bytes` are equal to `byte`.
 #[inline(always)]
-fn equal_bytes(bytes: [u8; 8], byte: u8) -> u64 {
+fn equal_bytes(bytes: u64, byte: u8) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     const LOW_BITS: u64 = ONES * 0x7F;
-    let differences = u64::from_le_bytes(bytes) ^ (ONES * u64::from(byte));
+    let differences = bytes ^ (ONES * u64::from(byte));
     !(((differences & LOW_BITS) + LOW_BITS) | differences | LOW_BITS)
 }
 
@@ -452,6 +514,12 @@ fn key(address: u64) -> u64 {
 fn tag(key: u64) -> u8 {
     let hash = key.wrapping_mul(HASH_MULTIPLIER) >> u32::BITS;
     ((hash * u64::from(END - 1)) >> u32::BITS) as u8 + 1
+}
+
+/// Returns the bit of a tag among those of a chain.
+#[inline(always)]
+fn tag_bit(tag: u8) -> u32 {
+    1 << (tag % u32::BITS as u8)
 }
 
 #[cfg(test)]

@@ -238,7 +238,7 @@ impl AnalysisVisitor {
         }
     }
 
-    /// Notes live memory after a call, which has asked for so many bytes.
+    /// Notes live memory after a call that has asked for so many bytes.
     #[inline(always)]
     fn note_live(&mut self, call: u64, asked: u64) {
         if self.live_bytes > self.peak.bytes {
@@ -256,6 +256,13 @@ impl AnalysisVisitor {
         self.peak_objects = self.peak_objects.max(self.live_objects);
         let live = (self.live_bytes, self.live_objects);
         self.curve.note(call, live, (self.phase as u8, asked), self.requested_bytes());
+    }
+
+    /// Notes live memory after a call that has only released some.
+    #[inline(always)]
+    fn note_release(&mut self, call: u64) {
+        let live = (self.live_bytes, self.live_objects);
+        self.curve.note_release(call, live, self.phase as u8, self.requested_bytes());
     }
 
     /// Returns the bounds of the bytes that were requested so far.
@@ -389,7 +396,7 @@ impl CallVisitor for AnalysisVisitor {
         let age_us = self.times.age_us(object.birth);
         self.statistics_of(object.phase).count_lifetime(lifetime, age_us, limits);
         self.curve.release(Some((object.phase, object.size)));
-        self.note_live(at.call, 0);
+        self.note_release(at.call);
     }
 
     #[inline(always)]
@@ -416,7 +423,7 @@ impl CallVisitor for AnalysisVisitor {
     fn inherited_free(&mut self, at: CallPlace, size: u64) {
         self.current.count_call(at.function);
         self.release_inherited(size);
-        self.note_live(at.call, 0);
+        self.note_release(at.call);
     }
 
     fn inherited_realloc(&mut self, at: CallPlace, old_size: u64, object: &LiveObject) {

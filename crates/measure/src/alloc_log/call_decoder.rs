@@ -12,6 +12,14 @@ use super::log_block::CallBlock;
 use super::log_file::AllocLog;
 use super::ring_layout::{ALL_OPERATIONS, RingOperation};
 
+/// The tokens that are looked at before they are decoded: the objects that they release are
+/// fetched together.
+const LOOKAHEAD_TOKENS: usize = 32;
+/// The tokens up to the next look, if none of these releases an old object.
+const TOKENS_BETWEEN_LOOKS: usize = 256;
+/// From this age on, in allocations, an object is probably not in the processor's cache any more.
+const OLD_AGE: u64 = 16 * 1024;
+
 /// The calls that count for the age of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LifetimeClock {
@@ -141,13 +149,18 @@ impl CallDecoder {
         let mut tokens = TokenBytes(&block.tokens);
         let mut time_us = block.start_us;
         visitor.time(self.call, self.clock, time_us);
+        let mut tokens_to_look = 0;
         while !tokens.0.is_empty() {
+            if tokens_to_look == 0 {
+                tokens_to_look = self.fetch_old_objects(TokenBytes(tokens.0));
+            }
+            tokens_to_look -= 1;
             let token = tokens.varint()?;
             let value = token >> 2;
             match token & 3 {
                 SHORT_MALLOC => self.alloc(visitor, RingOperation::Malloc, value, 0),
                 SHORT_FREE => {
-                    let object = self.live.get(self.last_ordinal.checked_sub(value)?)?;
+                    let object = self.live.take(self.last_ordinal.checked_sub(value)?)?;
                     self.free(visitor, usual_release(object.allocated_by), &object);
                 }
                 SHORT_REALLOC => {
@@ -163,6 +176,27 @@ impl CallDecoder {
         Some(())
     }
 
+    /// Fetches the memory of old objects that the next tokens release. An operand of a token is
+    /// looked at as if it were a token, too: then an object is missed, or fetched for nothing.
+    /// Returns after how many tokens to look again.
+    #[inline(never)]
+    fn fetch_old_objects(&self, mut tokens: TokenBytes<'_>) -> usize {
+        let mut ordinal = self.last_ordinal;
+        let mut is_any = false;
+        for _ in 0..LOOKAHEAD_TOKENS {
+            let Some(token) = tokens.varint() else { break };
+            match token & 3 {
+                SHORT_MALLOC => ordinal = ordinal.wrapping_add(1),
+                SHORT_FREE if token >> 2 >= OLD_AGE => {
+                    self.live.prefetch(ordinal.wrapping_sub(token >> 2));
+                    is_any = true;
+                }
+                _ => {}
+            }
+        }
+        if is_any { LOOKAHEAD_TOKENS } else { TOKENS_BETWEEN_LOOKS }
+    }
+
     #[inline]
     fn decode_long(
         &mut self,
@@ -175,7 +209,7 @@ impl CallDecoder {
         match code {
             LONG_FREE_NEAR => {
                 let distance = value.cast_signed().checked_sub(NEAR_OFFSET)?;
-                let object = self.live.get(self.last_freed.checked_add_signed(distance)?)?;
+                let object = self.live.take(self.last_freed.checked_add_signed(distance)?)?;
                 self.free(visitor, usual_release(object.allocated_by), &object);
             }
             LONG_CALLOC => self.alloc(visitor, RingOperation::Calloc, value, 0),
@@ -188,7 +222,7 @@ impl CallDecoder {
             }
             LONG_FREE => {
                 let age = tokens.varint()?;
-                let object = self.live.get(self.last_ordinal.checked_sub(age)?)?;
+                let object = self.live.take(self.last_ordinal.checked_sub(age)?)?;
                 self.free(visitor, operation(value)?, &object);
             }
             LONG_REALLOC => {
@@ -196,7 +230,7 @@ impl CallDecoder {
                 self.realloc(visitor, operation(value)?, age, size)?;
             }
             LONG_REALLOC_TO_ZERO => {
-                let object = self.live.get(self.last_ordinal.checked_sub(value)?)?;
+                let object = self.live.take(self.last_ordinal.checked_sub(value)?)?;
                 self.free(visitor, RingOperation::ReallocToZero, &object);
             }
             LONG_MARK => self.phase = visitor.mark(self.call, tokens.bytes(value)?),
@@ -298,6 +332,7 @@ impl CallDecoder {
         self.next_call(is_realloc(function));
     }
 
+    /// Passes the release of an object on that was taken out.
     #[inline(always)]
     fn free(
         &mut self,
@@ -305,7 +340,6 @@ impl CallDecoder {
         function: RingOperation,
         object: &LiveObject,
     ) {
-        self.live.remove(object.ordinal);
         self.last_freed = object.ordinal;
         visitor.free(self.call_place(function), object);
         self.next_call(function == RingOperation::ReallocToZero);

@@ -5,6 +5,9 @@
 /// The most notes that are kept; of more, every second one is dropped, so that lifetimes are known
 /// to about a four-thousandth of the run.
 const MAX_NOTES: usize = 8192;
+/// The logarithm of the number of equal parts of the clock for which the place in the notes is
+/// known: at most so many.
+const MAX_PARTS_LOG2: u32 = 13;
 /// The least time between two notes, so that they take little of the log.
 pub(super) const NOTE_INTERVAL_US: u64 = 5_000;
 /// The least time between two calls that can be told from none.
@@ -15,6 +18,10 @@ pub(super) const TIME_STEP_US: u64 = 2 * NOTE_INTERVAL_US;
 pub(super) struct CallTimes {
     /// The clock, as of ages, and the time, in order of both.
     notes: Vec<(u64, u64)>,
+    /// The number of notes before each part of the clock, of `1 << part_log2`: each release looks
+    /// for the note of a birth, and a search among all of them took a tenth of an analysis.
+    notes_before: Vec<u32>,
+    part_log2: u32,
     /// The least time between two of them.
     spacing_us: u64,
     /// The last note.
@@ -25,7 +32,14 @@ pub(super) struct CallTimes {
 impl CallTimes {
     /// Begins with the start of a process.
     pub(super) fn new(start_us: u64) -> CallTimes {
-        CallTimes { notes: vec![(0, start_us)], spacing_us: 0, clock: 0, time_us: start_us }
+        CallTimes {
+            notes: vec![(0, start_us)],
+            notes_before: vec![0],
+            part_log2: 0,
+            spacing_us: 0,
+            clock: 0,
+            time_us: start_us,
+        }
     }
 
     /// Takes a note: the time up to which the calls that the clock counts had been made.
@@ -46,8 +60,29 @@ impl CallTimes {
                 let (first, last) = (self.notes.first(), self.notes.last());
                 let run = last.zip(first).map_or(0, |(last, first)| last.1 - first.1);
                 self.spacing_us = run / (MAX_NOTES as u64 / 2);
+                self.divide_clock();
             }
             self.notes.push((clock, self.time_us));
+            if clock >> self.part_log2 >= 1 << MAX_PARTS_LOG2 {
+                self.part_log2 = clock.ilog2() + 2 - MAX_PARTS_LOG2;
+                self.divide_clock();
+            } else {
+                self.add_parts(self.notes.len() - 1);
+            }
+        }
+    }
+
+    /// Finds the place of each part of the clock in the notes.
+    fn divide_clock(&mut self) {
+        self.notes_before.clear();
+        (0..self.notes.len()).for_each(|index| self.add_parts(index));
+    }
+
+    /// Adds the parts of the clock up to that of a note.
+    fn add_parts(&mut self, index: usize) {
+        let parts = (self.notes[index].0 >> self.part_log2) as usize + 1;
+        if parts > self.notes_before.len() {
+            self.notes_before.resize(parts, index as u32);
         }
     }
 
@@ -69,7 +104,11 @@ impl CallTimes {
     }
 
     fn known_age_us(&self, birth: u64) -> u64 {
-        let after = self.notes.partition_point(|(clock, _)| *clock < birth);
+        let part = (birth >> self.part_log2) as usize;
+        let place =
+            |part: usize| self.notes_before.get(part).map_or(self.notes.len(), |it| *it as usize);
+        let (first, end) = (place(part), place(part + 1));
+        let after = first + self.notes[first..end].partition_point(|(clock, _)| *clock < birth);
         let note = after.checked_sub(1).and_then(|index| self.notes.get(index));
         let born_us = note.or(self.notes.first()).map_or(0, |(_, time_us)| *time_us);
         self.time_us.saturating_sub(born_us)
@@ -79,6 +118,7 @@ impl CallTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn an_age_is_the_time_between_two_notes() {
@@ -93,6 +133,29 @@ mod tests {
         // Times that go back.
         times.note(30, 7);
         assert_eq!((times.age_us(20), times.age_us(21), times.time_us()), (3_000, 0, 12_100));
+    }
+
+    proptest! {
+        /// The note of a birth is the last one before it, however the calls are spread.
+        #[test]
+        fn a_birth_is_found_among_all_notes(
+            steps in prop::collection::vec((0_u64..40, 0_u32..14, 0_u64..9_000), 1..300),
+            births in prop::collection::vec(0..u64::MAX, 20),
+        ) {
+            let mut times = CallTimes::new(0);
+            let mut clock = 0;
+            let mut time_us = 0;
+            for (step, scale, pause_us) in steps {
+                clock += step << scale;
+                time_us += pause_us;
+                times.note(clock, time_us);
+                for birth in births.iter().map(|birth| birth % (clock + 1)) {
+                    let last = times.notes.iter().rev().find(|(clock, _)| *clock < birth);
+                    let born_us = last.map_or(0, |(_, time_us)| *time_us);
+                    prop_assert_eq!(times.age_us(birth), time_us - born_us);
+                }
+            }
+        }
     }
 
     #[test]

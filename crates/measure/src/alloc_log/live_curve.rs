@@ -206,6 +206,24 @@ impl LiveCurve {
         point.max_objects = point.max_objects.max(objects);
     }
 
+    /// Notes live bytes and objects after a call that has only released some, see
+    /// [`LiveCurve::note`].
+    #[inline(always)]
+    pub(super) fn note_release(
+        &mut self,
+        call: u64,
+        (bytes, objects): (u64, u64),
+        phase: u8,
+        requested: (u64, u64),
+    ) {
+        if call >= self.next_call {
+            self.end_point(call, (bytes, objects), (phase, 0), requested);
+        }
+        let point = &mut self.current;
+        point.min_bytes = point.min_bytes.min(bytes);
+        point.min_objects = point.min_objects.min(objects);
+    }
+
     #[cold]
     fn end_point(
         &mut self,

@@ -4,6 +4,7 @@
 //! numbers. A page of which less than a quarter is live is dissolved into a hash table once it is
 //! complete. So memory follows the number of live objects, not the length of the log.
 
+use super::memory_prefetch::prefetch;
 use super::ring_layout::RingOperation;
 use rustc_hash::FxHashMap;
 
@@ -95,6 +96,38 @@ impl LiveTable {
         page.live += 1;
     }
 
+    /// Fetches the memory of an object that is soon asked for, if there is one.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, ordinal: u64) {
+        let index = self.index(ordinal);
+        if let Some(page) = self.pages.get(index / PAGE_OBJECTS)
+            && let Some(page) = self.pool.get(*page as usize)
+        {
+            prefetch(&page.entries[index % PAGE_OBJECTS]);
+        }
+    }
+
+    /// Removes and returns an object.
+    #[inline(always)]
+    pub(super) fn take(&mut self, ordinal: u64) -> Option<LiveObject> {
+        let index = self.index(ordinal);
+        let number = index / PAGE_OBJECTS;
+        let page = *self.pages.get(number)?;
+        if page == NO_PAGE {
+            return unpack(ordinal, self.scattered.remove(&ordinal)?);
+        }
+        let page = &mut self.pool[page as usize];
+        let entry = &mut page.entries[index % PAGE_OBJECTS];
+        let object = unpack(ordinal, *entry)?;
+        // What is left of it is no object.
+        entry.1 = 0;
+        page.live -= 1;
+        if page.live < MIN_LIVE_OBJECTS && number + 1 < self.pages.len() {
+            self.dissolve(number);
+        }
+        Some(object)
+    }
+
     /// Returns an object.
     #[inline(always)]
     pub(super) fn get(&self, ordinal: u64) -> Option<LiveObject> {
@@ -120,24 +153,6 @@ impl LiveTable {
                 self.pool[page as usize].entries[index % PAGE_OBJECTS] = pack(object);
             }
             None => {}
-        }
-    }
-
-    /// Removes an object that is there.
-    #[inline(always)]
-    pub(super) fn remove(&mut self, ordinal: u64) {
-        let index = self.index(ordinal);
-        let number = index / PAGE_OBJECTS;
-        let Some(&page) = self.pages.get(number) else { return };
-        if page == NO_PAGE {
-            self.scattered.remove(&ordinal);
-            return;
-        }
-        let page = &mut self.pool[page as usize];
-        page.entries[index % PAGE_OBJECTS] = (0, 0);
-        page.live -= 1;
-        if page.live < MIN_LIVE_OBJECTS && number + 1 < self.pages.len() {
-            self.dissolve(number);
         }
     }
 

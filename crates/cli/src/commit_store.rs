@@ -40,7 +40,9 @@ pub(crate) fn open_commit_reader(
     let stores = commit_stores(context);
     if stores.data.has_store() {
         let data = context.open_reader()?;
-        follow_source_names(context, SourceType::Repository, &data, &stores, &reader)?;
+        if data.lost_commits().is_none() {
+            follow_source_names(context, SourceType::Repository, &data, &stores, &reader)?;
+        }
     }
     Ok(Some(reader))
 }

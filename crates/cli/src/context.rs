@@ -152,6 +152,21 @@ impl CommandContext {
     /// Opens the store for reading. A store of an older version is migrated first, and an
     /// interrupted restore is finished.
     pub(crate) fn open_reader(&self) -> Result<Reader, CommandFailure> {
+        let reader = self.open_any_reader()?;
+        if let Some(lost) = reader.lost_commits().filter(|_| !self.has_reported_loss.replace(true))
+        {
+            self.print_warning(lost);
+        }
+        Ok(reader)
+    }
+
+    /// Opens the store for reading as [`CommandContext::open_reader`], and fails if commits are
+    /// missing from it: for work that would take what it lacks for removed.
+    pub(crate) fn open_complete_reader(&self) -> Result<Reader, CommandFailure> {
+        Ok(self.open_any_reader()?.refuse_lost_commits()?)
+    }
+
+    fn open_any_reader(&self) -> Result<Reader, CommandFailure> {
         match Reader::open_with_zones(&self.dir, Arc::clone(&self.settings.user_locale.zones)) {
             Err(
                 larder_store::Error::SchemaTooOld { .. }
@@ -159,11 +174,6 @@ impl CommandContext {
             ) => Ok(self.open_store()?.open_reader()?),
             reader => {
                 let reader = reader?;
-                if let Some(lost) =
-                    reader.lost_commits().filter(|_| !self.has_reported_loss.replace(true))
-                {
-                    self.print_warning(lost);
-                }
                 self.warn_of_pending_work(&reader.pending_work()?);
                 Ok(reader)
             }

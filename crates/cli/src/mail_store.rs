@@ -64,6 +64,10 @@ pub(crate) fn open_labelled_mail(
             return Ok(());
         }
         let data = context.open_reader()?;
+        if data.lost_commits().is_some() {
+            // The index may know labels and names that the store lacks.
+            return Ok(());
+        }
         if are_labels_outdated(&data, &reader)? {
             let options = context.index_options(true);
             let mut store = Store::open_for_change(mail_directory(context), &options)?;
@@ -82,13 +86,18 @@ pub(crate) fn open_labelled_mail(
     Ok(Some(reader))
 }
 
-/// Brings the labels in the index of mail up to date with those in the store.
+/// Brings the labels in the index of mail up to date with those in the store, unless commits are
+/// missing from that.
 pub(crate) fn follow_labels(
     context: &CommandContext,
     store: &mut Store,
 ) -> Result<(), CommandFailure> {
-    if DataDirectory::new(&context.dir).has_store() {
-        larder_edit::labels::follow_labels(&context.open_reader()?, store, now_milliseconds())?;
+    if !DataDirectory::new(&context.dir).has_store() {
+        return Ok(());
+    }
+    let data = context.open_reader()?;
+    if data.lost_commits().is_none() {
+        larder_edit::labels::follow_labels(&data, store, now_milliseconds())?;
     }
     Ok(())
 }

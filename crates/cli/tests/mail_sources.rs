@@ -686,3 +686,42 @@ fn the_json_of_sources_has_true_paths() {
     let text = home.ok(&["sources"]);
     assert!(text.contains("/so<U+00AD>ft") && text.contains("/co<U+00AD>de"), "{text}");
 }
+
+/// Puts a copy in the place of `data.db`, as a person does who restores a file by hand.
+fn replace_data(home: &Home, copy: &std::path::Path) {
+    for end in ["-wal", "-shm"] {
+        let _missing = std::fs::remove_file(home.data().join(format!("data.db{end}")));
+    }
+    std::fs::copy(copy, home.data().join("data.db")).unwrap();
+}
+
+/// A `data.db` that lacks commits knows neither all sources nor all labels.
+#[test]
+fn the_index_stays_beside_an_older_or_foreign_store() {
+    let home = Home::with_book();
+    let (data, old, newest) = (home.data().join("data.db"), home.work("old"), home.work("newest"));
+    std::fs::copy(&data, &old).unwrap();
+    let message = "Message-ID: <m1@example.org>\nSubject: walrus\n\nText.\n";
+    home.write("Mail/cur/1:2,S", message);
+    home.ok(&["sources", "add", "Mail"]);
+    home.ok(&["sync"]);
+    home.ok(&["edit", "mid:m1@example.org", "--label", "+tax"]);
+    let labelled = ["find", "--kind", "message", "--count", "label:tax"];
+    assert_eq!(home.ok(&labelled), "1\n");
+    std::fs::copy(&data, &newest).unwrap();
+    let other = Home::with_book();
+    for copy in [old, other.data().join("data.db")] {
+        replace_data(&home, &copy);
+        for args in [&["sync"][..], &["sync", "--watch"]] {
+            let refused = home.code(args, 4);
+            assert_eq!(refused.stdout(), "");
+            assert!(refused.stderr().contains("larder restore FILE"), "{}", refused.stderr());
+            assert!(!refused.stderr().contains("left the index"), "{}", refused.stderr());
+        }
+        assert_eq!(home.code(&labelled, 0).stdout(), "1\n");
+    }
+    replace_data(&home, &newest);
+    assert!(home.ok(&["sync"]).starts_with("Mail: nothing changed"));
+    assert_eq!(home.ok(&labelled), "1\n");
+    home.ok(&["check"]);
+}

@@ -146,6 +146,14 @@ impl Reader {
         self.lost_commits.as_ref()
     }
 
+    /// Returns the reader, for work that would take what the store lacks for removed.
+    ///
+    /// # Errors
+    /// The error of [`Reader::lost_commits`], if there is one.
+    pub fn refuse_lost_commits(mut self) -> Result<Reader> {
+        self.lost_commits.take().map_or(Ok(self), Err)
+    }
+
     /// Returns whether the path now names another file than the open one: a damaged file was
     /// replaced, or the store was deleted. The reader then has to be opened again.
     #[must_use]

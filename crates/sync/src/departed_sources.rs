@@ -11,11 +11,14 @@ use larder_time::zone::ZoneDatabase;
 use std::sync::Arc;
 
 /// Leaves the messages of sources that are not registered out of all searches with a reader of the
-/// index of mail.
+/// index of mail. A store that lacks commits does not know which these are: none is left out.
 ///
 /// # Errors
 /// A store cannot be read.
 pub fn leave_out_departed_mail(index: &mut Reader, data: &Reader) -> Result<(), Error> {
+    if data.lost_commits().is_some() {
+        return Ok(());
+    }
     let departed = find_departed_sources(index, SourceType::Mail, &list_mail_sources(data)?)?;
     index.leave_out_collections(departed);
     Ok(())
@@ -54,7 +57,7 @@ impl DepartedSourceFollower {
     }
 
     /// Returns the names of the sources, if they are others than those of the last call. Without a
-    /// store, no source is known.
+    /// store that has all of its commits, no source is known.
     ///
     /// # Errors
     /// A store cannot be read.
@@ -67,6 +70,9 @@ impl DepartedSourceFollower {
         let (true, Some(data), Some(index)) = (is_changed, &data.reader, &index.reader) else {
             return Ok(None);
         };
+        if data.lost_commits().is_some() {
+            return Ok(None);
+        }
         let sources = list_mail_sources(data)?;
         let departed = find_departed_sources(index, SourceType::Mail, &sources)?;
         if departed == self.departed {

@@ -38,7 +38,10 @@ impl SourceStores {
     }
 
     fn list_sources_of(&self, source_type: SourceType) -> Result<Vec<RegisteredSource>, Error> {
-        self.open_data()?.map_or(Ok(Vec::new()), |data| list_sources(&data, source_type))
+        match self.data.has_store() {
+            true => list_sources(&self.open_data()?, source_type),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// Returns the epoch of the index; `None`: there is none, or it cannot be read.
@@ -50,13 +53,11 @@ impl SourceStores {
         Reader::open_with_zones(self.index.clone(), zones).ok()?.epoch().ok()
     }
 
-    /// Opens the store of the registrations; `None`: there is none.
-    fn open_data(&self) -> Result<Option<Reader>, Error> {
-        if !self.data.has_store() {
-            return Ok(None);
-        }
+    /// Opens the store of the registrations. One that is missing, or that lacks commits, is an
+    /// error: the index would lose all that the store does not know.
+    fn open_data(&self) -> Result<Reader, Error> {
         let zones = Arc::clone(&self.options.zones);
-        Ok(Some(Reader::open_with_zones(self.data.clone(), zones)?))
+        Ok(Reader::open_with_zones(self.data.clone(), zones)?.refuse_lost_commits()?)
     }
 }
 
@@ -96,8 +97,9 @@ pub fn sync_mail_sources(
     let mut completed = Vec::new();
     let mut index = Store::open(stores.index.clone(), &stores.options)?;
     let lock = index.lock_mail_sync()?;
-    let sources = stores.list_mail_sources()?;
-    let mut labels = stores.open_data()?.map(LabelFollower::new);
+    let data = stores.open_data()?;
+    let sources = list_sources(&data, SourceType::Mail)?;
+    let mut labels = LabelFollower::new(data);
     for forgotten in match_indexed_sources(&mut index, &lock, SourceType::Mail, &sources, round.at)?
     {
         report_event(SyncRoundEvent::Forgotten(&forgotten));
@@ -114,7 +116,7 @@ pub fn sync_mail_sources(
             &lock,
             mail,
             round.options,
-            labels.as_mut(),
+            Some(&mut labels),
             &mut |progress| report_event(SyncRoundEvent::Progress(progress)),
             is_cancelled,
         );
@@ -137,7 +139,7 @@ pub fn sync_mail_sources(
     }
     // Those who changed labels while the lock was held left the copy to this synchronisation. After
     // a failure, the next search follows, and names it.
-    let _outdated = labels.map(|mut labels| labels.follow(&mut index, now_milliseconds()));
+    let _outdated = labels.follow(&mut index, now_milliseconds());
     failure.map_or(Ok(completed), Err)
 }
 
@@ -171,7 +173,7 @@ pub fn sync_repositories(
     }
     let mut index = Store::open(stores.index.clone(), &stores.options)?;
     let lock = index.lock_mail_sync()?;
-    let sources = stores.list_sources_of(SourceType::Repository)?;
+    let sources = list_sources(&stores.open_data()?, SourceType::Repository)?;
     let source_type = SourceType::Repository;
     for forgotten in match_indexed_sources(&mut index, &lock, source_type, &sources, at)? {
         report_event(CommitRoundEvent::Forgotten(&forgotten));

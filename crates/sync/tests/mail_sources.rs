@@ -301,3 +301,31 @@ fn files_beside_maildirs_may_be_a_source_of_their_own() {
     assert!(!is_free(("mail", files), ("mail/old.mbox", files)));
     assert!(!is_free(("mail", files), ("mail/box", maildir)));
 }
+
+/// A watch finds out only in a round that the registrations went.
+#[test]
+fn a_round_without_the_registrations_leaves_the_index() {
+    let home = MailHome::new();
+    let data = home.stores.data.path().join("data.db");
+    let old = home.path("old.db");
+    fs::copy(&data, &old).unwrap();
+    home.add("mail", &home.create_maildir("one"));
+    home.sync();
+    let before = home.messages();
+    for end in ["-wal", "-shm"] {
+        let _missing = fs::remove_file(data.with_file_name(format!("data.db{end}")));
+    }
+    for copy in [Some(&old), None] {
+        match copy {
+            Some(copy) => {
+                fs::copy(copy, &data).unwrap();
+            }
+            None => fs::remove_file(&data).unwrap(),
+        }
+        let (selection, options) = (SourceSelection::default(), small_batches(64));
+        let round = SyncRound { selection: &selection, options: &options, at: 0 };
+        let synced = sync_mail_sources(&home.stores, &round, &mut |_| (), &|| false);
+        assert!(synced.is_err(), "{synced:?}");
+        assert_eq!(home.messages(), before);
+    }
+}

@@ -125,6 +125,10 @@ fn missing_store_failure() -> CommandFailure {
 impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         context.warn_of_access_by_others();
+        let has_store = DataDirectory::new(&context.dir).has_store();
+        if has_store {
+            drop(context.open_complete_reader()?);
+        }
         let (sources, repositories) = (list_sources(context)?, list_repositories(context)?);
         for name in &self.names {
             let is_named = |source: &RegisteredSource| source.name == *name;
@@ -139,7 +143,7 @@ impl SyncArgs {
         if !has_mail && !has_commits {
             return Err(no_sources_failure());
         }
-        if !DataDirectory::new(&context.dir).has_store() {
+        if !has_store {
             return Err(missing_store_failure());
         }
         if has_mail {

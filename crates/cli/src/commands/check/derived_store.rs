@@ -253,7 +253,7 @@ fn find_label_faults(context: &CommandContext) -> Option<String> {
         let Some(index) = open_mail_reader(context)? else {
             return Ok(Some(LabelDifferences::default()));
         };
-        let data = context.open_reader()?;
+        let data = context.open_complete_reader()?;
         let differences = compare_labels(&data, &index)?;
         if differences.is_some() {
             return Ok(differences);

@@ -196,6 +196,20 @@ pub(crate) fn list_sources(
     Ok(larder_sync::list_mail_sources(&context.open_reader()?)?)
 }
 
+/// Fails if `data.db` is missing or lacks commits: it does not know all sources and labels, and an
+/// index that is made from it would lose those.
+pub(crate) fn require_registrations(context: &CommandContext) -> Result<(), CommandFailure> {
+    if DataDirectory::new(&context.dir).has_store() {
+        return context.open_complete_reader().map(drop);
+    }
+    let message = "data.db is missing, which has the sources and the labels of messages";
+    Err(CommandFailure::new(FailureKind::Store, message)
+        .with_hint(
+            "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
+        )
+        .with_hint("without one, delete index.db and commits.db, and register the sources again"))
+}
+
 /// Returns the two stores of mail for a synchronisation.
 pub(crate) fn mail_stores(context: &CommandContext) -> SourceStores {
     SourceStores {

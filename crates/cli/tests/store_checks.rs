@@ -350,6 +350,37 @@ fn a_faulty_index_stays_while_a_source_is_missing() {
     }
 }
 
+/// Without all registrations, an index would be made anew without the items of their sources.
+#[test]
+fn indexes_stay_without_the_store_of_their_sources() {
+    let home = home_with_three_stores();
+    let (data, old) = (home.data().join("data.db"), home.work("old.db"));
+    let answer = found_kinds(&home, 0).0;
+    fs::copy(&data, &old).unwrap();
+    home.ok(&["edit", "mid:m1@example.org", "--label", "+tax"]);
+    let newest = fs::read(&data).unwrap();
+    for copy in [None, Some(fs::read(&old).unwrap())] {
+        for end in ["", "-wal", "-shm"] {
+            drop(fs::remove_file(home.data().join(format!("data.db{end}"))));
+        }
+        if let Some(copy) = &copy {
+            fs::write(&data, copy).unwrap();
+        }
+        let stderr = home.code(&["check", "--rebuild"], 4).stderr();
+        for file in ["index.db", "commits.db"] {
+            assert!(stderr.contains(&format!("{file} was not made anew: ")), "{stderr}");
+        }
+        assert!(stderr.contains("larder restore FILE"), "{stderr}");
+    }
+    for end in ["-wal", "-shm"] {
+        drop(fs::remove_file(home.data().join(format!("data.db{end}"))));
+    }
+    fs::write(&data, newest).unwrap();
+    assert_eq!(found_kinds(&home, 0).0, answer);
+    home.ok(&["check", "--rebuild"]);
+    assert_eq!(home.ok(&["find", "--kind", "message", "label:tax", "--count"]), "1\n");
+}
+
 /// A process that was killed while it replaced a store.
 #[test]
 fn interrupted_replacements_are_finished() {

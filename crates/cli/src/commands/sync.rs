@@ -11,6 +11,7 @@ use crate::machine_time::now_milliseconds;
 use crate::mail_rules::{format_rule_problem, print_rule_effects, rule_problem_hint, run_rules};
 use crate::mail_store::{
     follow_labels, list_sources, mail_stores, open_mail_reader, open_mail_store,
+    require_registrations,
 };
 use crate::output::{OutputStream, format_count, format_grouped, print_message, sanitize_line};
 use larder_store::{DataDirectory, Store, StoreFile, SyncMode};
@@ -111,23 +112,11 @@ impl Default for SyncArgs {
     }
 }
 
-/// Returns the failure of a synchronisation without registrations: it would take all sources for
-/// removed ones, and delete the last copy of the labels with their messages.
-fn missing_store_failure() -> CommandFailure {
-    let message = "data.db is missing, which has the sources and the labels of messages";
-    CommandFailure::new(FailureKind::Store, message)
-        .with_hint(
-            "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
-        )
-        .with_hint("without one, delete index.db and commits.db, and register the sources again")
-}
-
 impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         context.warn_of_access_by_others();
-        let has_store = DataDirectory::new(&context.dir).has_store();
-        if has_store {
-            drop(context.open_complete_reader()?);
+        if DataDirectory::new(&context.dir).has_store() {
+            require_registrations(context)?;
         }
         let (sources, repositories) = (list_sources(context)?, list_repositories(context)?);
         for name in &self.names {
@@ -143,9 +132,7 @@ impl SyncArgs {
         if !has_mail && !has_commits {
             return Err(no_sources_failure());
         }
-        if !has_store {
-            return Err(missing_store_failure());
-        }
+        require_registrations(context)?;
         if has_mail {
             follow_labels(context, &mut open_mail_store(context)?)?;
         }

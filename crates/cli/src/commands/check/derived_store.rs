@@ -10,7 +10,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{
     follow_committed_labels, follow_labels, list_sources, mail_directory, open_mail_reader,
-    open_mail_store,
+    open_mail_store, require_registrations,
 };
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_edit::{LabelDifferences, compare_labels};
@@ -145,13 +145,21 @@ impl DerivedStore {
     }
 
     /// Makes the store anew from its sources. One that is readable stays as it is while a source
-    /// cannot be read: the new one would lack its items. Returns whether it was replaced.
+    /// cannot be read: the new one would lack its items. Without all registrations in `data.db`,
+    /// the store stays in any case. Returns whether it was replaced.
     pub(super) fn remake(
         self,
         context: &mut CommandContext,
         is_readable: bool,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(CommandStatus, bool), CommandFailure> {
+        require_registrations(context).map_err(|failure| {
+            let message = format!("{} was not made anew: {}", self.file_name(), failure.message());
+            failure
+                .hints()
+                .iter()
+                .fold(CommandFailure::new(FailureKind::Store, message), CommandFailure::with_hint)
+        })?;
         let options = context.index_options(true);
         let replacement = self.directory(context).begin_replacement(&options)?;
         let new = replacement.new_directory();

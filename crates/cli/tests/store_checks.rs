@@ -85,6 +85,18 @@ fn the_other_groups_answer_beside_a_damaged_store() {
     assert_eq!(found_kinds(&home, 0).0, ["contact", "message", "commit", "commit"]);
 }
 
+/// The failure of the only store with sources is not taken for a lack of sources.
+#[test]
+fn a_synchronisation_names_a_damaged_store_of_commits() {
+    let home = home_with_repository();
+    damage(&home, "commits.db");
+    let failed = home.code(&["sync"], 4).stderr();
+    assert!(failed.contains("commits.db is damaged"), "{failed}");
+    assert!(failed.contains("larder check --rebuild"), "{failed}");
+    home.code(&["check", "--rebuild"], 0);
+    home.ok(&["sync"]);
+}
+
 /// The index is no backup of the data, and a copy of the data is no index.
 #[test]
 fn a_file_of_another_store_is_named() {

@@ -165,7 +165,8 @@ impl SyncArgs {
         printer.sync_commits(&commits, selection, self.full, &is_stopped);
         let scope = if self.rules { RuleScope::All } else { RuleScope::New };
         printer.run_rules(&completed, scope);
-        if printer.sources == 0 {
+        // A store that failed may be that of all sources.
+        if printer.sources == 0 && printer.failure.is_none() {
             return Err(no_sources_failure());
         }
         printer.finish()

@@ -188,16 +188,20 @@ impl DataDirectory {
         let before = self.replace_database(&locks, staged.into_staging())?;
         let items = verify_and_count(&self.database_path()).map_err(not_verified)?;
         lock.mark_clean();
-        Ok(RestoreReport { previous_copy: Some(before), items })
+        Ok(RestoreReport { previous_copy: before, items })
     }
 
     /// Puts a verified file in the place of the database, and returns the name that the former file
-    /// gets. The caller holds the write lock.
-    pub(crate) fn replace_database(&self, locks: &LockFiles, new: StagingFile) -> Result<PathBuf> {
+    /// gets; `None`: there was none. The caller holds the write lock.
+    pub(crate) fn replace_database(
+        &self,
+        locks: &LockFiles,
+        new: StagingFile,
+    ) -> Result<Option<PathBuf>> {
         // From here on, whoever opens the store finishes the replacement.
         let pending = self.pending_restore_path();
         new.persist(&pending).map_err(file_error_at(&pending))?;
-        interrupted_restore::replace_by_pending(self, locks)
+        interrupted_restore::begin_replacement(self, locks)
     }
 }
 

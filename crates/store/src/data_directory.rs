@@ -19,8 +19,8 @@
 
 use crate::error::{Error, Result, file_error_at};
 use crate::staging_file::{
-    COMPANION_SUFFIXES, STAGING_SUFFIX, find_log_beside, folder_of, for_each_leftover, link_target,
-    sync_folder_of, with_suffix,
+    COMPANION_SUFFIXES, LOG_SUFFIXES, STAGING_SUFFIX, find_log_beside, folder_of,
+    for_each_leftover, link_target, sync_folder_of, with_suffix,
 };
 use std::fs;
 use std::io;
@@ -265,10 +265,22 @@ impl DataDirectory {
         self.find_copy_path(what, |path| !path.exists() && find_log_beside(path).is_none())
     }
 
-    /// Returns an unused name for a damaged database that is set aside. Its log may be there
-    /// already.
+    /// Returns an unused name for a damaged database that is set aside with its log and journal.
     pub(crate) fn unused_damaged_path(&self) -> PathBuf {
-        self.find_copy_path("damaged", |path| !path.exists())
+        self.find_copy_path("damaged", |path| {
+            !path.exists() && !LOG_SUFFIXES.iter().any(|end| with_suffix(path, end).exists())
+        })
+    }
+
+    /// Returns the name for a damaged database whose log and journal may have been set aside under
+    /// it already. Those that are still beside the database find their places free.
+    pub(crate) fn resumed_damaged_path(&self) -> PathBuf {
+        let data = self.database_path();
+        let has_both =
+            |path: &Path, end| with_suffix(&data, end).exists() && with_suffix(path, end).exists();
+        self.find_copy_path("damaged", |path| {
+            !path.exists() && !LOG_SUFFIXES.iter().any(|end| has_both(path, end))
+        })
     }
 
     fn find_copy_path(&self, what: &str, is_accepted: impl Fn(&PathBuf) -> bool) -> PathBuf {
@@ -276,9 +288,12 @@ impl DataDirectory {
         accepted.unwrap_or_else(|| self.dir.join(self.file_name(".db.before")))
     }
 
-    /// Returns the newest copy of the database with this purpose.
-    pub(crate) fn newest_copy_path(&self, what: &str) -> Option<PathBuf> {
-        self.copy_paths(what).take_while(|path| path.exists()).last()
+    /// Returns the name that was last used to set a damaged database aside, or a log without one.
+    pub(crate) fn newest_damaged_path(&self) -> Option<PathBuf> {
+        let is_used = |path: &PathBuf| {
+            path.exists() || LOG_SUFFIXES.iter().any(|end| with_suffix(path, end).exists())
+        };
+        self.copy_paths("damaged").take_while(is_used).last()
     }
 
     /// Returns the names of copies of the database with this purpose, in the order of their use.

@@ -15,8 +15,8 @@ use crate::error::{Result, file_error_at, sqlite_error_at};
 use crate::history;
 use crate::lock::LockFiles;
 use crate::staging_file::{
-    COMPANION_SUFFIXES, ignore_missing, remove_with_companions, rename_durably, sync_folder_of,
-    with_suffix,
+    LOG_SUFFIXES, find_log_beside, ignore_missing, remove_with_companions, rename_durably,
+    sync_folder_of, with_suffix,
 };
 use crate::unsynced_mark::{has_mark, remove_mark};
 use std::fs;
@@ -26,31 +26,74 @@ use std::path::{Path, PathBuf};
 /// The purpose of a copy of the state before a restore, in the name of its staging file.
 pub(crate) const PREVIOUS_COPY: &str = "before-restore";
 
+/// The place of the files of a damaged store that is replaced.
+struct DamagedPlace {
+    /// The name that its database gets, or has already.
+    path: PathBuf,
+    /// There is a database, and not only a log of one that is gone.
+    has_database: bool,
+}
+
+impl DamagedPlace {
+    /// Returns the place of a replacement that begins: no file has its names.
+    fn new(directory: &DataDirectory) -> DamagedPlace {
+        let has_database = directory.database_path().exists();
+        DamagedPlace { path: directory.unused_damaged_path(), has_database }
+    }
+
+    /// Returns the place of a replacement that another process began. It moved the log first, so
+    /// beside a log that is still there, the database was missing from the beginning.
+    fn resume(directory: &DataDirectory) -> DamagedPlace {
+        let data = directory.database_path();
+        if data.exists() {
+            return DamagedPlace { path: directory.resumed_damaged_path(), has_database: true };
+        }
+        let newest = directory.newest_damaged_path().filter(|_| find_log_beside(&data).is_none());
+        let has_database = newest.as_ref().is_some_and(|path| path.exists());
+        let path = newest.unwrap_or_else(|| directory.unused_damaged_path());
+        DamagedPlace { path, has_database }
+    }
+}
+
 /// Finishes a restore that is pending. Returns the path of the damaged file; `None`: none is
-/// pending. For writers that hold the lock.
+/// pending, or there was no file. For writers that hold the lock.
 pub(crate) fn finish_pending(
     directory: &DataDirectory,
     locks: &LockFiles,
 ) -> Result<Option<PathBuf>> {
-    let is_pending = directory.pending_restore_path().exists();
-    is_pending.then(|| replace_by_pending(directory, locks)).transpose()
+    match directory.pending_restore_path().exists() {
+        true => replace_by_pending(directory, locks, DamagedPlace::resume(directory)),
+        false => Ok(None),
+    }
+}
+
+/// Puts a backup that was made pending just now in the place of the files of a store, as
+/// [`finish_pending`] does.
+pub(crate) fn begin_replacement(
+    directory: &DataDirectory,
+    locks: &LockFiles,
+) -> Result<Option<PathBuf>> {
+    replace_by_pending(directory, locks, DamagedPlace::new(directory))
 }
 
 /// Renames the files of a damaged store, and puts the pending backup in their place. Each step can
-/// be repeated. Returns the path of the damaged file. For writers that hold the lock.
-pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -> Result<PathBuf> {
+/// be repeated. Returns the path of the damaged file; `None`: there was none.
+fn replace_by_pending(
+    directory: &DataDirectory,
+    locks: &LockFiles,
+    damaged: DamagedPlace,
+) -> Result<Option<PathBuf>> {
     let (pending, data) = (directory.pending_restore_path(), directory.database_path());
     let state = {
         let conn = ReadConnection::open(&pending).map_err(sqlite_error_at(&pending))?;
         CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&pending))?
     };
-    let moved = if data.exists() { None } else { directory.newest_copy_path("damaged") };
-    let before = moved.unwrap_or_else(|| directory.unused_damaged_path());
+    let DamagedPlace { path: before, has_database } = damaged;
     let run = || -> io::Result<()> {
         // First what SQLite keeps beside the file: it may have data to be rescued, and must not be
-        // read into the backup. The shared memory of the log has nothing of its own.
-        for end in COMPANION_SUFFIXES.into_iter().filter(|end| *end != "-shm") {
-            rename_if_there(&with_suffix(&data, end), &with_suffix(&before, end))?;
+        // read into the backup.
+        for end in LOG_SUFFIXES {
+            set_log_aside(&with_suffix(&data, end), &with_suffix(&before, end))?;
         }
         ignore_missing(fs::remove_file(with_suffix(&data, "-shm")))?;
         rename_if_there(&data, &before)?;
@@ -70,7 +113,7 @@ pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -
         }
     };
     run().map_err(file_error_at(&data))?;
-    Ok(before)
+    Ok(has_database.then_some(before))
 }
 
 /// Deletes the staging files that killed processes left, except a copy of the state before a
@@ -118,6 +161,15 @@ fn is_previous_copy(
     let Ok(copy) = ReadConnection::open(staged) else { return Ok(false) };
     Ok(read_epoch(&copy).is_ok_and(|epoch| epoch != current)
         && verify_content(&copy, staged).is_ok())
+}
+
+/// Renames a log or a journal. An empty one has nothing to be rescued, and is deleted: without a
+/// database, it would take the name of a later one.
+fn set_log_aside(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::metadata(from) {
+        Ok(found) if found.is_file() && found.len() == 0 => ignore_missing(fs::remove_file(from)),
+        _ => rename_if_there(from, to),
+    }
 }
 
 fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {

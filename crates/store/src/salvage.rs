@@ -162,7 +162,7 @@ impl DataDirectory {
         }
         let damaged_copy = self.replace_database(&locks, staged)?;
         lock.mark_clean();
-        Ok(Some(damaged_copy))
+        Ok(damaged_copy)
     }
 }
 

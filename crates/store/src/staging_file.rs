@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 pub(crate) const STAGING_SUFFIX: &str = ".partial";
 /// The ends of the names of the files that SQLite keeps beside a database.
 pub(crate) const COMPANION_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
+/// Those with changes. The shared memory of the log has nothing of its own.
+pub(crate) const LOG_SUFFIXES: [&str; 2] = ["-journal", "-wal"];
 /// The number of names to try.
 const MAX_NAME_ATTEMPTS: u32 = 100;
 
@@ -108,8 +110,7 @@ pub(crate) fn remove_companions(database: &Path) -> io::Result<()> {
 /// Returns the log or the journal beside the name of a database that SQLite would apply to a file
 /// of this name. An empty one has nothing to apply, and neither has the shared memory.
 pub(crate) fn find_log_beside(database: &Path) -> Option<PathBuf> {
-    let logs = COMPANION_SUFFIXES.iter().filter(|end| **end != "-shm");
-    let mut logs = logs.map(|end| with_suffix(database, end));
+    let mut logs = LOG_SUFFIXES.iter().map(|end| with_suffix(database, end));
     logs.find(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0))
 }
 

@@ -137,6 +137,83 @@ fn a_pending_restore_is_finished_by_the_next_writer() {
     }
 }
 
+/// Puts a damaged store with a log aside in a directory, as an earlier restore did, and takes
+/// `data.db` away from its log.
+fn prepare_missing_database(dir: &Path, log: &str) {
+    fs::write(dir.join("data.db.before-damaged"), "earlier").unwrap();
+    fs::write(dir.join("data.db.before-damaged-wal"), "earlier log").unwrap();
+    fs::remove_file(dir.join("data.db")).unwrap();
+    fs::write(dir.join("data.db-wal"), log).unwrap();
+}
+
+/// The store that an earlier restore set aside is not the one that is missing now. The restore is
+/// begun, or was interrupted before its first step, or after it.
+#[test]
+fn a_restore_without_a_database_leaves_earlier_copies() {
+    for (log, step) in [("", 0), ("log", 0), ("", 1), ("log", 1), ("log", 2)] {
+        let Case { book, backup, old, .. } = case();
+        let (_scratch, ()) = book.with_store_closed(|dir| {
+            prepare_missing_database(dir, log);
+            let aside = |name: &str| fs::read_to_string(dir.join(name)).ok();
+            if step == 0 {
+                let directory = DataDirectory::new(dir);
+                let restored = directory.restore(&create_options(), &backup).unwrap();
+                assert_eq!(restored.previous_copy, None, "{log:?}");
+            } else {
+                fs::copy(&backup, dir.join("data.db.restoring")).unwrap();
+                if step == 2 {
+                    let to = dir.join("data.db.before-damaged-1-wal");
+                    fs::rename(dir.join("data.db-wal"), to).unwrap();
+                }
+                let store = Store::open(dir, &StoreOptions::default()).unwrap();
+                // Without any log, the earlier copy may have been moved by this restore.
+                assert!(log.is_empty() || store.recovered_copy().is_none(), "{step}");
+            }
+            assert_eq!(read_contents(&Reader::open(dir).unwrap()), old, "{log:?} {step}");
+            assert_eq!(aside("data.db.before-damaged").as_deref(), Some("earlier"));
+            assert_eq!(aside("data.db.before-damaged-wal").as_deref(), Some("earlier log"));
+            let moved = aside("data.db.before-damaged-1-wal");
+            assert_eq!(moved.as_deref(), Some(log).filter(|log| !log.is_empty()), "{step}");
+        });
+    }
+}
+
+/// A log that lies alone where the next damaged store would be set aside.
+#[test]
+fn a_damaged_store_is_set_aside_beside_no_log_of_another_one() {
+    for step in 0..3 {
+        let Case { book, backup, old, .. } = case();
+        let (_scratch, ()) = book.with_store_closed(|dir| {
+            fs::write(dir.join("data.db"), "damaged").unwrap();
+            fs::write(dir.join("data.db-wal"), "log").unwrap();
+            fs::write(dir.join("data.db.before-damaged-wal"), "earlier log").unwrap();
+            let before = dir.join("data.db.before-damaged-1");
+            if step == 0 {
+                let directory = DataDirectory::new(dir);
+                let restored = directory.restore(&create_options(), &backup).unwrap();
+                assert_eq!(restored.previous_copy.as_ref(), Some(&before));
+            } else {
+                fs::copy(&backup, dir.join("data.db.restoring")).unwrap();
+                if step == 2 {
+                    let log = dir.join("data.db.before-damaged-1-wal");
+                    fs::rename(dir.join("data.db-wal"), log).unwrap();
+                    fs::rename(dir.join("data.db"), &before).unwrap();
+                }
+                let store = Store::open(dir, &StoreOptions::default()).unwrap();
+                assert_eq!(store.recovered_copy(), Some(before.as_path()), "{step}");
+            }
+            assert_eq!(read_contents(&Reader::open(dir).unwrap()), old, "{step}");
+            let aside = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+            assert_eq!(aside("data.db.before-damaged-wal"), "earlier log", "{step}");
+            // A restore opens the store first, and SQLite deletes a log that is none.
+            if step > 0 {
+                assert_eq!(aside("data.db.before-damaged-1-wal"), "log", "{step}");
+            }
+            assert_eq!(aside("data.db.before-damaged-1"), "damaged", "{step}");
+        });
+    }
+}
+
 /// A restore that is stopped changes nothing and leaves nothing.
 #[test]
 fn a_stopped_restore_changes_nothing() {

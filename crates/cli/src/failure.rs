@@ -238,6 +238,15 @@ impl From<larder_store::Error> for CommandFailure {
                 .with_hint("import an address book or a calendar first: larder import FILE (.vcf or .ics)")
                 .with_hint("or register mail or a git repository: larder sources add PATH")
                 .with_hint("--data-dir DIR or LARDER_DIR chooses another directory"),
+            Error::StoreMissing { path } => {
+                let failure = failure(FailureKind::Store).with_hint(
+                    "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
+                );
+                backup_copy_hints(path.parent().unwrap_or(Path::new(".")))
+                    .iter()
+                    .fold(failure, |failure, copy| failure.with_hint(copy))
+                    .with_hint("to begin anew, delete data.notify, index.db and commits.db")
+            }
             Error::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 failure(FailureKind::Store)
                     .with_hint("change its owner (`ls -ld` shows it), or choose another directory with --data-dir DIR")

@@ -393,6 +393,46 @@ fn indexes_stay_without_the_store_of_their_sources() {
     assert_eq!(home.ok(&["find", "--kind", "message", "label:tax", "--count"]), "1\n");
 }
 
+/// A store that went is not one that was never there.
+#[test]
+fn a_missing_store_is_named_by_every_command() {
+    let home = home_with_three_stores();
+    let answer = found_kinds(&home, 0).0;
+    home.ok(&["backup", "backup.db"]);
+    home.ok(&["restore", "backup.db"]);
+    for end in ["", "-wal", "-shm"] {
+        drop(fs::remove_file(home.data().join(format!("data.db{end}"))));
+    }
+    for has_record in [true, false] {
+        for arguments in [
+            &["find", "anna"][..],
+            &["export", "contacts"],
+            &["undo"],
+            &["remove", "zzzz"],
+            &["check"],
+            &["collections"],
+        ] {
+            let stderr = home.code(arguments, 4).stderr();
+            for part in [
+                "data.db is missing, although the directory had a store",
+                "hint: restore the last backup",
+                "data.db.before-restore is an older copy of the store",
+            ] {
+                assert!(stderr.contains(part), "{arguments:?}: {stderr}");
+            }
+        }
+        for (kind, count) in [("message", "1\n"), ("commit", "2\n")] {
+            assert_eq!(home.ok(&["find", "--kind", kind, "--count", "anna"]), count);
+        }
+        if has_record {
+            fs::remove_file(home.data().join("data.notify")).unwrap();
+        }
+    }
+    home.ok(&["restore", "backup.db"]);
+    assert_eq!(found_kinds(&home, 0).0, answer);
+    home.ok(&["check"]);
+}
+
 /// A process that was killed while it replaced a store.
 #[test]
 fn interrupted_replacements_are_finished() {

@@ -160,6 +160,7 @@ impl DataDirectory {
             Err(
                 Error::BatchesMissing { path, .. }
                 | Error::StoreReplaced { path }
+                | Error::StoreMissing { path }
                 | Error::SchemaTooNew { path, .. }
                 | Error::NoMigration { path, .. }
                 | Error::DevelopmentSchema { path }

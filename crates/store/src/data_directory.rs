@@ -366,9 +366,26 @@ impl DataDirectory {
         let path = self.database_path();
         match path.try_exists() {
             Ok(true) => Ok(()),
+            Ok(false) if self.is_database_lost() => Err(Error::StoreMissing { path }),
             Ok(false) => Err(Error::NoStore { dir: self.dir.clone() }),
             Err(error) => Err(file_error_at(&self.dir)(error)),
         }
+    }
+
+    /// Returns whether a database that is missing was there: other files of the directory are
+    /// written after it only. One that is being created or replaced is not lost, so the files that
+    /// say so are looked for last.
+    fn is_database_lost(&self) -> bool {
+        let has_content = |path: PathBuf| fs::metadata(path).is_ok_and(|file| file.len() > 0);
+        let has_index = || {
+            [StoreFile::Index, StoreFile::Commits].into_iter().any(|store_file| {
+                has_content(self.clone().with_store_file(store_file).database_path())
+            })
+        };
+        self.store_file == StoreFile::Data
+            && (has_content(self.notify_path()) || has_index())
+            && !self.pending_restore_path().exists()
+            && !self.has_store()
     }
 
     /// Returns the path of a backup that is about to replace a damaged store.

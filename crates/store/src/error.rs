@@ -156,6 +156,12 @@ pub enum Error {
         /// The number of its names.
         names: u64,
     },
+    /// The database is missing, although other files show that it was there.
+    #[error("{path} is missing, although the directory had a store")]
+    StoreMissing {
+        /// The database.
+        path: PathBuf,
+    },
     /// A restore of a damaged store was interrupted. Opening the store for writing finishes it.
     #[error("a restore of the store in {dir} was interrupted: open it for writing to finish it")]
     RestorePending {

@@ -62,7 +62,7 @@ pub(crate) fn count_commits(
     collection: &str,
 ) -> Result<u64, CommandFailure> {
     let Some(reader) = open_commit_reader(context)? else { return Ok(0) };
-    Ok(reader.collections().find(collection)?.map_or(0, |found| found.item_count))
+    Ok(reader.collections().count_items_of(collection)?.unwrap_or(0))
 }
 
 /// Opens the index of commits for writing; `None`: there is none.

@@ -183,7 +183,7 @@ pub(crate) fn count_messages(
     collection: &str,
 ) -> Result<u64, CommandFailure> {
     let Some(reader) = open_labelled_mail(context)? else { return Ok(0) };
-    Ok(reader.collections().find(collection)?.map_or(0, |found| found.item_count))
+    Ok(reader.collections().count_items_of(collection)?.unwrap_or(0))
 }
 
 /// Returns the registered maildirs.

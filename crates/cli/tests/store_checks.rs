@@ -393,6 +393,40 @@ fn indexes_stay_without_the_store_of_their_sources() {
     assert_eq!(home.ok(&["find", "--kind", "message", "label:tax", "--count"]), "1\n");
 }
 
+/// Damage that prevents a count is not a count of zero.
+#[test]
+fn a_damaged_index_has_no_counts() {
+    const PAGE: usize = 4096;
+    let home = home_with_three_stores();
+    for (file, count) in [("index.db", "1 message"), ("commits.db", "2 commits")] {
+        let path = home.data().join(file);
+        let whole = fs::read(&path).unwrap();
+        let mut refused = 0;
+        for page in 1..whole.len() / PAGE {
+            let mut bytes = whole.clone();
+            bytes[page * PAGE..][..PAGE].fill(7);
+            for end in ["-wal", "-shm"] {
+                drop(fs::remove_file(home.data().join(format!("{file}{end}"))));
+            }
+            fs::write(&path, bytes).unwrap();
+            let sources = home.run(&["sources"]);
+            if sources.code == 4 {
+                refused += 1;
+                assert_eq!(home.run(&["collections"]).code, 4, "{file} {page}");
+            } else {
+                let is_counted = sources.code == 0 && sources.stdout().contains(count);
+                assert!(is_counted, "{file} {page}: {}", sources.masked_output());
+            }
+        }
+        assert!(refused > 0, "{file}");
+        for end in ["-wal", "-shm"] {
+            drop(fs::remove_file(home.data().join(format!("{file}{end}"))));
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    home.ok(&["check"]);
+}
+
 /// A store that went is not one that was never there.
 #[test]
 fn a_missing_store_is_named_by_every_command() {

@@ -84,7 +84,23 @@ impl CollectionReader<'_> {
     /// Returns the collection with this name. Does not use the indexes of the table, and if damage
     /// prevents the count of items, their number is 0: a damaged store can be exported.
     pub fn find(self, name: &str) -> Result<Option<Collection>> {
-        let found = self.reader.read_statement(|tx| {
+        let Some(collection) = self.find_uncounted(name)? else { return Ok(None) };
+        let count = self.count_items(collection.row);
+        match count {
+            Err(error) if error.damaged_file().is_some() => Ok(Some(collection)),
+            count => Ok(Some(Collection { item_count: count?, ..collection })),
+        }
+    }
+
+    /// Returns the number of items in the collection with this name; `None`: there is none. Unlike
+    /// [`CollectionReader::find`], damage that prevents the count is an error.
+    pub fn count_items_of(self, name: &str) -> Result<Option<u64>> {
+        let collection = self.find_uncounted(name)?;
+        collection.map(|collection| self.count_items(collection.row)).transpose()
+    }
+
+    fn find_uncounted(self, name: &str) -> Result<Option<Collection>> {
+        self.reader.read_statement(|tx| {
             let sql = "SELECT id, name, type, index_config FROM collection NOT INDEXED
                        WHERE removed = 0 AND name = ?1";
             let collection = tx.prepare_cached(sql)?.query_row([name], |row| {
@@ -101,13 +117,7 @@ impl CollectionReader<'_> {
                 }))
             });
             Ok(collection.optional()?.flatten())
-        })?;
-        let Some(collection) = found else { return Ok(None) };
-        let count = self.count_items(collection.row);
-        match count {
-            Err(error) if error.damaged_file().is_some() => Ok(Some(collection)),
-            count => Ok(Some(Collection { item_count: count?, ..collection })),
-        }
+        })
     }
 
     /// Returns the number of items in a collection.

@@ -71,8 +71,8 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
     let is_empty = maildirs.is_empty() && repositories.is_empty();
     for (source_type, source, reader) in all {
         let kind = source_type.kind();
-        let indexed = reader.as_ref().map(|reader| reader.collections().find(&source.name));
-        let count = indexed.transpose()?.flatten().map_or(0, |collection| collection.item_count);
+        let count = reader.as_ref().map(|reader| reader.collections().count_items_of(&source.name));
+        let count = count.transpose()?.flatten().unwrap_or(0);
         let path = source.path.display().to_string();
         if context.format == OutputFormat::Json {
             let object = json!({

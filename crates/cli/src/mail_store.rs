@@ -332,18 +332,39 @@ pub(crate) fn explain_message(
     if !failure.is_not_found() {
         return failure;
     }
-    let reader = open_mail_reader(context).ok().flatten();
-    let found = reader.map(|reader| resolve_message(context, &reader, id));
-    match found {
-        Some(Ok(Some(_))) => {
+    match is_message_id(context, id) {
+        Ok(true) => {
             let message =
                 format!("{:?} is a message: larder does not change mail", sanitize_line(id));
             CommandFailure::new(FailureKind::Usage, message)
                 .with_hint("to label it: larder edit ID --label +NAME")
                 .with_hint("to delete it, use your mail program; larder sync then forgets it")
         }
+        Err(unread) if unread.is_of_store() => unread,
         _ => failure,
     }
+}
+
+/// Replaces the failure of a command that found no item with an ID by that of the index of mail, if
+/// it cannot be read: a message may have the ID.
+pub(crate) fn explain_unread_index(
+    context: &CommandContext,
+    id: &str,
+    failure: CommandFailure,
+) -> CommandFailure {
+    match failure.is_not_found().then(|| is_message_id(context, id)) {
+        Some(Err(unread)) if unread.is_of_store() => unread,
+        _ => failure,
+    }
+}
+
+fn is_message_id(context: &CommandContext, id: &str) -> Result<bool, CommandFailure> {
+    // It names an item by its UID.
+    if id.starts_with("uid:") {
+        return Ok(false);
+    }
+    let Some(reader) = open_mail_reader(context)? else { return Ok(false) };
+    Ok(resolve_message(context, &reader, id)?.is_some())
 }
 
 /// Opens the files of messages. One that was renamed since the last synchronisation is found.

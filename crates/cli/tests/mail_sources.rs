@@ -721,7 +721,7 @@ fn the_index_stays_beside_an_older_or_foreign_store() {
         assert_eq!(home.code(&labelled, 0).stdout(), "1\n");
     }
     replace_data(&home, &newest);
-    assert!(home.ok(&["sync"]).starts_with("Mail: nothing changed"));
+    assert!(home.ok(&["sync"]).starts_with("mail: nothing changed"));
     assert_eq!(home.ok(&labelled), "1\n");
     home.ok(&["check"]);
 }

@@ -427,6 +427,32 @@ fn a_damaged_index_has_no_counts() {
     home.ok(&["check"]);
 }
 
+/// A contact is not in the index of mail, and a message may be there.
+#[test]
+fn a_contact_is_purged_beside_a_damaged_index() {
+    let home = home_with_three_stores();
+    let message = home.json(&["find", "--kind", "message", "anna"])[0]["id"].clone();
+    damage(&home, "index.db");
+    for args in [
+        &["purge", "--yes", "mid:m1@example.org"][..],
+        &["purge", "--yes", message.as_str().unwrap()],
+        &["remove", message.as_str().unwrap()],
+        &["merge", message.as_str().unwrap(), "uid:anna-1"],
+    ] {
+        let stderr = home.code(args, 4).stderr();
+        assert!(stderr.contains("error: ") && stderr.contains("index.db is damaged"), "{stderr}");
+    }
+    let missing = home.code(&["remove", "uid:nobody"], 1).stderr();
+    assert!(missing.contains("no item has the ID"), "{missing}");
+    let purged = home.code(&["purge", "--yes", "uid:anna-1"], 0);
+    assert!(purged.stdout().contains("Purged 1 item"), "{}", purged.masked_output());
+    let warning = "warning: the index of mail was not looked at: ";
+    assert!(purged.stderr().contains(warning), "{}", purged.masked_output());
+    assert_eq!(found_kinds(&home, 4).0, ["commit", "commit"]);
+    home.code(&["check", "--rebuild"], 0);
+    home.ok(&["check"]);
+}
+
 /// A store that went is not one that was never there.
 #[test]
 fn a_missing_store_is_named_by_every_command() {

@@ -6,6 +6,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{name_from_bytes, resolve_item};
 use crate::machine_time::now_milliseconds;
+use crate::mail_store::explain_unread_index;
 use crate::output::{format_count, sanitize_line};
 use larder_edit::{MergeError, MergeOutcome, write_merge};
 use larder_format::binary_description::describe_binaries;
@@ -39,8 +40,11 @@ const MAX_LOGGED_ITEMS: usize = 3;
 impl MergeArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        let items: Vec<ItemMeta> =
-            self.ids.iter().map(|id| resolve_item(&reader, id)).collect::<Result<_, _>>()?;
+        let resolve = |id: &String| {
+            let found = resolve_item(&reader, id);
+            found.map_err(|failure| explain_unread_index(context, id, failure))
+        };
+        let items: Vec<ItemMeta> = self.ids.iter().map(resolve).collect::<Result<_, _>>()?;
         let merge = larder_edit::ContactMerge::from_items(&reader, &items)?;
         if self.dry_run {
             return print_dry_run(context, &reader, &merge);

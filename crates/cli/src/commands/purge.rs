@@ -79,6 +79,9 @@ impl PurgeArgs {
             } else {
                 let meta = match resolve_item(&reader, id) {
                     Err(failure) if failure.is_not_found() => {
+                        if let Some(unread) = messages.take_failure() {
+                            return Err(unread);
+                        }
                         if messages.add_removed(id, &mut names)?
                             || messages.add_labels(context, &reader, id, &mut names)?
                         {
@@ -93,6 +96,10 @@ impl PurgeArgs {
             };
             handles.push(handle);
             names.push(name);
+        }
+        if let Some(unread) = messages.take_failure() {
+            let reason = unread.message();
+            context.print_warning(format!("the index of mail was not looked at: {reason}"));
         }
         Ok((handles, messages, names))
     }

@@ -18,8 +18,10 @@ use std::path::PathBuf;
 
 /// The messages to erase.
 pub(super) struct PurgedMessages {
-    /// The index of mail; `None`: there is none.
+    /// The index of mail; `None`: there is none, or it cannot be read.
     index: Option<Reader>,
+    /// The failure to read the index, while items of the store are named.
+    failure: Option<CommandFailure>,
     /// The handles and names of the messages.
     messages: Vec<(Handle, String)>,
     /// The labels of messages that the index does not know.
@@ -30,27 +32,39 @@ pub(super) struct PurgedMessages {
 
 impl PurgedMessages {
     pub(super) fn open(context: &CommandContext) -> Result<PurgedMessages, CommandFailure> {
-        let index = open_mail_reader(context)?;
-        Ok(PurgedMessages { index, messages: Vec::new(), labels: Vec::new(), files: Vec::new() })
+        let (index, failure) = match open_mail_reader(context) {
+            Err(failure) if failure.is_of_store() => (None, Some(failure)),
+            index => (index?, None),
+        };
+        let (messages, labels, files) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(PurgedMessages { index, failure, messages, labels, files })
     }
 
     /// Adds the messages of the index that an ID names: several if it is a Message-ID that several
-    /// have. Returns whether there are any.
+    /// have. Returns whether there are any. If the index cannot be read, the ID may be that of an
+    /// item, and the failure is kept; one with `mid:` is no item.
     pub(super) fn add_indexed(
         &mut self,
         context: &CommandContext,
         id: &str,
         names: &mut Vec<String>,
     ) -> Result<bool, CommandFailure> {
-        let Some(reader) = &self.index else { return Ok(false) };
-        let uid = id.strip_prefix("mid:").unwrap_or(id);
-        let mut rows = reader.mail()?.rows_with_uid(uid)?;
-        if rows.is_empty() {
-            rows.extend(resolve_message(context, reader, id)?);
+        let rows = match self.find_rows(context, id) {
+            Err(failure) if failure.is_of_store() => {
+                self.failure = Some(failure);
+                Vec::new()
+            }
+            rows => rows?,
+        };
+        if id.starts_with("mid:")
+            && let Some(failure) = self.failure.take()
+        {
+            return Err(failure);
         }
-        if rows.is_empty() {
+        let Some(reader) = self.index.as_ref().filter(|_| !rows.is_empty()) else {
             return Ok(false);
-        }
+        };
+        let uid = id.strip_prefix("mid:").unwrap_or(id);
         let roots = mail_roots(context)?;
         let mail = reader.mail()?;
         for row in rows {
@@ -68,6 +82,21 @@ impl PurgedMessages {
         // Earlier states of the history may name it, too.
         self.messages.extend(mail.find_removed(uid, None)?);
         Ok(true)
+    }
+
+    fn find_rows(&self, context: &CommandContext, id: &str) -> Result<Vec<u32>, CommandFailure> {
+        let Some(reader) = &self.index else { return Ok(Vec::new()) };
+        let uid = id.strip_prefix("mid:").unwrap_or(id);
+        let mut rows = reader.mail()?.rows_with_uid(uid)?;
+        if rows.is_empty() {
+            rows.extend(resolve_message(context, reader, id)?);
+        }
+        Ok(rows)
+    }
+
+    /// Returns the failure to read the index, if there was one.
+    pub(super) fn take_failure(&mut self) -> Option<CommandFailure> {
+        self.failure.take()
     }
 
     /// Adds a message whose file is gone, if an ID names one. Returns whether it does.
@@ -124,7 +153,7 @@ impl PurgedMessages {
         operation: &mut Operation,
         purged: &mut PurgeReport,
     ) -> Result<Vec<PathBuf>, CommandFailure> {
-        let PurgedMessages { index, messages, labels: unknown, files } = self;
+        let PurgedMessages { index, messages, labels: unknown, files, .. } = self;
         if messages.is_empty() && unknown.is_empty() {
             return Ok(Vec::new());
         }

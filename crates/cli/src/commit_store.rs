@@ -171,6 +171,36 @@ pub(crate) fn resolve_commit(
     Ok(found.first().map(|(_, row, _)| *row))
 }
 
+/// Explains the failure of a command that found no item with an ID to erase, if a commit has the
+/// ID: it is in its repository.
+pub(crate) fn explain_commit(
+    context: &CommandContext,
+    id: &str,
+    failure: CommandFailure,
+) -> CommandFailure {
+    // The UID of an item, or a Message-ID.
+    if id.contains(':') {
+        return failure;
+    }
+    let find = || -> Result<Option<String>, CommandFailure> {
+        let Some(reader) = open_commit_reader(context)? else { return Ok(None) };
+        let Some(row) = resolve_commit(context, &reader, id)? else { return Ok(None) };
+        Ok(Some(reader.mail()?.collection_of(row)?.unwrap_or_default()))
+    };
+    match find() {
+        Ok(Some(name)) => {
+            let message = format!("{:?} is a commit: it is in the repository", sanitize_line(id));
+            CommandFailure::new(FailureKind::Usage, message).with_hint(format!(
+                "to take its repository out of the index: larder sources remove {}",
+                sanitize_line(&name)
+            ))
+        }
+        Ok(None) => failure,
+        // A commit may have the ID, or several have it.
+        Err(other) => other,
+    }
+}
+
 /// Opens a git repository.
 pub(crate) fn open_repository(path: &Path) -> Result<GitRepository<'static>, CommandFailure> {
     Ok(GitRepository::open(path, &start_git).map_err(larder_sync::Error::from)?)

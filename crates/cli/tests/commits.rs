@@ -301,3 +301,17 @@ fn commits_are_counted_by_saved_searches_and_watched() {
     let by_name = home.ok(&["watch", "--changes", "0", "--in", "project", "path:docs"]);
     assert!(by_name.ends_with("Describe the walrus\n"), "{by_name}");
 }
+
+/// The ID that lists show is known, and the repository is not changed.
+#[test]
+fn a_purge_of_a_commit_names_its_repository() {
+    let home = home_with_repository();
+    let commit = &home.json(&["find", "--kind", "commit"])[0];
+    let id = commit["id"].as_str().unwrap();
+    let refused = home.code(&["purge", "--yes", id], 2).stderr();
+    assert!(refused.contains("is a commit: it is in the repository"), "{refused}");
+    assert!(refused.contains("larder sources remove project"), "{refused}");
+    let unknown = home.code(&["purge", "--yes", "zzzzzzzz"], 1).stderr();
+    assert!(unknown.contains("no item has the ID"), "{unknown}");
+    assert_eq!(home.ok(&["find", "--kind", "commit", "--count"]).trim(), "2");
+}

@@ -4,6 +4,7 @@ mod messages;
 
 use self::messages::PurgedMessages;
 use crate::args::OutputFormat;
+use crate::commit_store::explain_commit;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, resolve_item};
@@ -87,7 +88,7 @@ impl PurgeArgs {
                         {
                             continue;
                         }
-                        return Err(failure);
+                        return Err(explain_commit(context, id, failure));
                     }
                     meta => meta?,
                 };

@@ -59,7 +59,8 @@ impl Operation {
 
     /// Stores each UID once: if a later item of the operation has the same UID and other bytes, it
     /// is added as a duplicate, see [`Precondition::DeriveUidOnConflict`], unless
-    /// [`Precondition::UnchangedSince`] names the first. Items that a put left unchanged are known
+    /// [`Precondition::UnchangedSince`] names the first, or [`Precondition::NotNewer`] compares
+    /// another SEQUENCE with that of the first. Items that a put left unchanged are known
     /// only within their batch.
     #[must_use]
     pub fn derive_uid_on_conflict(self) -> Operation {
@@ -201,6 +202,9 @@ pub enum Precondition {
     /// No item with this UID is newer: a component with a higher SEQUENCE, or with the same
     /// SEQUENCE and a later DTSTAMP (RFC 5546, 2.1.4).
     NotNewer,
+    /// The same, but an earlier item of the same import has this UID: other bytes with its SEQUENCE
+    /// are added under a derived UID.
+    NotNewerOrDuplicate,
     /// An item has this UID: nothing is added.
     Present,
     /// This batch was the last to change the item.
@@ -211,6 +215,11 @@ impl Precondition {
     /// Returns whether nothing is added.
     pub(crate) fn is_item_required(self) -> bool {
         matches!(self, Precondition::Present | Precondition::UnchangedSince(_))
+    }
+
+    /// Returns whether the put depends on the revisions of the two items.
+    pub(crate) fn is_revision_checked(self) -> bool {
+        matches!(self, Precondition::NotNewer | Precondition::NotNewerOrDuplicate)
     }
 }
 

@@ -142,7 +142,8 @@ pub enum ImportInput {
 ///
 /// An item whose UID is in the collection is an update, or unchanged if its bytes are the same. A
 /// second item with one UID in the same import is kept in addition to the first; of several
-/// revisions in one file, with other SEQUENCEs, only the newest is imported. An item without a
+/// revisions in one file or in messages that replace an item, with other SEQUENCEs, the newest is
+/// kept. An item without a
 /// UID gets one derived from its bytes. Rejected input is reported in `events` and, with
 /// [`rejects`](ImportOptions::rejects), kept.
 ///
@@ -468,7 +469,11 @@ impl ImportWriter<'_> {
         place.hash = self.unchanged_keys.hash([&*collection, &uid, prepared.recurrence_id()]);
         place.uid.clone_from(&uid);
         let met = self.unchanged_keys.hashes.contains(&place.hash);
-        let expect = if met { Precondition::DeriveUidOnConflict } else { expect };
+        let expect = match expect {
+            Precondition::NotNewer if met => Precondition::NotNewerOrDuplicate,
+            _ if met => Precondition::DeriveUidOnConflict,
+            expect => expect,
+        };
         if matches!(expect, Precondition::Any | Precondition::NotNewer)
             && let Some(other) = self.find_other_override(&collection, &uid, &prepared)?
         {

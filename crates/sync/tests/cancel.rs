@@ -236,8 +236,8 @@ fn a_message_finds_its_calendar() {
     let both = [coloured.as_str(), &unnamed].concat();
     let outcome = book.take(&both, &anywhere).summary;
     assert_eq!(
-        (outcome.uid_conflicts, &outcome.collections[..]),
-        (1, &["Club".to_string()][..]),
+        (outcome.uid_conflicts, outcome.updated, &outcome.collections[..]),
+        (0, 1, &["Club".to_string()][..]),
         "{outcome:?}"
     );
     let again = book.take(&both, &anywhere).summary;
@@ -247,10 +247,50 @@ fn a_message_finds_its_calendar() {
     let both = [message("REQUEST", &[LUNCH]), message("REQUEST", &[&newer])].concat();
     let outcome = book.take(both, &anywhere).summary;
     assert_eq!(
-        (outcome.added, outcome.uid_conflicts, outcome.collections.len()),
-        (2, 1, 1),
+        (outcome.added, outcome.updated, outcome.collections.len()),
+        (1, 1, 1),
         "{outcome:?}"
     );
+}
+
+/// Two messages with other SEQUENCEs are revisions of one event, in one import as in two.
+#[test]
+fn revisions_in_one_import_are_one_event() {
+    let revision = |sequence: u8, title: &str| {
+        let sequence = format!("SEQUENCE:{sequence}");
+        message("REQUEST", &[&LUNCH.replace("SEQUENCE:1", &sequence).replace("Lunch", title)])
+    };
+    let [zero, one, two] =
+        [(0, "Zero"), (1, "One"), (2, "Two")].map(|(n, title)| revision(n, title));
+    let other = revision(1, "Other");
+    let check = |stored: &[&String], messages: &[&String], counts: [u64; 4], expect: &[&str]| {
+        for batch in [None, Some(1)] {
+            let mut book = Book::new();
+            for text in stored {
+                take(&mut book, text);
+            }
+            let options = ImportOptions { batch, ..ImportOptions::new(CALENDAR, 1_000) };
+            let text: String = messages.iter().map(|text| text.as_str()).collect();
+            let outcome = book.take(&text, &options).summary;
+            let titles: Vec<String> = format_items(&book)
+                .iter()
+                .map(|item| item.split(' ').nth(2).unwrap_or_default().to_string())
+                .collect();
+            assert_eq!(titles, expect, "{outcome:?}");
+            let found = [outcome.added, outcome.updated, outcome.unchanged, outcome.rejected];
+            assert_eq!(found, counts, "{outcome:?}");
+            let again = book.take(&text, &options).summary;
+            assert!(!again.has_changes(), "{again:?}");
+            assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
+        }
+    };
+    check(&[], &[&zero, &one], [1, 1, 0, 0], &["One"]);
+    check(&[], &[&one, &zero], [1, 0, 0, 1], &["One"]);
+    check(&[&zero], &[&zero, &one], [0, 1, 1, 0], &["One"]);
+    check(&[&one], &[&one, &zero], [0, 0, 1, 1], &["One"]);
+    // Two events with one UID and SEQUENCE.
+    check(&[], &[&zero, &one, &other], [2, 1, 0, 0], &["One", "Other"]);
+    check(&[&one], &[&one, &other, &two], [1, 1, 1, 0], &["Other", "Two"]);
 }
 
 /// RECURRENCE-ID names an instance: the text in UTC is that of the stored override.

@@ -23,8 +23,7 @@ use crate::sort_index_pages::find_sort_keys;
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
 use crate::write_transaction::WriteTransaction;
 use crate::{CollectionType, Seq, blob, history};
-use larder_extract::is_newer_revision;
-use larder_extract::{Extractor, SortKeys};
+use larder_extract::{Extractor, SortKeys, has_same_sequence, is_newer_revision};
 use larder_format::contact::{derive_uid, is_same_card};
 use rusqlite::OptionalExtension as _;
 use std::collections::{HashMap, HashSet};
@@ -329,7 +328,7 @@ impl<'a> BatchWriter<'a> {
             }
         };
         let is_repeat = match put.precondition {
-            Precondition::DeriveUidOnConflict => true,
+            Precondition::DeriveUidOnConflict | Precondition::NotNewerOrDuplicate => true,
             Precondition::Present | Precondition::UnchangedSince(_) => false,
             _ => self.is_repeat_in_operation(&item)?,
         };
@@ -342,7 +341,12 @@ impl<'a> BatchWriter<'a> {
         // The same bytes mean another time if the calendar defines the zone differently.
         let is_same = is_same && (is_repeat || self.has_same_calendar_context(&item, &put)?);
         if is_repeat && !is_same {
-            return self.put_duplicate(&collection, put);
+            let is_revision = put.precondition.is_revision_checked()
+                && is_sound
+                && !has_same_sequence(&stored_bytes, put.parsed.bytes());
+            if !is_revision {
+                return self.put_duplicate(&collection, put);
+            }
         }
         let outcome = match put.precondition {
             Precondition::UnchangedSince(seq) if seq != item.seq => {
@@ -350,7 +354,7 @@ impl<'a> BatchWriter<'a> {
             }
             _ if is_same => ChangeOutcome::Unchanged(item.handle),
             Precondition::Absent => ChangeOutcome::Conflict(Some(item.handle), Some(item.seq)),
-            Precondition::NotNewer
+            Precondition::NotNewer | Precondition::NotNewerOrDuplicate
                 if is_sound && is_newer_revision(&stored_bytes, put.parsed.bytes()) =>
             {
                 ChangeOutcome::Conflict(Some(item.handle), Some(item.seq))

@@ -3,8 +3,10 @@
 //! Separate from `notmuch`, which reads the data: here only texts are translated.
 
 use super::implicit_operators::write_operators;
+use super::to_search_name;
 use larder_format::label::NOTMUCH_FLAG_TAGS;
 use larder_query::MailFlag;
+use std::borrow::Cow;
 
 /// Returns a query of notmuch as Larder has it.
 pub(super) fn translate_query(line: &str) -> String {
@@ -242,7 +244,8 @@ fn parse_age(text: &str) -> Option<u64> {
     (number.is_none() && !text.is_empty()).then_some(seconds)
 }
 
-/// Replaces the terms `query:NAME` by `@NAME`. Quoted text stays as it is.
+/// Replaces the terms `query:NAME` by `@NAME`, with the name that the saved search gets. Quoted text
+/// stays as it is.
 pub(super) fn replace_references(line: &str) -> String {
     let mut replaced = String::with_capacity(line.len());
     let mut is_quoted = false;
@@ -253,8 +256,10 @@ pub(super) fn replace_references(line: &str) -> String {
             && !is_quoted
             && let Some(after) = rest.strip_prefix("query:")
         {
+            let (name, behind) = split_query_name(after);
             replaced.push('@');
-            rest = after;
+            replaced.push_str(&to_search_name(&name));
+            rest = behind;
             is_start = false;
             continue;
         }
@@ -264,6 +269,25 @@ pub(super) fn replace_references(line: &str) -> String {
         rest = &rest[c.len_utf8()..];
     }
     replaced
+}
+
+/// Returns the name of a query that a text begins with, without its quotes, in which a quote is
+/// written twice, and the text behind it.
+fn split_query_name(text: &str) -> (Cow<'_, str>, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(text.len());
+        let (name, behind) = text.split_at(end);
+        return (Cow::Borrowed(name), behind);
+    };
+    let mut end = 0;
+    while let Some(found) = quoted[end..].find('"') {
+        end += found;
+        if !quoted[end + 1..].starts_with('"') {
+            return (Cow::Owned(quoted[..end].replace("\"\"", "\"")), &quoted[end + 1..]);
+        }
+        end += 2;
+    }
+    (Cow::Owned(quoted.replace("\"\"", "\"")), "")
 }
 
 #[cfg(test)]
@@ -278,6 +302,9 @@ mod tests {
             ("xquery:a subject:query:b", "xquery:a subject:query:b"),
             ("", ""),
             ("größe query:größe", "größe @größe"),
+            ("query:lists.dev or (-query:a/b)", "@lists-dev or (-@a-b)"),
+            ("query:\"a b\" query:\"c \"\"d\"\"\" x", "@a-b @c--d- x"),
+            ("x query:\"open", "x @open"),
         ] {
             assert_eq!(replace_references(line), expect);
         }
@@ -338,6 +365,7 @@ mod tests {
     fn a_query_is_translated_as_a_whole() {
         for (line, expect) in [
             ("query:a query:b to:c", "(@a or @b) recip:c"),
+            ("query:a.b query:\"c d\" to:c", "(@a-b or @c-d) recip:c"),
             ("not tag:a tag:b date:1M..", "not ((tag:a or tag:b) date:1months..)"),
         ] {
             assert_eq!(translate_query(line), expect);

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 19;
+const MESSAGE_RULES_VERSION: u32 = 20;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body. No phrase is in two of these ranges.

@@ -20,6 +20,7 @@ mod date;
 mod encoded_words;
 mod field_decoding;
 mod fields;
+mod header_ends;
 mod header_fields;
 mod headers;
 mod identity;
@@ -33,6 +34,7 @@ pub use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 pub use crate::message::date::MessageDate;
 use crate::message::field_decoding::decode_fields;
 pub use crate::message::fields::MESSAGE_FIELDS;
+use crate::message::header_ends::complete_headers;
 pub use crate::message::header_fields::HeaderFields;
 pub use crate::message::headers::{MailAddress, MessageHeaders, MessagePriority, trim_message_id};
 pub use crate::message::part::{MessagePart, PartContent, PartRole};
@@ -81,9 +83,18 @@ impl Message {
     pub fn parse_with(bytes: &[u8], identify: &mut dyn FnMut(&[u8])) -> Message {
         identity::visit_header(bytes, identify);
         let mut problems = Vec::new();
-        let source = unfold_parameters(repair::normalize(bytes, &mut problems));
-        let mut parsed = PARSER.parse(source.as_ref()).unwrap_or_default();
-        decode_fields(&mut parsed);
+        let source = repair::normalize(bytes, &mut problems);
+        let complete = complete_headers(&source);
+        let mut source = unfold_parameters(source);
+        let mut ignore = |_: &[u8]| {};
+        let mut identify: &mut dyn FnMut(&[u8]) = identify;
+        if let Some(complete) = complete {
+            // The lines that were added are not of the message.
+            part_list::identify_parts(&mut parse_source(&source), identify);
+            source = unfold_parameters(Cow::Owned(complete));
+            identify = &mut ignore;
+        }
+        let mut parsed = parse_source(&source);
         let headers = MessageHeaders::from_parsed(&parsed);
         // A field of mail may be empty.
         let is_mail = |field: &mail_parser::Header<'_>| {
@@ -109,6 +120,7 @@ impl Message {
     #[must_use]
     pub fn part_source(bytes: &[u8], place: usize) -> Option<Vec<u8>> {
         let source = repair::normalize(bytes, &mut Vec::new());
+        let source = complete_headers(&source).map_or(source, Cow::Owned);
         let unfolded = unfold_parameters(Cow::Borrowed(&source));
         let mut parsed = PARSER.parse(unfolded.as_ref())?;
         part_list::find_part_source(&mut parsed, &source, place)
@@ -164,6 +176,12 @@ impl Message {
                 || has_armor(part, "-----BEGIN PGP SIGNED MESSAGE-----")
         })
     }
+}
+
+fn parse_source(source: &[u8]) -> mail_parser::Message<'_> {
+    let mut parsed = PARSER.parse(source).unwrap_or_default();
+    decode_fields(&mut parsed);
+    parsed
 }
 
 /// Returns whether a part is of S/MIME (RFC 8551).

@@ -546,6 +546,50 @@ fn base64_without_padding_is_whole() {
 }
 
 /// A message may have no more than a header, and empty fields.
+/// A boundary ends a header, too: a part without a body, and a message of which the header is left.
+#[test]
+fn a_boundary_ends_the_header_of_a_part() {
+    let attached = |name: &str| {
+        format!(
+            "--b\nContent-Type: message/rfc822; name={name}\n\
+             Content-Disposition: attachment\n\n\
+             Subject: {name}\nContent-Type: multipart/mixed; boundary=gone\n"
+        )
+    };
+    let source = format!(
+        "Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\ntext\n\
+         {}{}--b\nContent-Type: application/pdf; name=empty\n{}--b--\n",
+        attached("one"),
+        attached("two"),
+        attached("three")
+    );
+    for source in [source.clone(), source.replace('\n', "\r\n")] {
+        let message = parse(&source);
+        let names: Vec<_> =
+            message.attachments().filter_map(|(_, part)| part.file_name.as_deref()).collect();
+        assert_eq!(names, ["one", "two", "empty", "three"]);
+        for (place, part) in message.attachments().filter(|(_, part)| part.file_name.is_some()) {
+            let bytes = Message::part_source(source.as_bytes(), place).unwrap();
+            let text = String::from_utf8(bytes).unwrap();
+            match part.file_name.as_deref() {
+                Some("empty") => assert_eq!(text, ""),
+                name => {
+                    let header = attached(name.unwrap());
+                    let (_, header) = header.split_once("\n\n").unwrap();
+                    assert_eq!(text.replace('\r', ""), header);
+                }
+            }
+        }
+        assert_eq!(message.body_text().trim_end(), "text");
+    }
+    // The pieces that identify the message are of its own bytes, and never change.
+    let mut pieces = Vec::new();
+    Message::parse_with(source.as_bytes(), &mut |piece| pieces.push(piece.to_vec()));
+    let pieces: Vec<_> = pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect();
+    let rest = "Subject: three\nContent-Type: multipart/mixed; boundary=gone\n--b--\n";
+    assert_eq!(pieces, ["x", "text", rest]);
+}
+
 #[test]
 fn a_header_alone_is_a_message_without_damage() {
     for source in [

@@ -39,6 +39,16 @@ pub(super) fn take_parts(
     list.parts
 }
 
+/// Passes the bytes that tell texts apart to `identify`, as [`take_parts`] does.
+pub(super) fn identify_parts(
+    message: &mut mail_parser::Message<'_>,
+    identify: &mut dyn FnMut(&[u8]),
+) {
+    for_each_part(message, 0, &mut |message, part, body, _| {
+        part_bytes(message, part, body).iter().for_each(|bytes| identify(bytes));
+    });
+}
+
 /// Returns the bytes of the part at this place of the list, without its transfer encoding; `None`
 /// for a multipart. `source` has the bytes of the message before its fields were unfolded.
 pub(super) fn find_part_source(

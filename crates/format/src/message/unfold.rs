@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The end of the word that the fields of parts begin with. The first letter may be of any case.
 const FIELD_START: &[u8] = b"ontent-";
 /// The most lines between a field and the beginning of its header.
-const MAX_HEADER_LINES: usize = 1000;
+pub(super) const MAX_HEADER_LINES: usize = 1000;
 
 /// Returns the message with spaces in place of line ends beside a `=` in the fields of parts. Each
 /// byte keeps its place.
@@ -71,7 +71,7 @@ fn is_in_header(bytes: &[u8], start: usize) -> bool {
 const MESSAGE_TYPE: &[u8] = b"message/";
 
 /// Returns whether a line is of a header field: its first line or a further one.
-fn is_field_line(line: &[u8]) -> bool {
+pub(super) fn is_field_line(line: &[u8]) -> bool {
     match line.first() {
         Some(b' ' | b'\t') => !line.trim_ascii().is_empty(),
         _ => memchr(b':', line).is_some_and(|colon| line[..colon].iter().all(u8::is_ascii_graphic)),
@@ -79,7 +79,7 @@ fn is_field_line(line: &[u8]) -> bool {
 }
 
 /// Returns the lines before a place, the last one first.
-fn lines_before(bytes: &[u8], start: usize) -> impl Iterator<Item = &[u8]> {
+pub(super) fn lines_before(bytes: &[u8], start: usize) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes.get(..start).unwrap_or_default();
     std::iter::from_fn(move || {
         let line = rest.strip_suffix(b"\n")?;

@@ -1,0 +1,146 @@
+//! Headers of parts that a boundary ends, without an empty line.
+//!
+//! A boundary ends a part wherever it is (RFC 2046, 5.1.2), and programs attach messages of which
+//! only the header is left. The parser takes the boundary for a line of that header, so the parts
+//! behind it are lost. Separate from `repair`, which needs nothing about boundaries.
+
+use crate::message::unfold::{MAX_HEADER_LINES, is_field_line, lines_before};
+use memchr::{memchr, memchr_iter, memmem};
+use std::collections::HashSet;
+
+/// The name of the parameter with a boundary.
+const PARAMETER: &[u8] = b"boundary";
+
+/// Returns the message with an empty line behind each header that a boundary ends; `None` if there
+/// is none.
+pub(super) fn complete_headers(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut boundaries = None;
+    let ends: Vec<usize> = memmem::find_iter(bytes, b"\n--")
+        .map(|at| at + 1)
+        .filter(|at| is_below_header(bytes, *at))
+        .filter(|at| {
+            let declared = boundaries.get_or_insert_with(|| declared_boundaries(bytes));
+            is_end_of_part(bytes, *at, declared)
+        })
+        .collect();
+    if ends.is_empty() {
+        return None;
+    }
+    let mut complete = Vec::with_capacity(bytes.len() + ends.len());
+    let mut start = 0;
+    for end in ends {
+        complete.extend_from_slice(&bytes[start..end]);
+        complete.push(b'\n');
+        start = end;
+    }
+    complete.extend_from_slice(&bytes[start..]);
+    Some(complete)
+}
+
+/// Returns whether the lines before a place are fields of a header, up to the beginning of the
+/// message, a line that may be a boundary, or the header of a part that is a message.
+fn is_below_header(bytes: &[u8], at: usize) -> bool {
+    let mut lines = lines_before(bytes, at);
+    let mut count = 0;
+    let top = lines.find(|line| {
+        count += 1;
+        line.starts_with(b"--") || !is_field_line(line)
+    });
+    match top {
+        None => count > 0 && count < MAX_HEADER_LINES,
+        Some(_) if count == 1 => false,
+        Some(line) if line.starts_with(b"--") => true,
+        Some(line) => line.trim_ascii().is_empty() && is_message_header(lines),
+    }
+}
+
+/// Returns whether the lines of a header, the last one first, are those of an attached message.
+fn is_message_header<'l>(lines: impl Iterator<Item = &'l [u8]>) -> bool {
+    let is_field = |line: &&[u8]| !line.starts_with(b"--") && is_field_line(line);
+    let mut next: &[u8] = b"";
+    for line in lines.take_while(is_field) {
+        let name = b"content-type:";
+        if let Some((start, value)) = line.split_at_checked(name.len())
+            && start.eq_ignore_ascii_case(name)
+        {
+            let value = if value.trim_ascii().is_empty() { next } else { value };
+            let types: [&[u8]; 2] = [b"message/rfc822", b"message/global"];
+            let is_type = |name: &[u8]| {
+                let start = value.trim_ascii_start().split_at_checked(name.len());
+                start.is_some_and(|(start, _)| start.eq_ignore_ascii_case(name))
+            };
+            return types.into_iter().any(is_type);
+        }
+        next = line;
+    }
+    false
+}
+
+/// Returns whether the line at a place below fields is a boundary, and so is the line above these
+/// fields, if it begins as one: a line of dashes may be text.
+fn is_end_of_part(bytes: &[u8], at: usize, declared: &HashSet<&[u8]>) -> bool {
+    let line = bytes.get(at..).unwrap_or_default();
+    let line = line.get(..memchr(b'\n', line).unwrap_or(line.len())).unwrap_or_default();
+    let Some(name) = line.trim_ascii_end().strip_prefix(b"--") else { return false };
+    if !declared.contains(name) && !name.strip_suffix(b"--").is_some_and(|it| declared.contains(it))
+    {
+        return false;
+    }
+    let top = lines_before(bytes, at).find(|line| line.starts_with(b"--") || !is_field_line(line));
+    top.and_then(|line| line.trim_ascii_end().strip_prefix(b"--"))
+        .is_none_or(|name| declared.contains(name))
+}
+
+/// Returns the boundaries that the message declares.
+fn declared_boundaries(bytes: &[u8]) -> HashSet<&[u8]> {
+    let read_value = |at: usize| {
+        let (front, value) = (bytes[..at].trim_ascii_end(), &bytes[at + 1..]);
+        let name = &front[front.len().checked_sub(PARAMETER.len())?..];
+        if !name.eq_ignore_ascii_case(PARAMETER) {
+            return None;
+        }
+        let value = value.trim_ascii_start();
+        let is_end = |byte: &u8| *byte == b';' || byte.is_ascii_whitespace();
+        match value.strip_prefix(b"\"") {
+            Some(quoted) => Some(&quoted[..memchr(b'"', quoted)?]),
+            None => Some(&value[..value.iter().position(is_end).unwrap_or(value.len())]),
+        }
+    };
+    memchr_iter(b'=', bytes).filter_map(read_value).filter(|name| !name.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places of the empty lines are written as `|`.
+    #[test]
+    fn a_boundary_ends_a_header() {
+        for marked in [
+            "Content-Type: a/b; boundary=b\n|--b\nX: y\n|--b--\n",
+            "Content-Type: a/b; BOUNDARY = \"b c\"\r\n\r\n--b c\r\nX: y\r\n z\r\n|--b c--\r\n",
+            "A: b; boundary=b\n\n--b \nContent-Type:\n Message/RFC822; x=y\n\nX: y\n|--b\n\n",
+            "A: b; boundary=b\n\n--b\nX: y; boundary=b1\n|--b1\nX: y\n|--b1--\n--b--\n",
+        ] {
+            let text = marked.replace('|', "");
+            let complete = complete_headers(text.as_bytes()).map(String::from_utf8);
+            assert_eq!(complete, Some(Ok(marked.replace('|', "\n"))));
+        }
+    }
+
+    #[test]
+    fn other_lines_of_dashes_stay() {
+        for text in [
+            "A: b; boundary=b\n\n--b\n\nX: y\n--b--\n",
+            "A: b; boundary=b\n\n--b\nA: b\n\n-- \nTel: 1\n--b--\n",
+            "A: b; boundary=b\n\n--b\nA: b\n\ntext\nX: y\n--b--\n",
+            "A: b; boundary=b\n\n--b\nA: b\n--b1\n\nx\n--b--\n",
+            "A: b; boundary=b\n\n--b\nContent-Type: text/rfc822-headers\n\nX: y\n--b--\n",
+            "A: b; boundary=b\n\n--b--\nX: y\n--b\n",
+            "A: b; boundary=b\n\n--b\n--b\nX: y\n\n--b--\n",
+            "A: b\n--b\nX: y\n--b--\n",
+        ] {
+            assert_eq!(complete_headers(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -22,6 +22,7 @@
 //! Separate from `label`, because these files are written and read by other programs.
 
 use crate::label::{LabelError, LabelList, NOTMUCH_FLAG_TAGS, check_label};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The program that a dump is for.
@@ -87,7 +88,8 @@ pub struct LabelDump {
     pub format: LabelDumpFormat,
     /// The messages, in order. One may be there twice.
     pub messages: Vec<DumpedLabels>,
-    /// The lines that cannot be read. Their messages are left out.
+    /// The lines that cannot be read, whose messages are left out, and the tags that cannot be
+    /// labels: without them, their messages are there.
     pub problems: Vec<DumpProblem>,
 }
 
@@ -100,16 +102,17 @@ impl LabelDump {
         let mut entry = MuEntry::default();
         for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let mut refuse = |reason| dump.problems.push(DumpProblem { line: number, reason });
             let read = match std::str::from_utf8(line) {
                 Err(_) => Err(DumpProblemReason::NotUtf8),
                 Ok(line) => match format {
-                    LabelDumpFormat::Notmuch => read_notmuch_line(line),
-                    LabelDumpFormat::Mu => entry.read_line(line),
+                    LabelDumpFormat::Notmuch => read_notmuch_line(line, &mut refuse),
+                    LabelDumpFormat::Mu => entry.read_line(line, &mut refuse),
                 },
             };
             match read {
                 Ok(message) => dump.messages.extend(message),
-                Err(reason) => dump.problems.push(DumpProblem { line: number, reason }),
+                Err(reason) => refuse(reason),
             }
         }
         Some(dump)
@@ -144,16 +147,30 @@ fn find_format(bytes: &[u8]) -> Option<LabelDumpFormat> {
     }
 }
 
-/// Reads a line of notmuch; `None`: it is about no message.
-fn read_notmuch_line(line: &str) -> Result<Option<DumpedLabels>, DumpProblemReason> {
-    let Some((message_id, tags)) = split_notmuch_line(line)? else { return Ok(None) };
+/// Reads a line of notmuch, and passes the tags that cannot be labels to `refuse`; `None`: it is
+/// about no message.
+fn read_notmuch_line(
+    line: &str,
+    refuse: &mut dyn FnMut(DumpProblemReason),
+) -> Result<Option<DumpedLabels>, DumpProblemReason> {
+    let Some((message_id, words)) = split_notmuch_line(line)? else { return Ok(None) };
     let mut labels = LabelList::default();
-    for word in tags.split_ascii_whitespace() {
-        let name = decode_tag(word)?;
-        check_label(&name).map_err(DumpProblemReason::BadLabel)?;
-        labels.insert(&name);
+    for word in words.split_ascii_whitespace() {
+        let tag = word.strip_prefix('+');
+        let tag = tag.ok_or_else(|| DumpProblemReason::NotATag(word.to_string()))?;
+        match decode_hex(tag) {
+            Some(name) => add_label(&name, &mut labels, refuse),
+            None => refuse(DumpProblemReason::BadEncoding(word.to_string())),
+        }
     }
     Ok(Some(DumpedLabels { message_id, labels }))
+}
+
+fn add_label(name: &str, labels: &mut LabelList, refuse: &mut dyn FnMut(DumpProblemReason)) {
+    match check_label(name) {
+        Ok(()) => drop(labels.insert(name)),
+        Err(error) => refuse(DumpProblemReason::BadLabel(error)),
+    }
 }
 
 /// Returns the Message-ID and the encoded tags of a line of notmuch; `None`: it is about no
@@ -173,25 +190,21 @@ fn split_notmuch_line(line: &str) -> Result<Option<(String, &str)>, DumpProblemR
     Ok(Some((message_id, tags)))
 }
 
-fn decode_tag(word: &str) -> Result<String, DumpProblemReason> {
-    let tag = word.strip_prefix('+');
-    let tag = tag.ok_or_else(|| DumpProblemReason::NotATag(word.to_string()))?;
-    decode_hex(tag).ok_or_else(|| DumpProblemReason::BadEncoding(word.to_string()))
-}
-
 /// Reads a line of a dump of notmuch: the Message-ID, and the tags that no labels are made of,
-/// those that say how a file or its content is, and those that cannot be labels. `None`: the line
-/// is about no message, or cannot be read.
+/// those that say how a file or its content is, and those that cannot be labels, in the encoding of
+/// notmuch. `None`: the line is about no message, or cannot be read.
 #[must_use]
-pub fn read_tags_without_labels(line: &[u8]) -> Option<(String, LabelList)> {
+pub fn read_tags_without_labels(line: &[u8]) -> Option<(String, BTreeSet<String>)> {
     let (message_id, words) = split_notmuch_line(str::from_utf8(line).ok()?).ok().flatten()?;
-    let mut tags = LabelList::default();
-    for name in words.split_ascii_whitespace().filter_map(|word| decode_tag(word).ok()) {
-        if NOTMUCH_FLAG_TAGS.contains(&&*name) || check_label(&name).is_err() {
-            tags.insert(&name);
-        }
-    }
-    Some((message_id, tags))
+    let is_label = |name: &str| !NOTMUCH_FLAG_TAGS.contains(&name) && check_label(name).is_ok();
+    // A tag may have bytes that are not UTF-8.
+    let is_kept = |tag: &&str| match decode_bytes(tag).map(String::from_utf8) {
+        Some(Ok(name)) => !is_label(&name),
+        Some(Err(_)) => true,
+        None => false,
+    };
+    let tags = words.split_ascii_whitespace().filter_map(|word| word.strip_prefix('+'));
+    Some((message_id, tags.filter(is_kept).map(str::to_string).collect()))
 }
 
 /// Takes a term out of its quotes, in which a quote is written twice.
@@ -206,6 +219,10 @@ fn unquote(term: &str) -> Option<String> {
 /// encoded so.
 #[must_use]
 pub fn decode_hex(text: &str) -> Option<String> {
+    String::from_utf8(decode_bytes(text)?).ok()
+}
+
+fn decode_bytes(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -217,7 +234,7 @@ pub fn decode_hex(text: &str) -> Option<String> {
         let value = digit()? * 16 + digit()?;
         bytes.push(u8::try_from(value).ok()?);
     }
-    String::from_utf8(bytes).ok()
+    Some(bytes)
 }
 
 /// The lines of an entry of mu so far.
@@ -227,8 +244,12 @@ struct MuEntry {
 }
 
 impl MuEntry {
-    /// Reads a line; the labels end an entry.
-    fn read_line(&mut self, line: &str) -> Result<Option<DumpedLabels>, DumpProblemReason> {
+    /// Reads a line, and passes names that cannot be labels to `refuse`; the labels end an entry.
+    fn read_line(
+        &mut self,
+        line: &str,
+        refuse: &mut dyn FnMut(DumpProblemReason),
+    ) -> Result<Option<DumpedLabels>, DumpProblemReason> {
         if let Some(id) = line.strip_prefix("message-id:") {
             self.message_id = id.trim().to_string();
         }
@@ -239,8 +260,7 @@ impl MuEntry {
         }
         let mut labels = LabelList::default();
         for name in names.trim().split(',').filter(|name| !name.is_empty()) {
-            check_label(name).map_err(DumpProblemReason::BadLabel)?;
-            labels.insert(name);
+            add_label(name, &mut labels, refuse);
         }
         Ok(Some(DumpedLabels { message_id, labels }))
     }
@@ -255,16 +275,25 @@ pub fn dump_header(format: LabelDumpFormat) -> &'static str {
     }
 }
 
-/// Returns the line of a message for notmuch; `None`: notmuch cannot read such a Message-ID.
+/// Returns the tag of notmuch for a label, in its encoding.
 #[must_use]
-pub fn write_notmuch_line(message_id: &str, labels: &LabelList) -> Option<String> {
+pub fn encode_tag(label: &str) -> String {
+    let mut tag = String::with_capacity(label.len());
+    encode_hex(label, &mut tag);
+    tag
+}
+
+/// Returns the line of a message for notmuch, with tags in its encoding; `None`: notmuch cannot
+/// read such a Message-ID.
+#[must_use]
+pub fn write_notmuch_line(message_id: &str, tags: &BTreeSet<String>) -> Option<String> {
     if message_id.chars().any(char::is_control) {
         return None;
     }
     let mut line = String::new();
-    for name in labels.iter() {
+    for tag in tags {
         line.push('+');
-        encode_hex(name, &mut line);
+        line.push_str(tag);
         line.push(' ');
     }
     line.push_str("-- id:");
@@ -345,29 +374,32 @@ mod tests {
         assert_eq!(dump.problems, []);
         let mut written = dump_header(LabelDumpFormat::Notmuch).to_string();
         for one in &messages {
-            written += &write_notmuch_line(&one.message_id, &one.labels).expect("a line");
+            let tags = one.labels.iter().map(encode_tag).collect();
+            written += &write_notmuch_line(&one.message_id, &tags).expect("a line");
         }
         let again = LabelDump::parse(written.as_bytes()).expect("a dump");
         assert_eq!(again.messages, messages);
         assert!(written.contains("\n+new -- id:\"quo\"\"te@x\"\n"), "{written}");
-        assert_eq!(write_notmuch_line("a\nb", &list(&["x"])), None);
+        assert_eq!(write_notmuch_line("a\nb", &BTreeSet::new()), None);
     }
 
     #[test]
     fn tags_without_labels_are_read() {
         let text = "#notmuch-dump batch-tag:3 tags\n+a +draft +unread -- id:m1@x\n\
-            +a +%2dx -- id:m2@x\n-- id:m3@x\n+b -- from:x\n+%zz +signed -- id:m4@x\n";
+            +a +%2dx -- id:m2@x\n-- id:m3@x\n+b -- from:x\n+%zz +signed -- id:m4@x\n\
+            + +a%ff +b%0a +%ef%bb%bf -- id:m5@x\n";
         let lines = text.split('\n').filter_map(|line| read_tags_without_labels(line.as_bytes()));
-        let tags: HashMap<String, LabelList> = lines.collect();
+        let tags: HashMap<String, BTreeSet<String>> = lines.collect();
         for (id, names) in [
             ("m1@x", &["draft", "unread"][..]),
-            ("m2@x", &["-x"]),
+            ("m2@x", &["%2dx"]),
             ("m3@x", &[]),
             ("m4@x", &["signed"]),
+            ("m5@x", &["", "a%ff", "b%0a"]),
         ] {
-            assert_eq!(tags.get(id), Some(&list(names)), "{id}");
+            assert_eq!(tags[id].iter().collect::<Vec<_>>(), names, "{id}");
         }
-        assert_eq!(tags.len(), 4);
+        assert_eq!(tags.len(), 5);
     }
 
     #[test]
@@ -382,6 +414,14 @@ mod tests {
         assert_eq!(write_mu_entry("/mail/1", "m1@x", &list(&["a b"])), None);
     }
 
+    fn check_problem(text: &str, messages: &[DumpedLabels], line: usize, message: &str) {
+        let dump = LabelDump::parse(text.as_bytes()).expect(text);
+        assert_eq!(dump.messages, messages, "{text}");
+        let found: Vec<(usize, String)> =
+            dump.problems.iter().map(|one| (one.line, one.reason.to_string())).collect();
+        assert_eq!(found, [(line, message.to_string())], "{text}");
+    }
+
     #[test]
     fn lines_that_cannot_be_read_are_named() {
         for (text, line, message) in [
@@ -391,18 +431,19 @@ mod tests {
             ("+a -- id:\"x\"y\"\n", 1, "no Message-ID"),
             ("+a -- id:\n", 1, "no Message-ID"),
             ("+a tag -- id:x\n", 1, "\"tag\" is no tag: tags begin with +"),
-            ("+a%2 -- id:x\n", 1, "\"+a%2\" is not encoded as notmuch does"),
-            ("+a%ff -- id:x\n", 1, "\"+a%ff\" is not encoded as notmuch does"),
-            ("+ -- id:x\n", 1, "a label cannot be empty"),
-            ("+%0a -- id:x\n", 1, "the label \"\\n\" has a control character"),
             (";; version:0\nlabels:a\n", 2, "no Message-ID"),
+        ] {
+            check_problem(text, &[], line, message);
+        }
+        // The other tags of the message are kept.
+        for (text, line, message) in [
+            ("+a%2 +a -- id:x\n", 1, "\"+a%2\" is not encoded as notmuch does"),
+            ("+a +a%ff -- id:x\n", 1, "\"+a%ff\" is not encoded as notmuch does"),
+            ("+ +a -- id:x\n", 1, "a label cannot be empty"),
+            ("+%0a +a -- id:x\n", 1, "the label \"\\n\" has a control character"),
             ("message-id:x\nlabels:a,-b\n", 2, "the label \"-b\" begins with -"),
         ] {
-            let dump = LabelDump::parse(text.as_bytes()).expect(text);
-            assert_eq!(dump.messages, [], "{text}");
-            let found: Vec<(usize, String)> =
-                dump.problems.iter().map(|one| (one.line, one.reason.to_string())).collect();
-            assert_eq!(found, [(line, message.to_string())], "{text}");
+            check_problem(text, &[dumped("x", &["a"])], line, message);
         }
         let dump = LabelDump::parse(b"+a -- id:x\n+\xff -- id:y\n").expect("a dump");
         assert_eq!(dump.messages, [dumped("x", &["a"])]);

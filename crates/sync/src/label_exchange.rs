@@ -7,7 +7,7 @@ use crate::error::Error;
 use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels, unique_texts};
 use larder_format::label::{LabelList, NOTMUCH_FLAG_TAGS};
 use larder_format::label_dump::{
-    LabelDump, LabelDumpFormat, can_be_in_mu, dump_header, read_tags_without_labels,
+    LabelDump, LabelDumpFormat, can_be_in_mu, dump_header, encode_tag, read_tags_without_labels,
     write_mu_entry, write_notmuch_line,
 };
 use larder_format::message::trim_message_id;
@@ -154,14 +154,14 @@ pub enum LabelExportRefusal {
 
 /// The tags that notmuch has beside labels, of the messages that have labels here.
 ///
-/// They are read from a dump line by line. A dump has all messages, and those without labels are
-/// not kept.
+/// They are read from a dump line by line, and kept in its encoding, because some cannot be labels.
+/// A dump has all messages, and those without labels are not kept.
 #[derive(Debug, Default)]
 pub struct NotmuchTags {
     /// By Message-ID; `None`: the dump does not have the message.
-    by_message: HashMap<String, Option<Arc<LabelList>>>,
+    by_message: HashMap<String, Option<Arc<BTreeSet<String>>>>,
     /// The different sets of tags, which are few.
-    sets: HashSet<Arc<LabelList>>,
+    sets: HashSet<Arc<BTreeSet<String>>>,
 }
 
 impl NotmuchTags {
@@ -186,7 +186,7 @@ impl NotmuchTags {
         *known = Some(set);
     }
 
-    fn get(&self, message_id: &str) -> Option<&LabelList> {
+    fn get(&self, message_id: &str) -> Option<&BTreeSet<String>> {
         self.by_message.get(message_id)?.as_deref()
     }
 }
@@ -215,8 +215,8 @@ pub fn export_labels(
     while labelled.peek().is_some() {
         let mail = index.map(Reader::mail).transpose()?;
         for (message_id, items) in labelled.by_ref().take(MESSAGES_PER_READ) {
-            let mut labels = LabelList::default();
-            labels.extend(items.iter().flat_map(|(_, item)| item.labels.iter()));
+            let labels = items.iter().flat_map(|(_, item)| item.labels.iter());
+            let mut tags: BTreeSet<String> = labels.map(encode_tag).collect();
             let rows = match &mail {
                 Some(mail) => mail.rows_with_uid(message_id)?,
                 None => Vec::new(),
@@ -233,8 +233,8 @@ pub fn export_labels(
             if format == LabelDumpFormat::Notmuch
                 && let Some(kept) = notmuch_tags.get(message_id)
             {
-                labels.extend(kept.iter());
-                report.write(notmuch_text(message_id, &labels), out)?;
+                tags.extend(kept.iter().cloned());
+                report.write(notmuch_text(message_id, &tags), out)?;
                 continue;
             }
             let Some((mail, first)) = mail.as_ref().zip(rows.first()) else {
@@ -250,8 +250,8 @@ pub fn export_labels(
             }
             match format {
                 LabelDumpFormat::Notmuch => {
-                    add_flag_tags(mail, &rows, &mut labels)?;
-                    report.write(notmuch_text(message_id, &labels), out)?;
+                    add_flag_tags(mail, &rows, &mut tags)?;
+                    report.write(notmuch_text(message_id, &tags), out)?;
                 }
                 LabelDumpFormat::Mu => {
                     for (row, labels) in label_texts(mail, &rows, items)? {
@@ -367,13 +367,17 @@ impl LabelExportReport {
 }
 
 /// Returns the line of a message for notmuch.
-fn notmuch_text(uid: &str, tags: &LabelList) -> Result<String, LabelExportRefusal> {
+fn notmuch_text(uid: &str, tags: &BTreeSet<String>) -> Result<String, LabelExportRefusal> {
     write_notmuch_line(uid, tags).ok_or(LabelExportRefusal::UnreadableName)
 }
 
 /// Adds the tags that notmuch has for the flags of a message, in which it has all texts with the
 /// Message-ID: a restore takes away those that a dump does not name.
-fn add_flag_tags(mail: &MailReader<'_>, rows: &[u32], tags: &mut LabelList) -> Result<(), Error> {
+fn add_flag_tags(
+    mail: &MailReader<'_>,
+    rows: &[u32],
+    tags: &mut BTreeSet<String>,
+) -> Result<(), Error> {
     let mut flags = MessageFlags::default();
     for row in rows {
         let (block, place) = block_of(*row);
@@ -392,7 +396,7 @@ fn add_flag_tags(mail: &MailReader<'_>, rows: &[u32], tags: &mut LabelList) -> R
     ];
     let set = named.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, name)| name);
     let unread = flags.is_unread().then_some("unread");
-    tags.extend(set.chain(unread));
+    tags.extend(set.chain(unread).map(str::to_string));
     Ok(())
 }
 

@@ -223,6 +223,29 @@ fn write_corpora(home: &Home, corpora: &Path) -> usize {
     count
 }
 
+/// notmuch takes a file for one in the format of sup if its first message has a parenthesis.
+#[test]
+fn the_first_message_of_an_export_has_no_parenthesis() {
+    let home = Home::new();
+    write_mail(&home);
+    let text = "Message-ID: <a(1)@x>\nFrom: a@example.org\nSubject: round\n\ntext\n";
+    home.write("mail/cur/2:2,S", text);
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    home.ok(&["edit", "--query", "subject:round", "--label", "+tax"]);
+    assert_snapshot!(home.run(&["labels", "export"]).masked_output(), @r#"
+    #notmuch-dump batch-tag:3 tags
+    +tax -- id:"a(1)@x"
+    ! note: notmuch has no database here, so tags such as unread are made from the files
+    ! warning: each Message-ID has a parenthesis, so notmuch takes the file for another format: restore it with `notmuch restore --format=batch-tag`
+    "#);
+    home.ok(&["edit", "m1@x", "--label", "+todo"]);
+    let exported = home.ok(&["labels", "export"]);
+    let lines: Vec<&str> = exported.lines().skip(1).collect();
+    assert!(lines[0].ends_with(" -- id:m1@x"), "{exported}");
+    assert_eq!(lines[1..], ["+tax -- id:\"a(1)@x\""]);
+}
+
 /// Nothing that was taken over changes if it is written back: neither tags nor names of files.
 #[test]
 fn an_export_restored_into_notmuch_changes_nothing() {

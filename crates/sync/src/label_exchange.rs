@@ -137,6 +137,11 @@ pub struct LabelExportReport {
     pub partial_messages: u64,
     /// The labels of these that mu does not take.
     pub omitted_labels: BTreeSet<String>,
+    /// Whether `notmuch restore` takes the file for one in the format of sup, unless it is told the
+    /// format: it looks for a parenthesis in the first line of a message.
+    pub resembles_sup: bool,
+    /// The lines for notmuch that wait for one without a parenthesis, which is written first.
+    held_back: Option<String>,
 }
 
 /// A reason why another program could not read the labels of a message.
@@ -209,7 +214,10 @@ pub fn export_labels(
     // Two exports of the same labels are the same bytes; the order of the items is that in which
     // threads read them.
     let labelled = read_label_items(data, index)?;
-    let mut report = LabelExportReport::default();
+    let mut report = LabelExportReport {
+        held_back: (format == LabelDumpFormat::Notmuch).then(String::new),
+        ..LabelExportReport::default()
+    };
     out.write_all(dump_header(format).as_bytes()).map_err(Error::Write)?;
     let mut labelled = labelled.iter().peekable();
     while labelled.peek().is_some() {
@@ -261,6 +269,10 @@ pub fn export_labels(
                 }
             }
         }
+    }
+    if let Some(lines) = report.held_back.take() {
+        report.resembles_sup = !lines.is_empty();
+        out.write_all(lines.as_bytes()).map_err(Error::Write)?;
     }
     Ok(report)
 }
@@ -330,8 +342,14 @@ impl LabelExportReport {
     ) -> Result<(), Error> {
         match text {
             Ok(text) => {
-                out.write_all(text.as_bytes()).map_err(Error::Write)?;
                 self.messages += 1;
+                match &mut self.held_back {
+                    Some(lines) if text.contains('(') => lines.push_str(&text),
+                    held_back => {
+                        let lines = text + &held_back.take().unwrap_or_default();
+                        out.write_all(lines.as_bytes()).map_err(Error::Write)?;
+                    }
+                }
             }
             Err(reason) => *self.left_out.entry(reason).or_default() += 1,
         }

@@ -237,6 +237,12 @@ fn export(
         status = CommandStatus::Rejected;
     }
     print_left_out(context, format, &report);
+    if report.resembles_sup {
+        context.print_warning(
+            "each Message-ID has a parenthesis, so notmuch takes the file for another format: \
+             restore it with `notmuch restore --format=batch-tag`",
+        );
+    }
     if file.is_some() {
         let count = format_count(report.messages, "message");
         context.print_note(format!("exported the labels of {count}"));

@@ -350,10 +350,12 @@ fn labels_are_exported_and_imported() {
     other.write("Mail/new/9", "Message-ID: <far@example.org>\nSubject: far\n\ntext\n");
     other.ok(&["sync"]);
     assert_eq!(find(&other, "label:later"), ["far"]);
-    let mu =
-        ";; version:0 @ 2026-03-01-10:00:00\n\npath:/x\nmessage-id:m3@example.org\nlabels:a,b\n";
+    let mu = ";; version:0 @ 2026-03-01-10:00:00\n\npath:/x\nmessage-id:m3@example.org\nlabels:a,b,flagged\n";
     other.write("mu.txt", mu);
-    other.ok(&["labels", "import", "mu.txt"]);
+    assert_snapshot!(other.run(&["labels", "import", "mu.txt"]).masked_output(), @"
+    labels of 1 message changed. Undo: larder undo 4
+    ! note: left out, because they are flags: flagged
+    ");
     assert_eq!(find(&other, "label:a label:b"), ["m3"]);
 }
 
@@ -446,6 +448,7 @@ fn wrong_labels_are_refused() {
     let home = home_with_mail();
     for (args, expected) in [
         (&["--label", "-unread"][..], "unread is a flag of the file"),
+        (&["--label", "-unread"], "hint: a label of this name: larder labels remove unread"),
         (&["--label", "+x", "+flagged"], "flagged is a flag of the file"),
     ] {
         let run = home.code(&[&["edit", "mid:m0@example.org"], args].concat(), 2);

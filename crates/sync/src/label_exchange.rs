@@ -39,7 +39,7 @@ pub struct LabelImportReport {
     /// The number of messages without a Message-ID, which notmuch names by a hash of the file: they
     /// cannot be found by it, and are left out.
     pub unnamed: u64,
-    /// The tags of notmuch that were left out, because they are flags of files.
+    /// The tags and labels that were left out, because flags of files have their names.
     pub flag_tags: BTreeSet<&'static str>,
 }
 
@@ -65,10 +65,8 @@ pub fn import_labels(
     while messages.peek().is_some() {
         let mail = index.map(Reader::mail).transpose()?;
         for mut message in messages.by_ref().take(MESSAGES_PER_READ) {
-            if dump.format == LabelDumpFormat::Notmuch {
-                let is_flag = |tag: &&str| message.labels.remove(tag);
-                report.flag_tags.extend(NOTMUCH_FLAG_TAGS.into_iter().filter(is_flag));
-            }
+            let is_flag = |tag: &&str| message.labels.remove(tag);
+            report.flag_tags.extend(NOTMUCH_FLAG_TAGS.into_iter().filter(is_flag));
             if message.message_id.starts_with(NOTMUCH_HASH_PREFIX) {
                 report.unnamed += 1;
                 continue;
@@ -223,8 +221,16 @@ pub fn export_labels(
     while labelled.peek().is_some() {
         let mail = index.map(Reader::mail).transpose()?;
         for (message_id, items) in labelled.by_ref().take(MESSAGES_PER_READ) {
-            let labels = items.iter().flat_map(|(_, item)| item.labels.iter());
-            let mut tags: BTreeSet<String> = labels.map(encode_tag).collect();
+            let labels: BTreeSet<&str> =
+                items.iter().flat_map(|(_, item)| item.labels.iter()).collect();
+            // notmuch changes the files of messages with these tags.
+            let is_taken =
+                |name: &&&str| format == LabelDumpFormat::Mu || !NOTMUCH_FLAG_TAGS.contains(*name);
+            let mut tags: BTreeSet<String> =
+                labels.iter().filter(is_taken).map(|name| encode_tag(name)).collect();
+            if tags.is_empty() && !labels.is_empty() {
+                continue;
+            }
             let rows = match &mail {
                 Some(mail) => mail.rows_with_uid(message_id)?,
                 None => Vec::new(),

@@ -8,11 +8,13 @@ use larder_edit::labels::{
 };
 use larder_edit::{LabelDifferences, compare_labels};
 use larder_format::label::{LabelChange, LabelList};
+use larder_format::label_dump::LabelDumpFormat;
 use larder_store::{
     DataDirectory, MailReader, Operation, OperationId, Reader, Store, StoreOptions,
 };
 use larder_sync::{
-    MailSyncOptions, SourceSelection, SyncRound, SyncRoundEvent, sync_mail_sources, sync_maildir,
+    MailSyncOptions, NotmuchTags, SourceSelection, SyncRound, SyncRoundEvent, export_labels,
+    sync_mail_sources, sync_maildir,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -229,6 +231,30 @@ fn a_synchronisation_follows_labels_between_its_batches() {
     fs::write(root.join("cur/new:2,"), message("m41", "note", "common")).unwrap();
     sync(label, &|| is_labelled.get());
     assert!(!is_outdated());
+}
+
+/// notmuch would change the flags of files for labels with their names, which an import once took.
+#[test]
+fn labels_named_like_flags_are_not_exported_to_notmuch() {
+    let mut mail = LabelledMail::new();
+    for id in ["m1", "m2"] {
+        mail.mailbox.write(&format!("cur/{id}:2,S"), message(id, "note", "text"));
+    }
+    mail.mailbox.sync();
+    let mut change = LabelChange::default();
+    change.add("flagged");
+    let texts = ["m1", "m2"].map(|id| id.to_string().into());
+    let mut operation = Operation::new("labels import", "", 0);
+    change_labels(&mut mail.data, &mut operation, &texts, &change).unwrap();
+    mail.label(&["m2"], &["+tax"]);
+    mail.follow();
+    let (data, index) =
+        (mail.data.open_reader().unwrap(), mail.mailbox.store.open_reader().unwrap());
+    let mut dump = Vec::new();
+    let (format, tags) = (LabelDumpFormat::Notmuch, NotmuchTags::default());
+    export_labels(&data, Some(&index), &BTreeMap::new(), format, &tags, &mut dump).unwrap();
+    let dump = String::from_utf8(dump).unwrap();
+    assert_eq!(dump.lines().skip(1).collect::<Vec<_>>(), ["+tax -- id:m2"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::mail_store::{
 use crate::output::sanitize_line;
 use crate::source_names::print_index_notes;
 use larder_edit::labels::unique_texts;
-use larder_format::label::LabelChange;
+use larder_format::label::{LabelChange, LabelError};
 use larder_query::{MailQuery, MailSearch};
 use larder_store::Reader;
 use larder_sync::SourceType;
@@ -23,7 +23,15 @@ pub(super) fn edit_labels(
     query: Option<&str>,
     changes: &[String],
 ) -> Result<CommandStatus, CommandFailure> {
-    let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(label_failure)?;
+    let change = LabelChange::parse(changes.iter().map(String::as_str)).map_err(|error| {
+        let removed = match &error {
+            LabelError::Flag(name) if changes.contains(&format!("-{name}")) => Some(name.clone()),
+            _ => None,
+        };
+        removed.into_iter().fold(label_failure(error), |failure, name| {
+            failure.with_hint(format!("a label of this name: larder labels remove {name}"))
+        })
+    })?;
     context.read_saved_searches(query.unwrap_or_default())?;
     let searches = &context.settings.saved_searches;
     let fault = query.and_then(|line| match line {

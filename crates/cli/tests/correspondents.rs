@@ -125,6 +125,10 @@ fn people_are_listed_with_their_contacts() {
     ! hint: write it as in date:, such as 2026-03-06, 6w or @1772755200
     exit 2
     "#);
+    for option in [&["--links", "links"][..], &["--snippets"], &["--summary"]] {
+        let run = home.code(&[&["find", "--correspondents"][..], option, &["b"]].concat(), 2);
+        assert!(run.stderr().contains(option[0]), "{}", run.stderr());
+    }
     for kind in [&["--kind", "message"][..], &["--kind", "contact"], &["anna"]] {
         for (option, term) in
             [(&["--after", "2026-03-06"][..], "date:"), (&["--personal"], "flag:")]

@@ -154,7 +154,7 @@ pub(crate) struct FindArgs {
     /// List the addresses of the mail, the most likely ones first
     #[arg(long, conflicts_with_all = [
         "sort", "from", "fields", "expand", "alarms", "explain", "duplicates", "threads", "related",
-        "files", "offset", "kind", "collection", "sexp",
+        "summary", "snippets", "files", "links", "offset", "kind", "collection", "sexp",
     ])]
     correspondents: bool,
     /// Correspondents: only those of messages from or to you

@@ -106,6 +106,19 @@ fn another_definition_of_a_zone_is_a_change() {
     assert!(check_round_trip(&mut book).contains("-0100"));
 }
 
+/// A name in another spelling than that of the system means the definition, if there is one.
+#[test]
+fn a_definition_of_another_item_does_not_change_a_zone() {
+    for tzid in ["Moon", "Europe/lisbon", "Europe-Lisbon"] {
+        let timed = |uid| event(uid, &format!("DTSTART;TZID={tzid}:20260701T100000\n"));
+        let mut book = Book::new();
+        book.take(calendar(&timed("d")), &options_into(INTO));
+        book.take(calendar(&format!("{}{}", zone(tzid, "+0500"), timed("e"))), &options_into(INTO));
+        let exported = check_round_trip(&mut book);
+        assert_eq!(exported.matches("BEGIN:VCALENDAR").count(), 2, "{exported}");
+    }
+}
+
 /// Thousands of definitions of one name are as many calendar contexts, and items with the same
 /// definition share one.
 #[test]

@@ -15,6 +15,7 @@ use larder_format::property::Property;
 use larder_format::splitter::{Splitter, StreamPiece};
 use larder_store::{
     CalendarContext, CalendarContextRow, Collection, ItemMeta, ItemRow, Reader, ZoneDefinition,
+    ZoneUse,
 };
 use larder_time::zone::ZoneMatch;
 use std::collections::{BTreeMap, HashMap};
@@ -208,7 +209,8 @@ fn write_zones(
     Ok(())
 }
 
-/// Returns whether an item has a TZID that is undefined for it and defined in this calendar.
+/// Returns whether an item has a TZID that is undefined for it and defined in this calendar, so that
+/// it may mean another zone there.
 fn detect_zone_gain(
     reader: &Reader,
     bytes: &[u8],
@@ -232,7 +234,16 @@ fn detect_zone_gain(
         return Ok(false);
     }
     let uses = reader.extractor().zone_uses(&component, &calendar_context);
-    Ok(uses.iter().any(|zone| zone.zone_match == ZoneMatch::Floating && is_new(&zone.tzid)))
+    Ok(uses.iter().any(|zone| can_be_redefined(zone) && is_new(&zone.tzid)))
+}
+
+/// Returns whether a definition may change the zone that a TZID means without one.
+fn can_be_redefined(zone: &ZoneUse) -> bool {
+    match zone.zone_match {
+        ZoneMatch::Floating | ZoneMatch::Separator => true,
+        ZoneMatch::Name => zone.system_zone.as_deref() != Some(zone.tzid.trim().trim_matches('"')),
+        _ => false,
+    }
 }
 
 /// Returns whether an item ends with its bytes, or only with its calendar. `None`: it does not end

@@ -204,6 +204,17 @@ fn oversized_items_are_left_out() {
     home.assert_store_is_sound();
 }
 
+#[test]
+fn items_of_another_type_have_a_hint_about_the_collection() {
+    let home = Home::new();
+    let event = "BEGIN:VEVENT\nUID:a\nDTSTART:20260311T100000Z\nEND:VEVENT\n";
+    home.write("win.ics", format!("BEGIN:VCALENDAR\nVERSION:2.0\n{event}END:VCALENDAR\n"));
+    let errors = home.code(&["import", "win.ics", "--into", "contacts"], 3).stderr();
+    assert!(errors.contains("contacts cannot contain this event"), "{errors}");
+    assert!(errors.contains("hint: import these items into another collection"), "{errors}");
+    assert!(!errors.contains("CSV"), "{errors}");
+}
+
 /// An interrupt ends the import between two batches; committed batches stay.
 #[test]
 fn an_interrupt_keeps_committed_batches() {

@@ -145,7 +145,12 @@ impl ImportArgs {
                 );
             }
         }
-        if summary.collections.is_empty() && !any {
+        if summary.misplaced > 0 {
+            print_message(
+                "hint",
+                "import these items into another collection, with --into NAME; `larder collections` lists them",
+            );
+        } else if summary.collections.is_empty() && !any {
             print_message(
                 "hint",
                 "larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR), not CSV or other formats",

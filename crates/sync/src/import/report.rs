@@ -74,6 +74,8 @@ pub struct ImportReport {
     pub uid_conflicts: u64,
     /// The number of rejected stretches of the input.
     pub rejected: u64,
+    /// The number of these that are items of a kind that their collection does not hold.
+    pub misplaced: u64,
     /// The number of warnings about imported items, and about empty files and folders.
     pub warnings: u64,
     /// The number of time-zone definitions in the input.

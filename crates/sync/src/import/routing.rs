@@ -106,6 +106,7 @@ impl ImportWriter<'_> {
                 format!("{into} cannot contain this {kind}, only {}", held.describe_items());
             let notice =
                 ImportDiagnostic { file: place.file.to_string(), line: place.line, reason };
+            self.report.misplaced += 1;
             self.reject(&notice, prepared.bytes())?;
             return Ok(false);
         }

@@ -127,6 +127,11 @@ impl CommandFailure {
         matches!(self.kind, FailureKind::Output | FailureKind::BrokenPipe)
     }
 
+    /// Returns whether the reader of standard output has gone.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.kind == FailureKind::BrokenPipe
+    }
+
     pub(crate) fn with_hint(mut self, hint: impl Display) -> CommandFailure {
         self.hints.push(hint.to_string());
         self

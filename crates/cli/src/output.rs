@@ -52,6 +52,8 @@ enum StandardStream {
     Output(StdoutLock<'static>),
     /// Standard output has the bytes of a file that the user named.
     Error(Stderr),
+    /// The reader has gone.
+    Closed,
 }
 
 impl Write for StandardStream {
@@ -59,6 +61,7 @@ impl Write for StandardStream {
         match self {
             StandardStream::Output(stream) => stream.write(bytes),
             StandardStream::Error(stream) => stream.write(bytes),
+            StandardStream::Closed => Ok(bytes.len()),
         }
     }
 
@@ -66,6 +69,7 @@ impl Write for StandardStream {
         match self {
             StandardStream::Output(stream) => stream.flush(),
             StandardStream::Error(stream) => stream.flush(),
+            StandardStream::Closed => Ok(()),
         }
     }
 }
@@ -84,6 +88,11 @@ impl OutputStream {
         *self.stream.get_mut() = StandardStream::Error(io::stderr());
         self.is_styled = false;
         Ok(())
+    }
+
+    /// Prints nothing more, nor what is in the buffer: the reader of the output has gone.
+    pub(crate) fn close(&mut self) {
+        self.stream = BufWriter::with_capacity(0, StandardStream::Closed);
     }
 
     /// Returns the width of a line: `COLUMNS`, else the width of the terminal. `None` if the output

@@ -1,6 +1,6 @@
 //! Recordings in which larder is stopped, killed, or at its limits.
 
-use crate::alloc_log::{analyse, compile, process_count, recorder};
+use crate::alloc_log::{analyse, compile, process_count, record, recorder};
 use crate::alloc_recording::{comes_true, run_ring_sender};
 use crate::test_home::{Home, left_out};
 use insta::assert_snapshot;
@@ -63,6 +63,35 @@ fn a_termination_of_a_measured_command_is_reported() {
             assert_eq!(report["code"], 7, "{instrument:?}: {name}: {report}");
             assert!(report["runs"].is_null() || report["runs"] == 1, "{report}");
             std::fs::remove_file(home.work("ready")).unwrap();
+        }
+    }
+}
+
+/// A reader of the output that has gone changes no exit code of an instrument.
+#[test]
+fn exit_codes_do_not_depend_on_the_reader_of_the_output() {
+    let home = Home::new();
+    record(&home, "true");
+    let log = std::fs::read(home.work("log")).unwrap();
+    home.write("damaged", &log[..log.len() - 1]);
+    home.write("words", "{\"at_us\":1,\"pid\":7,\"event\":\"end\"}\nwords\n");
+    let failing = ["--", "sh", "-c", "exit 4"];
+    let commands: [(&[&str], &[&str], i32); 7] = [
+        (&["run"], &failing, 4),
+        (&["run", "--show"], &failing, 4),
+        (&["memory"], &failing, 4),
+        (&["memory", "--html", "-"], &failing, 4),
+        (&["record", "--out", "other"], &failing, 4),
+        (&["alloc", "damaged"], &[], 3),
+        (&["queries", "words", "--anonymise", "tokens"], &[], 3),
+    ];
+    for (instrument, arguments, code) in commands {
+        for format in ["text", "json"] {
+            let command = [&["--format", format, "measure"], instrument, arguments].concat();
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            let run = home.finish(home.command(&command).stdout(writer).output().unwrap());
+            assert_eq!(run.code, code, "{command:?}: {}", run.masked_output());
         }
     }
 }

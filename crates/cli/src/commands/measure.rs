@@ -15,6 +15,7 @@ use self::query_log::QueryLogArgs;
 use self::record::RecordArgs;
 use self::replay::ReplayArgs;
 use self::report::ResultsArgs;
+use self::report_output::finish_output;
 use self::workload::BrowseArgs;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
@@ -225,7 +226,8 @@ impl MeasureRunArgs {
                 break;
             }
         }
-        self.print_costs(context, &runs, is_cut)?;
+        let printed = self.print_costs(context, &runs, is_cut);
+        finish_output(context, printed)?;
         let is_short = runs.len() < self.repeat as usize;
         Ok(match runs.last().map_or(0, |run| exit_code(run.status)) {
             0 if is_cut && is_short => CommandStatus::Interrupted,

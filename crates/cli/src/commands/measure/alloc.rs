@@ -1,6 +1,6 @@
 //! `larder measure alloc`.
 
-use super::report_output::{ReportFiles, print_report};
+use super::report_output::{ReportFiles, finish_output, print_report};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -72,14 +72,15 @@ impl AllocArgs {
         }
         let report = build_report(&subjects);
         let written = files.write(context, &report);
-        if context.format == OutputFormat::Json {
-            for subject in &subjects {
-                context.out.print_json(&report_json(subject))?;
-            }
-        } else {
-            print_report(context, &report)?;
-        }
-        written?;
+        let printed = match context.format {
+            OutputFormat::Json => subjects
+                .iter()
+                .try_for_each(|subject| context.out.print_json(&report_json(subject)))
+                .map_err(CommandFailure::from),
+            _ => print_report(context, &report),
+        };
+        finish_output(context, printed)?;
+        finish_output(context, written)?;
         Ok(if is_damaged { CommandStatus::Rejected } else { CommandStatus::Done })
     }
 

@@ -1,6 +1,6 @@
 //! `larder measure memory`.
 
-use super::report_output::{ReportFiles, print_report};
+use super::report_output::{ReportFiles, finish_output, print_report};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -84,13 +84,15 @@ impl MemoryArgs {
         };
         let report = memory_report(&name, &timeline);
         let written = files.write(context, &report);
-        if context.format == OutputFormat::Json {
-            let json = serde_json::to_value(timeline).map_err(std::io::Error::from)?;
-            context.out.print_json(&json)?;
-        } else {
-            print_report(context, &report)?;
-        }
-        written?;
+        let printed = match context.format {
+            OutputFormat::Json => serde_json::to_value(timeline)
+                .map_err(std::io::Error::from)
+                .and_then(|json| context.out.print_json(&json))
+                .map_err(CommandFailure::from),
+            _ => print_report(context, &report),
+        };
+        finish_output(context, printed)?;
+        finish_output(context, written)?;
         Ok(status)
     }
 }

@@ -1,6 +1,6 @@
 //! `larder measure queries`.
 
-use super::report_output::check_not_input;
+use super::report_output::{check_not_input, finish_output};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -14,7 +14,9 @@ use larder_measure::chart::MeasureUnit;
 use larder_measure::query_log::comparison::{compare_reports, format_change};
 use larder_measure::query_log::log_reader::{BadLine, BadLines};
 use larder_measure::query_log::view_lifetimes::LifetimeReport;
-use larder_measure::query_log::{QueryLogReport, anonymise, read_log, render_html, text_report};
+use larder_measure::query_log::{
+    AnonymisationReport, QueryLogReport, anonymise, read_log, render_html, text_report,
+};
 use larder_store::FilePrivacy;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write as _};
@@ -63,16 +65,12 @@ impl QueryLogArgs {
         }
         let mut printer =
             ReportPrinter { width: context.out.line_width(), context, utc_offset_at: &offset };
-        match (printer.context.format, second) {
-            (OutputFormat::Json, _) => {
-                for (name, report) in &reports {
-                    let json = serde_json::to_value(NamedReportJson { log: name, report });
-                    printer.context.out.print_json(&json.map_err(std::io::Error::from)?)?;
-                }
-            }
-            (_, None) => printer.print_report(first)?,
-            (_, Some(second)) => printer.print_comparison(first, second)?,
-        }
+        let printed = match (printer.context.format, second) {
+            (OutputFormat::Json, _) => printer.print_json(&reports),
+            (_, None) => printer.print_report(first),
+            (_, Some(second)) => printer.print_comparison(first, second),
+        };
+        finish_output(context, printed)?;
         let broken = reports.iter().any(|(_, report)| report.bad_lines.lines > 0);
         Ok(if broken { CommandStatus::Rejected } else { CommandStatus::Done })
     }
@@ -162,6 +160,15 @@ fn anonymise_log(
         return Err(empty_log_failure(log));
     }
     file.commit()?;
+    let printed = print_anonymised(context, &report);
+    finish_output(context, printed)?;
+    Ok(if report.bad_lines.lines > 0 { CommandStatus::Rejected } else { CommandStatus::Done })
+}
+
+fn print_anonymised(
+    context: &mut CommandContext,
+    report: &AnonymisationReport,
+) -> Result<(), CommandFailure> {
     if context.format == OutputFormat::Json {
         context.out.print_json(&serde_json::json!({
             "lines": report.lines, "unknown_lines": report.unknown_lines, "bad_lines": report.bad_lines.lines, "texts": report.texts,
@@ -175,7 +182,7 @@ fn anonymise_log(
             context.out.print_line(format!("{unknown} with unknown events rejected"))?;
         }
     }
-    Ok(if report.bad_lines.lines > 0 { CommandStatus::Rejected } else { CommandStatus::Done })
+    Ok(())
 }
 
 /// A report as JSON, with the name of its log.
@@ -247,6 +254,14 @@ impl ReportPrinter<'_> {
         let eighths = (share.clamp(0.0, 1.0) * most * 8.0).ceil() as usize;
         let part = BAR_PARTS.get(eighths % 8).copied().unwrap_or_default();
         format!("{}{part}", "█".repeat(eighths / 8))
+    }
+
+    fn print_json(&mut self, reports: &[(String, QueryLogReport)]) -> Result<(), CommandFailure> {
+        for (name, report) in reports {
+            let json = serde_json::to_value(NamedReportJson { log: name, report });
+            self.context.out.print_json(&json.map_err(std::io::Error::from)?)?;
+        }
+        Ok(())
     }
 
     fn print_report(

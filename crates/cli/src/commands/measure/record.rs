@@ -1,5 +1,6 @@
 //! `larder measure record`.
 
+use super::report_output::finish_output;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -84,7 +85,8 @@ impl RecordArgs {
         let summary =
             record_command(&self.command, file, options).map_err(|error| record_failure(&error))?;
         let hint = self.program_hint(&folders, &summary);
-        print_summary(context, path, &summary, hint.as_deref())?;
+        let printed = print_summary(context, path, &summary, hint.as_deref());
+        finish_output(context, printed)?;
         if let Some(hint) = self.python_hint(&folders) {
             context.print_note(hint);
         }

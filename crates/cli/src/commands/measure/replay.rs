@@ -2,7 +2,7 @@
 
 use super::alloc::{find_process, open_log};
 use super::record::find_recorder;
-use super::report_output::{ReportFiles, print_report};
+use super::report_output::{ReportFiles, finish_output, print_report};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -57,12 +57,14 @@ impl ReplayArgs {
         let name = sanitize_line(&self.log.display().to_string());
         let report = replay_report(&name, &replays);
         let written = files.write(context, &report);
-        if context.format == OutputFormat::Json {
-            context.out.print_json(&replay_json(&name, &replays))?;
-        } else {
-            print_report(context, &report)?;
-        }
-        written?;
+        let printed = match context.format {
+            OutputFormat::Json => {
+                context.out.print_json(&replay_json(&name, &replays)).map_err(CommandFailure::from)
+            }
+            _ => print_report(context, &report),
+        };
+        finish_output(context, printed)?;
+        finish_output(context, written)?;
         Ok(if log.damage.is_some() { CommandStatus::Rejected } else { CommandStatus::Done })
     }
 

@@ -1,6 +1,6 @@
 //! `larder measure report`.
 
-use super::report_output::print_report;
+use super::report_output::{finish_output, print_report};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -44,11 +44,13 @@ impl ResultsArgs {
         if let Some(path) = &self.html {
             context.write_output(path, FilePrivacy::Public, report.render_html().as_bytes())?;
         }
-        if context.format == OutputFormat::Json {
-            context.out.print_json(&results_json(&results))?;
-        } else {
-            print_report(context, &report)?;
-        }
+        let printed = match context.format {
+            OutputFormat::Json => {
+                context.out.print_json(&results_json(&results)).map_err(CommandFailure::from)
+            }
+            _ => print_report(context, &report),
+        };
+        finish_output(context, printed)?;
         match results.rejected.is_empty() {
             true => Ok(CommandStatus::Done),
             false => Ok(CommandStatus::Rejected),

@@ -102,6 +102,22 @@ pub(super) fn check_not_input(target: &Path, logs: &[&Path]) -> Result<(), Comma
     Ok(())
 }
 
+/// Ends the output of a command whose exit code says more than that it was printed. A reader who
+/// has gone is no failure here: the code stays.
+pub(super) fn finish_output(
+    context: &mut CommandContext,
+    printed: Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
+    let printed = printed.and_then(|()| Ok(context.out.flush()?));
+    match printed {
+        Err(failure) if failure.is_broken_pipe() => {
+            context.out.close();
+            Ok(())
+        }
+        printed => printed,
+    }
+}
+
 /// Prints a report.
 pub(super) fn print_report(
     context: &mut CommandContext,

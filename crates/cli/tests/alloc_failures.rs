@@ -96,6 +96,26 @@ fn exit_codes_do_not_depend_on_the_reader_of_the_output() {
     }
 }
 
+/// Rings that larder has no file for are lost by its limit, not by one of the program. Twenty
+/// processes run at once, and each has sent its ring before it says so.
+#[test]
+fn the_limit_of_open_files_is_named() {
+    let home = Home::new();
+    recorder();
+    home.write(
+        "work.sh",
+        "mkfifo ready hold; exec 8<>hold 9<>ready; all=$(seq 20)\n\
+         for i in $all; do sh -c 'echo >&9; read -r line <&8' & done\n\
+         for i in $all; do read -r line <&9; done\n\
+         for i in $all; do echo >&8; done; wait\n",
+    );
+    let run = home.shell("ulimit -n 16; larder measure record --out log -- sh work.sh");
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    let reason = "was not recorded: larder had too many files open to take its ring";
+    assert!(run.stderr().contains(reason), "{}", run.masked_output());
+    assert!(!run.stderr().contains("memory file"), "{}", run.masked_output());
+}
+
 /// A signal that the caller ignores (`nohup`) is ignored by larder and by the command.
 #[test]
 fn ignored_signals_stay_ignored() {

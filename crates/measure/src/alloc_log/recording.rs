@@ -18,7 +18,7 @@ use super::recorded_process;
 use super::recording_log::RecordingLog;
 use super::ring_process::{ProcessExit, RingProcess};
 use super::ring_reader::{RingError, RingReader};
-use super::ring_socket::{RingFailure, RingMessage, RingSocket, SentRing, socket_folder};
+use super::ring_socket::{LostRing, RingFailure, RingMessage, RingSocket, SentRing, socket_folder};
 use super::stack_unwinder::{SharedCode, StackUnwinder};
 use super::unrecorded_processes::{UnrecordedFinder, UnrecordedProcess};
 use super::wake_pipe::WakePipe;
@@ -290,6 +290,9 @@ impl RecordingState {
             match message {
                 RingMessage::Ring(sent) => is_any |= self.take_ring(sent),
                 RingMessage::Failure(failure) => self.note_failure(failure),
+                RingMessage::LostRing(LostRing { pid, executable }) => {
+                    self.unrecorded.note_lost_ring(pid, executable);
+                }
             }
         }
         self.add_arrived(false);

@@ -1,7 +1,9 @@
 //! The socket to which recorded processes send their rings, and its messages.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg, sockopt};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg, sockopt,
+};
 use std::fs::Permissions;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -60,6 +62,7 @@ fn listen(folder: &Path) -> io::Result<(UnixListener, PathBuf)> {
 pub(super) enum RingMessage {
     Ring(SentRing),
     Failure(RingFailure),
+    LostRing(LostRing),
 }
 
 /// A process that could not make a ring.
@@ -71,6 +74,13 @@ pub(super) struct RingFailure {
     /// exec.
     pub(super) parent_ring: u64,
     pub(super) fork_number: u32,
+}
+
+/// A ring that was sent, but could not be received: this process has as many files open as it may.
+pub(super) struct LostRing {
+    pub(super) pid: u32,
+    /// The path of the program.
+    pub(super) executable: String,
 }
 
 /// A ring that a process has sent.
@@ -192,6 +202,11 @@ fn receive_message(stream: &UnixStream) -> Option<RingMessage> {
     let peer = sockopt::socket_peercred(stream).ok()?.pid;
     let pid = peer.as_raw_nonzero().get().cast_unsigned();
     data.truncate(received.bytes);
+    if ring.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
+        let executable = data.split(|byte| *byte == 0).next().unwrap_or_default();
+        let executable = String::from_utf8_lossy(executable).into_owned();
+        return Some(RingMessage::LostRing(LostRing { pid, executable }));
+    }
     let Some(ring) = ring else {
         // One that only wakes sends nothing.
         let (parent_ring, data) = data.split_first_chunk::<8>()?;

@@ -36,6 +36,8 @@ pub enum UnrecordedReason {
     OtherVersion,
     /// It could not make a ring, or send it.
     NoRing,
+    /// Its ring could not be received, because larder had as many files open as it may.
+    TooManyFiles,
     /// It sends its ring to another recording.
     OtherRecording,
     /// The number of its children that did not send their rings after their forks.
@@ -65,8 +67,10 @@ struct UnrecordedChild {
 impl UnrecordedChild {
     /// Returns whether a ring that the process sends is of another program.
     fn is_other_program(&self) -> bool {
-        let is_transient =
-            matches!(self.process.reason, UnrecordedReason::NoRing | UnrecordedReason::NotLoaded);
+        let is_transient = matches!(
+            self.process.reason,
+            UnrecordedReason::NoRing | UnrecordedReason::TooManyFiles | UnrecordedReason::NotLoaded
+        );
         !self.is_forked && !is_transient
     }
 }
@@ -248,7 +252,14 @@ impl UnrecordedFinder {
 
     fn has_told_reason(&self, pid: u32) -> bool {
         let reason = self.found.get(&pid).map(|found| found.process.reason);
-        matches!(reason, Some(UnrecordedReason::OtherVersion | UnrecordedReason::NoRing))
+        matches!(
+            reason,
+            Some(
+                UnrecordedReason::OtherVersion
+                    | UnrecordedReason::NoRing
+                    | UnrecordedReason::TooManyFiles
+            )
+        )
     }
 
     /// Notes that a process has sent a ring of another version.
@@ -259,6 +270,11 @@ impl UnrecordedFinder {
     /// Notes that a process could not make a ring.
     pub(super) fn note_failure(&mut self, pid: u32, program: String) {
         self.note_reason(pid, program, UnrecordedReason::NoRing);
+    }
+
+    /// Notes that the ring of a process could not be received.
+    pub(super) fn note_lost_ring(&mut self, pid: u32, program: String) {
+        self.note_reason(pid, program, UnrecordedReason::TooManyFiles);
     }
 
     fn note_reason(&mut self, pid: u32, program: String, reason: UnrecordedReason) {

@@ -221,6 +221,9 @@ fn describe_unrecorded(process: &UnrecordedProcess) -> String {
             "it could not make the memory file that larder reads, or send it (ulimit -f, -v, or its \
              rights)"
         }
+        UnrecordedReason::TooManyFiles => {
+            "larder had too many files open to take its ring; raise the limit for larder (ulimit -n)"
+        }
         UnrecordedReason::LostChildren(1) => {
             return format!(
                 "a child of {program} (process {pid}) was not recorded: it did not reach larder"

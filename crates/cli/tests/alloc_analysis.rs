@@ -405,6 +405,14 @@ fn a_program_without_calls_has_no_figures_of_them() {
     let sentence =
         "\nNo calls were recorded: the program made none, or has an allocator of its own.\n";
     assert!(text.contains(sentence) && !text.contains("Everything was released"), "{text}");
+    let log = std::fs::read(home.work("log")).unwrap();
+    home.write("damaged", &log[..log.len() - 1]);
+    for (name, code) in [("log", 1), ("damaged", 3)] {
+        let run = home.code(&["measure", "replay", name], code);
+        let reason = format!("error: {name}: process 0 allocated nothing");
+        assert!(run.stdout().is_empty(), "{}", run.stdout());
+        assert!(run.stderr().contains(&reason), "{}", run.stderr());
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn home() -> Home {
     home.ok(&["--query-log", "queries.jsonl", "find", "anna"]);
     home.ok(&["backup", "old.db"]);
     recorder();
-    home.ok(&["measure", "record", "--out", "calls.alloclog", "--", "true"]);
+    home.ok(&["measure", "record", "--out", "calls.alloclog", "--", "ls"]);
     write_result(&home, "results/one.json", "2026-11-28T17:40:21Z", "1ca118ed", &[("index", 10.0)]);
     std::fs::create_dir(home.work("out")).unwrap();
     home

@@ -173,6 +173,9 @@ pub enum AllocLogError {
     /// The calls cannot be replayed.
     #[error("cannot replay the calls: {0}")]
     Replay(#[source] io::Error),
+    /// The process allocated nothing.
+    #[error("process {0} allocated nothing, so that there is nothing to replay")]
+    NoAllocation(usize),
     /// The calls need more memory than there is.
     #[error(
         "the calls have {} live at their peak, and {} of memory are available",

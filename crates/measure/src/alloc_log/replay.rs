@@ -155,8 +155,8 @@ impl CallVisitor for ReplayedMemory {
 /// Replays the calls of a process.
 ///
 /// # Errors
-/// The log cannot be read, the calls need more memory than there is, the process cannot be started,
-/// or it failed.
+/// The log cannot be read, the process allocated nothing, the calls need more memory than there is,
+/// the process cannot be started, or it failed.
 pub fn replay_process(
     log: &AllocLog,
     process: usize,
@@ -164,6 +164,9 @@ pub fn replay_process(
 ) -> Result<ReplayResult, AllocLogError> {
     let mut expected = ReplayedMemory::default();
     decode_process(log, process, LifetimeClock::AllCalls, &mut expected)?;
+    if expected.peak_objects == 0 {
+        return Err(AllocLogError::NoAllocation(process));
+    }
     if let Some(available) = available_memory_bytes().filter(|free| expected.peak_bytes > *free) {
         return Err(AllocLogError::TooLarge { needed: expected.peak_bytes, available });
     }
@@ -389,6 +392,19 @@ mod tests {
         let mut sender = StepSender::new(Vec::new(), 4_000_000, expected.peak_bytes);
         decode_process(&log, 0, LifetimeClock::AllCalls, &mut sender).unwrap();
         assert_eq!(sender.marks, [(2, 30)]);
+    }
+
+    /// The memory of an allocator without calls says nothing of it.
+    #[test]
+    fn a_process_that_allocated_nothing_is_refused() {
+        let path = Path::new("/bin/true");
+        let options = ReplayOptions { recorder: path, host: path, allocator: None };
+        // No call, and a release of memory from before the fork: function 1, 100 bytes.
+        for (tokens, calls) in [(vec![], 0), (vec![1 << 6 | 10 << 2 | 3, 100], 1)] {
+            let log = forked_log(tokens, calls, 1_000_000);
+            let failure = replay_process(&log, 0, &options).unwrap_err();
+            assert!(matches!(failure, AllocLogError::NoAllocation(0)), "{failure}");
+        }
     }
 
     /// A log that somebody made up, or of a larger machine, does not exhaust the memory.

@@ -9,8 +9,8 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::sanitize_line;
 use crate::output_path::OutputPath;
 use larder_measure::alloc_log::{
-    AllocLog, NamedReplay, ReplayOptions, find_allocator, replay_json, replay_process,
-    replay_report,
+    AllocLog, AllocLogError, NamedReplay, ReplayOptions, find_allocator, replay_json,
+    replay_process, replay_report,
 };
 use std::path::{Path, PathBuf};
 
@@ -101,9 +101,18 @@ impl ReplayArgs {
         allocator: String,
         library: Option<&Path>,
     ) -> Result<NamedReplay, CommandFailure> {
-        let failure = |error: larder_measure::alloc_log::AllocLogError| {
+        let failure = |error: AllocLogError| {
             let name = sanitize_line(&self.log.display().to_string());
-            CommandFailure::new(FailureKind::Source, format!("{name}: {allocator}: {error}"))
+            let AllocLogError::NoAllocation(_) = error else {
+                let message = format!("{name}: {allocator}: {error}");
+                return CommandFailure::new(FailureKind::Source, message);
+            };
+            let kind = match log.damage {
+                Some(_) => FailureKind::Input,
+                None => FailureKind::NotFound,
+            };
+            CommandFailure::new(kind, format!("{name}: {error}"))
+                .with_hint("`larder measure alloc` lists the processes; --process chooses another")
         };
         let host = std::env::current_exe()
             .map_err(|error| CommandFailure::from_file_error(Path::new("larder"), &error))?;

@@ -59,7 +59,10 @@ impl ProgramName {
 pub(crate) unsafe extern "C" fn larder_mark(name: *const c_char) {
     // SAFETY: the caller passes a text of C.
     let name = unsafe { ProgramName::read(name, 0) };
-    if let Some(writer) = writer() {
+    // A phase without a name could not be told of.
+    if name.bytes > 0
+        && let Some(writer) = writer()
+    {
         let size = name.bytes as u64;
         writer
             .write_operands(RingOperation::Mark, 0, size, name.words(), |number| name.word(number));
@@ -75,6 +78,7 @@ pub(crate) unsafe extern "C" fn larder_number(name: *const c_char, value: u64) {
 
 fn emit_number(name: ProgramName, value: u64) {
     if value <= MAX_NUMBER
+        && name.bytes > 0
         && let Some(writer) = writer()
     {
         let (size, words) = (name.bytes as u64, 1 + name.words());
@@ -90,13 +94,16 @@ unsafe fn take_path(path: *const c_char) -> bool {
     // SAFETY: a path ends with a zero byte.
     unsafe {
         if let Some(name) = text_after(path, MARK_PREFIX) {
+            if *name == 0 {
+                return false;
+            }
             larder_mark(name);
             return true;
         }
         let Some(text) = text_after(path, NUMBER_PREFIX) else { return false };
         let name = ProgramName::read(text, b'/');
         let digits = text.add(name.bytes).cast::<u8>();
-        if *digits != b'/' {
+        if name.bytes == 0 || *digits != b'/' {
             return false;
         }
         let Some(value) = read_number(digits.add(1)) else { return false };

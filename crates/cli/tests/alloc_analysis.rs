@@ -499,3 +499,29 @@ fn numbers_that_are_too_large_are_refused() {
     let rows = analyse(&home, &["--process", &process])["numbers"][0].clone();
     assert_eq!((&rows["count"], &rows["first"]), (&2.into(), &i64::MAX.into()), "{rows}");
 }
+
+/// A phase or a number without a name could not be read in a report.
+#[test]
+fn empty_names_are_refused() {
+    let home = Home::new();
+    home.write(
+        "names.py",
+        "import ctypes, os\n\
+         for name in ['mark/', 'number//7', 'mark/work', 'number/rows/7']:\n    \
+             print(os.access('/larder/' + name, 0))\n\
+         library = ctypes.CDLL(None)\n\
+         library.larder_mark(b'')\n\
+         library.larder_number(b'', ctypes.c_ulong(8))\n",
+    );
+    recorder();
+    let run = home.shell("larder measure record --out log -- python3 names.py");
+    assert_eq!(run.stdout(), "False\nFalse\nTrue\nTrue\n", "{}", run.masked_output());
+    let processes = analyse(&home, &[])["processes"].as_array().unwrap().clone();
+    let process = (processes.len() - 1).to_string();
+    let analysis = analyse(&home, &["--process", &process]);
+    let last = &analysis["processes"][processes.len() - 1];
+    assert_eq!((&last["marks"], &last["number_values"]), (&1.into(), &1.into()), "{last}");
+    let numbers = analysis["numbers"].as_array().unwrap();
+    let names: Vec<&str> = numbers.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["rows"]);
+}

@@ -3,6 +3,8 @@
 //! Mercurial name theirs in their progress.
 
 use regex::bytes::Regex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::process::ChildStderr;
@@ -14,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// The longest line in which a pattern is searched; the rest of a longer one is another line.
 const MAX_LINE_BYTES: usize = 4096;
+/// How long the rest of a line is waited for: many programs write a line in pieces, but at once.
+const LINE_REST_LIMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 /// How long the last messages of a command are waited for.
 pub(crate) const LAST_MESSAGES_LIMIT: Duration = Duration::from_secs(1);
 /// How long a message waits for its phase to be noted.
@@ -58,7 +62,9 @@ impl MessagePhases {
             drop(output.write_all(bytes).and_then(|()| output.flush()));
             writing.store(false, Ordering::Relaxed);
         };
-        let reader = std::thread::spawn(move || read_messages(messages, &pattern, pass_on, begin));
+        let reader = std::thread::spawn(move || {
+            read_messages(messages, &pattern, is_silent, pass_on, begin);
+        });
         MessagePhases { phases, reader, is_writing }
     }
 
@@ -105,10 +111,17 @@ impl MessagePhases {
     }
 }
 
+/// Waits for the rest of a line; returns whether none has come.
+fn is_silent(messages: &ChildStderr) -> bool {
+    let mut events = [PollFd::new(messages, PollFlags::IN)];
+    matches!(retry_on_intr(|| poll(&mut events, Some(&LINE_REST_LIMIT))), Ok(0))
+}
+
 /// Passes messages on until there are no more.
-fn read_messages(
-    mut messages: impl Read,
+fn read_messages<R: Read>(
+    mut messages: R,
     pattern: &Regex,
+    is_silent: impl Fn(&R) -> bool,
     mut pass_on: impl FnMut(&[u8]),
     begin: impl Fn(Vec<u8>),
 ) {
@@ -123,11 +136,29 @@ fn read_messages(
                 begin(phase);
             }
         }
+        // A program that works before it ends its line has begun the phase.
+        if let Some(phase) = finder.open_line_phase(pattern)
+            && is_silent(&messages)
+            && let Some(phase) = finder.begin(phase)
+        {
+            begin(phase);
+        }
         pass_on(bytes);
+    }
+    if let Some(phase) = finder.end_line(pattern) {
+        begin(phase);
     }
 }
 
-/// Finds phases in lines, which end with a line feed, or with a carriage return as in progress.
+/// Returns the name of the phase that a line begins.
+fn phase_name<'l>(line: &'l [u8], pattern: &Regex) -> Option<&'l [u8]> {
+    let captures = pattern.captures(line)?;
+    let name = captures.get(1).or_else(|| captures.get(0))?.as_bytes();
+    (!name.is_empty()).then_some(name)
+}
+
+/// Finds phases in lines, which end with a line feed, or with a carriage return as in progress, or
+/// with the messages.
 #[derive(Default)]
 struct PhaseFinder {
     line: Vec<u8>,
@@ -143,14 +174,37 @@ impl PhaseFinder {
                 return None;
             }
         }
+        self.end_line(pattern)
+    }
+
+    /// Ends the line; returns the name of a phase that begins with it.
+    fn end_line(&mut self, pattern: &Regex) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
-        let captures = pattern.captures(&line)?;
-        let name = captures.get(1).or_else(|| captures.get(0))?.as_bytes().to_vec();
-        if name.is_empty() || name == self.phase {
+        self.begin(phase_name(&line, pattern)?.to_vec())
+    }
+
+    /// Begins a phase; returns its name unless it is the current one.
+    fn begin(&mut self, name: Vec<u8>) -> Option<Vec<u8>> {
+        if name == self.phase {
             return None;
         }
         self.phase.clone_from(&name);
         Some(name)
+    }
+
+    /// Returns the name of another phase that a line begins which has not ended. A name that the
+    /// next character may change is none: its rest may be about to come.
+    fn open_line_phase(&self, pattern: &Regex) -> Option<Vec<u8>> {
+        let name = phase_name(&self.line, pattern).filter(|name| *name != self.phase)?;
+        let mut longer = self.line.clone();
+        longer.push(b' ');
+        let is_kept = |next: u8| {
+            if let Some(last) = longer.last_mut() {
+                *last = next;
+            }
+            phase_name(&longer, pattern) == Some(name)
+        };
+        (b' '..=b'~').all(is_kept).then(|| name.to_vec())
     }
 }
 
@@ -164,7 +218,8 @@ mod tests {
         let mut output = Vec::new();
         let begin = move |phase| sender.send(phase).unwrap();
         let pass_on = |bytes: &[u8]| output.extend_from_slice(bytes);
-        read_messages(text.as_bytes(), &Regex::new(pattern).unwrap(), pass_on, begin);
+        let pattern = Regex::new(pattern).unwrap();
+        read_messages(text.as_bytes(), &pattern, |_| false, pass_on, begin);
         assert_eq!(output, text.as_bytes());
         receiver.iter().map(|name| String::from_utf8(name).unwrap()).collect()
     }
@@ -174,6 +229,68 @@ mod tests {
         let text =
             "Counting objects: 1%\rCounting objects: 100%, done.\nnote\nWriting objects: 5%\r";
         assert_eq!(phases(text, r"^([^:]+): +\d+%"), ["Counting objects", "Writing objects"]);
+    }
+
+    /// Messages that come in pieces.
+    struct Pieces<'p>(std::slice::Iter<'p, &'p str>);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let piece = self.0.next().copied().unwrap_or_default().as_bytes();
+            buffer[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        }
+    }
+
+    /// Returns the phases (in brackets) and the pieces in the order in which they are passed on;
+    /// the program works after each piece, or writes on.
+    fn phases_of_pieces(pieces: &[&str], pattern: &str, is_silent: bool) -> String {
+        let order = std::cell::RefCell::new(String::new());
+        let pattern = Regex::new(pattern).unwrap();
+        let begin = |phase| {
+            order.borrow_mut().push_str(&format!("[{}]", String::from_utf8(phase).unwrap()));
+        };
+        let pass_on = |bytes: &[u8]| order.borrow_mut().push_str(str::from_utf8(bytes).unwrap());
+        let messages = Pieces(pieces.iter());
+        read_messages(messages, &pattern, |_| is_silent, pass_on, begin);
+        order.into_inner()
+    }
+
+    #[test]
+    fn a_line_begins_a_phase_before_it_ends() {
+        let lines = ["phase a... ", "done\nphase b: ", ".", ".\n", "phase c"];
+        let order = phases_of_pieces(&lines, r"phase (\w+)", true);
+        assert_eq!(order, "[a]phase a... [b]done\nphase b: ..\nphase c[c]");
+        let order = phases_of_pieces(&["Loading", " done\n"], "Loading|Saving", true);
+        assert_eq!(order, "[Loading]Loading done\n");
+    }
+
+    /// A name in two pieces is one, and a line that does not match in the end begins no phase.
+    #[test]
+    fn a_name_that_may_go_on_is_waited_for() {
+        let order = phases_of_pieces(&["phase wal", "rus\n"], r"phase (\w+)", true);
+        assert_eq!(order, "phase wal[walrus]rus\n");
+        let order = phases_of_pieces(&["phase a.", ".", " done\n"], "phase (.*)", true);
+        assert_eq!(order, "phase a..[a.. done] done\n");
+        let order = phases_of_pieces(&["reading files", " of b\n"], r"^(\w+) files$", true);
+        assert_eq!(order, "reading files of b\n");
+        let order = phases_of_pieces(&["reading ", "files\n"], "reading(?: files)?", false);
+        assert_eq!(order, "reading [reading files]files\n");
+    }
+
+    /// The program goes on only after its phase was seen.
+    #[test]
+    fn an_open_line_in_a_pipe_begins_a_phase() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "printf 'phase a... ' >&2; read -r line; echo done >&2"]);
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (pattern, output) = (Regex::new(r"phase (\w+)").unwrap(), std::io::sink());
+        let messages = MessagePhases::start(child.stderr.take().unwrap(), pattern, output, || {});
+        let phase = messages.wait_for_phase(Duration::from_secs(60));
+        assert_eq!(phase.map(|phase| phase.name), Some(b"a".to_vec()));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(messages.finish_within(Duration::from_secs(60), &|| false).is_empty());
     }
 
     /// An output that takes its time, and counts bytes.

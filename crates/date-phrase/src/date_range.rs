@@ -146,8 +146,9 @@ impl PointInTime {
                     moment.at.seconds() - CivilTime::midnight(now.day_number()).seconds(),
                 )
             };
-            let end = resolve_end_time(start, &on).unwrap_or_else(|| on(start.day_number()));
-            return Ok(PointInTime { at: end, ..moment });
+            let (same, next) = (on(start.day_number()), on(start.day_number() + 1));
+            let night = same < start && next.seconds() - start.seconds() <= DAY_SECONDS / 2;
+            return Ok(PointInTime { at: if night { next } else { same }, ..moment });
         }
         let context = PhraseContext::new(now, *language);
         let weekly = match_whole_text(&PhraseToken::tokenize(text), &context)?
@@ -159,17 +160,6 @@ impl PointInTime {
             moment
         })
     }
-}
-
-/// Resolves an end that is a time without a day: on the day of the start, or in the night that
-/// follows. `None`: it is in neither. `at_day` returns that time of a day.
-pub(crate) fn resolve_end_time(
-    start: CivilTime,
-    at_day: &dyn Fn(i64) -> CivilTime,
-) -> Option<CivilTime> {
-    let (same, next) = (at_day(start.day_number()), at_day(start.day_number() + 1));
-    let is_in_night = (0..=DAY_SECONDS / 2).contains(&(next.seconds() - start.seconds()));
-    if same >= start { Some(same) } else { Some(next).filter(|_| is_in_night) }
 }
 
 /// Splits at `..`. The first side may end with a dot of its own: `5.3...9.3.`

@@ -6,7 +6,6 @@
 use crate::calendar_span::{CalendarSpan, SpanUnit};
 use crate::context::PhraseContext;
 use crate::date::match_end;
-use crate::date_range::resolve_end_time;
 use crate::duration::PhraseDuration;
 use crate::error::PhraseError;
 use crate::language::Language;
@@ -22,6 +21,10 @@ use std::ops::Range;
 
 /// The duration of an event with a start time and no end.
 const DEFAULT_EVENT_SECONDS: i64 = 3600;
+
+/// The longest time from a start to an end on the next day, as of a shift. An end later than that
+/// is taken for a mistake.
+const MAX_SECONDS_TO_NEXT_DAY_END: i64 = 16 * 3600;
 
 /// The meaning of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,11 +66,12 @@ impl Sentence {
     /// Parses a sentence. Phrases are removed from it wherever they stand, except in double quotes;
     /// the first phrase of each kind counts. A time without a date is the next such time; a date
     /// without a time is a whole day. Without an end, an event lasts an hour, or a day. An end time
-    /// before the start time is on the next day.
+    /// without a day that is before the start time is on the next day, at most 16 hours after the
+    /// start. Midnight is the end of the day, and the time of the start 24 hours after it.
     ///
     /// # Errors
-    /// When a date does not exist, a time is ambiguous, phrases contradict each other, or words of
-    /// date or time remain.
+    /// When a date does not exist, a time is ambiguous, phrases contradict each other, the end is
+    /// before the start, or words of date or time remain.
     pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Sentence, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let words = split_sentence(text);
@@ -341,7 +345,7 @@ fn resolve_end(
         let on = |day| CivilTime::midnight(day).saturating_add(matched.value.second);
         let end = match end_day {
             Some(day) => Some(on(day)).filter(|end| start.at <= *end),
-            None => resolve_end_time(start.at, &on),
+            None => resolve_end_time(start.at, matched.value.second),
         };
         let text = || matched.text.clone();
         let end = end.ok_or_else(|| PhraseError::EndBeforeStart { text: text() })?;
@@ -358,6 +362,16 @@ fn resolve_end(
         })),
         None,
     ))
+}
+
+/// Resolves an end that is a time without a day. `None`: it is before the start.
+fn resolve_end_time(start: CivilTime, second: i64) -> Option<CivilTime> {
+    let same = CivilTime::midnight(start.day_number()).saturating_add(second);
+    let next = same.saturating_add(DAY_SECONDS);
+    let is_after_start = second == 0
+        || same == start
+        || next.seconds() - start.seconds() <= MAX_SECONDS_TO_NEXT_DAY_END;
+    if same > start { Some(same) } else { Some(next).filter(|_| is_after_start) }
 }
 
 /// Returns the day of an end whose time is given elsewhere in the sentence.

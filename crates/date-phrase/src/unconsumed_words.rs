@@ -371,29 +371,52 @@ impl UnconsumedWords<'_, '_> {
     /// Matches "before friday" and "after friday", which exclude friday; "before easter" and "after
     /// next" behind a weekday or unit. "After work" and "after 18:00" are no dates.
     fn match_excluded_date(&self, at: usize) -> Option<usize> {
-        let run = self.unconsumed_run(at);
-        let before = self.context.match_meaning(run, WordMeaning::BeforeDate);
-        let after = self.context.match_meaning(run, WordMeaning::AfterDate);
+        // The date may have consumed the last word of the preposition: "después del 5 de marzo".
+        let words = skip_tokens(self.words, at);
+        let before = self.context.match_meaning(words, WordMeaning::BeforeDate);
+        let after = self.context.match_meaning(words, WordMeaning::AfterDate);
         if let Some(used) = before.filter(|used| self.is_consumed(at + used)) {
             return Some(used + 1);
         }
         let used = after.or(before)?;
-        let following = skip_tokens(self.words, at + used);
-        if after.is_some() && self.is_consumed(at + used) {
-            // Portuguese "depois de 5 de março"
-            let from = self.context.match_meaning(following, WordMeaning::From).unwrap_or(0);
-            return [0, from].into_iter().find_map(|from| {
-                let date = match_date(skip_tokens(following, from), &self.context);
-                date.ok().flatten().map(|(date, _)| used + from + date)
-            });
+        if let Some(date) = self.match_consumed_date(at + used) {
+            return Some(used + date);
         }
+        let following = skip_tokens(words, used);
         let meaning = |meaning| self.context.match_meaning(following, meaning);
         let holiday = || WordMeaning::HOLIDAYS.iter().filter_map(|one| meaning(*one)).max();
         let is_beside_day = self.has_when && self.is_preceded_by_day_or_unit(at);
-        let next = || meaning(WordMeaning::Next).filter(|_| after.is_some() && is_beside_day);
+        let next = || {
+            let next = meaning(WordMeaning::Next).filter(|_| after.is_some() && is_beside_day)?;
+            // "friday after next release"
+            (!self.is_noun_possible(at + used + next)).then_some(next)
+        };
         next()
             .or_else(|| holiday().filter(|_| is_beside_day || self.has_due_before(at)))
             .map(|more| used + more)
+    }
+
+    /// Matches a consumed date, also behind an article that is not part of it, if the date is no
+    /// adjective: "the 5 december", but not "the friday meeting".
+    fn match_consumed_date(&self, at: usize) -> Option<usize> {
+        let article = match self.is_consumed(at) {
+            true => 0,
+            false => self.context.match_meaning(self.unconsumed_run(at), WordMeaning::The)?,
+        };
+        let date_at = at + article;
+        let (used, span) =
+            match_date(skip_tokens(self.words, date_at), &self.context).ok().flatten()?;
+        let is_adjective = article > 0 && span.is_weekly && self.is_noun_possible(date_at + used);
+        (self.is_consumed(date_at) && !is_adjective).then_some(article + used)
+    }
+
+    /// Returns whether a word of the summary is none of those that begin another phrase.
+    fn is_noun_possible(&self, at: usize) -> bool {
+        const PREPOSITIONS: [WordMeaning; 3] =
+            [WordMeaning::With, WordMeaning::AtPlace, WordMeaning::And];
+        let run = self.unconsumed_run(at);
+        !run.is_empty()
+            && PREPOSITIONS.iter().all(|one| self.context.match_meaning(run, *one).is_none())
     }
 
     /// Returns whether the word before is a weekday or a unit: "the week after".
@@ -408,12 +431,12 @@ impl UnconsumedWords<'_, '_> {
             || UNITS.iter().any(|unit| self.context.match_meaning(word, *unit) == Some(1))
     }
 
-    /// Returns whether a word before means that a task is due, and belongs to no date.
+    /// Returns whether "due" stands before, or before a weekday or unit: "due the day after". It
+    /// means that a task is due, and belongs to no date.
     fn has_due_before(&self, at: usize) -> bool {
-        let is_due = |at: &usize| {
-            self.context.match_meaning(self.unconsumed_run(*at), WordMeaning::Due).is_some()
-        };
-        (0..at).any(|at| is_due(&at))
+        let end = at - usize::from(self.is_preceded_by_day_or_unit(at));
+        let end = end - usize::from(self.is_preceded_by(end, &[WordMeaning::The]));
+        self.is_preceded_by(end, &[WordMeaning::Due])
     }
 
     /// Matches function words: "except" in a repetition; "between 8 and 10"; "v půl deváté";

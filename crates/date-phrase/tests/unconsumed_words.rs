@@ -2,7 +2,7 @@
 
 use crate::date_ranges::{format_civil, reference_time};
 use crate::sentences::check_sentences;
-use larder_date_phrase::{Language, PhraseError, PointInTime, Sentence, parse_duration};
+use larder_date_phrase::{Language, PointInTime, parse_duration};
 
 /// Checks sentences, each with the words that are refused.
 #[track_caller]
@@ -399,17 +399,99 @@ fn dates_after_after_are_refused() {
     ] {
         check_sentences(locale, &[(text, "Ran | all day 2026-03-02 .. 2026-03-03")]);
     }
-    for (locale, text) in [
-        ("es_ES", "Comida el lunes después del 5 de marzo"),
-        ("it_IT", "Pranzo dopo il 5 marzo"),
-        ("nl_NL", "Lunch na 5 maart"),
-        ("pl_PL", "Obiad po 5 marca"),
-        ("pt_PT", "Almoço depois de 5 de março"),
-        ("fr_FR", "Repas le lendemain du 5 mars"),
-        ("sv_SE", "Lunch efter 5 mars"),
+    for (locale, text, refused) in [
+        ("da_DK", "Frokost efter 5. marts", "efter 5. marts"),
+        ("es_ES", "Comida después del 5 de marzo", "después del 5 de marzo"),
+        ("es_ES", "Comida tras el 5 de marzo", "tras el 5 de marzo"),
+        ("it_IT", "Pranzo dopo il 5 marzo", "dopo il 5 marzo"),
+        ("nl_NL", "Lunch na 5 maart", "na 5 maart"),
+        ("pl_PL", "Obiad po 5 marca", "po 5 marca"),
+        ("pt_PT", "Almoço depois de 5 de março", "depois de 5 de março"),
+        ("pt_PT", "Almoço depois do dia 5 de março", "depois do dia 5 de março"),
+        ("fr_FR", "Repas le lendemain du 5 mars", "lendemain du 5 mars"),
+        ("sv_SE", "Lunch efter 5 mars", "efter 5 mars"),
     ] {
-        let parsed = Sentence::parse(text, reference_time(), &Language::from_locale(locale));
-        assert!(matches!(parsed, Err(PhraseError::Unconsumed { .. })), "{text}: {parsed:?}");
+        check_refused(locale, &[(text, refused)]);
+    }
+}
+
+/// An article between "before" or "after" and the date does not hide the date. One before an
+/// adjective does: "after the friday meeting".
+#[test]
+fn articles_before_excluded_dates_are_skipped() {
+    check_refused(
+        "en_GB",
+        &[
+            ("Brunch the day after the 5 december", "after the 5 december"),
+            ("Brunch day after the 5 december with Anna", "after the 5 december"),
+            ("Pay the invoice before the 5 december", "before the 5 december"),
+            ("Party the day after the 5th of december 10:00", "after the 5th of december"),
+        ],
+    );
+    check_refused(
+        "de_DE",
+        &[
+            ("Essen nach dem 5. März 10 Uhr", "nach dem 5. März"),
+            ("Essen am Tag nach dem 5. März", "nach dem 5. März"),
+            ("Essen vor dem 5. März", "vor dem 5. März"),
+            ("Essen nach dem Freitag", "nach dem Freitag"),
+        ],
+    );
+    check_refused("fr_FR", &[("Repas après le 5 mars", "après le 5 mars")]);
+    check_sentences(
+        "en_GB",
+        &[(
+            "Drinks after the friday meeting 18:00",
+            "Drinks after the meeting | 2026-03-06 18:00 .. 2026-03-06 19:00",
+        )],
+    );
+}
+
+/// Adverbs, and "after" before other words, stay in the title.
+#[test]
+fn titles_with_after_are_accepted() {
+    check_sentences(
+        "en_GB",
+        &[
+            (
+                "Retro friday after next release 15:00",
+                "Retro after next release | 2026-03-06 15:00 .. 2026-03-06 16:00",
+            ),
+            ("Chase due invoices after christmas", "Chase due invoices after christmas"),
+        ],
+    );
+    check_refused(
+        "en_GB",
+        &[
+            ("Meeting monday after next 10:00", "after next"),
+            ("Meeting monday after next with Bob", "after next"),
+            ("Report due after christmas", "after christmas"),
+            ("Report is due the week before easter", "before easter"),
+        ],
+    );
+    for (locale, text, expect) in [
+        (
+            "de_DE",
+            "Kaffee nach der 10 Uhr Sitzung",
+            "Kaffee nach der Sitzung | 2026-03-04 10:00 .. 2026-03-04 11:00",
+        ),
+        (
+            "es_ES",
+            "Cena y copas después viernes 20:00",
+            "Cena y copas después | 2026-03-06 20:00 .. 2026-03-06 21:00",
+        ),
+        (
+            "fr_FR",
+            "Brunch du lendemain dimanche 11h",
+            "Brunch du lendemain | 2026-03-08 11:00 .. 2026-03-08 12:00",
+        ),
+        (
+            "pt_PT",
+            "Jantar, cinema depois sexta 20h",
+            "Jantar, cinema depois | 2026-03-06 20:00 .. 2026-03-06 21:00",
+        ),
+    ] {
+        check_sentences(locale, &[(text, expect)]);
     }
 }
 

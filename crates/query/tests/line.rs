@@ -279,7 +279,7 @@ fn negated_fields_are_about_the_kinds_that_have_them() {
         found.sort();
         assert_eq!(found, expect, "{line}");
     };
-    for line in ["not from:x", "-author:bob", "-path:a", "not date:2026", "-body:x"] {
+    for line in ["not from:x", "-author:bob", "-path:a", "not date:2026", "-body:x", "not due:"] {
         check(line, &[]);
     }
     for line in ["not org:acme", "-has:nickname", "not not has:full_name", "-(org:acme and org:x)"]
@@ -290,10 +290,7 @@ fn negated_fields_are_about_the_kinds_that_have_them() {
         "not when:2027",
         "not summary:x",
         "not subject:x",
-        "-due:2026",
-        "not due:",
         "not is:recurring",
-        "not is:overdue",
         "not priority:high",
         "not not summary:trip",
         "-(summary:x or is:recurring)",
@@ -308,4 +305,40 @@ fn negated_fields_are_about_the_kinds_that_have_them() {
     for line in ["not nothing", "-uid:x", "not is:task", "has:uid or -has:uid", "-(x or y)"] {
         check(line, &["c", "e"]);
     }
+}
+
+/// Events and memos have no due time and cannot be done, so a negated test of these is about tasks.
+#[test]
+fn negated_tests_of_due_times_are_about_tasks() {
+    let mut book = Book::with_contacts([card("UID:c\nFN:Anna").as_str()]);
+    let event = component("VEVENT\nUID:e\nSUMMARY:Trip\nDTSTART:20260301T100000Z");
+    let memo = component("VJOURNAL\nUID:m\nSUMMARY:Notes");
+    let open = component("VTODO\nUID:t\nSUMMARY:Paint");
+    let done = component("VTODO\nUID:u\nSTATUS:COMPLETED\nDUE:20250301T100000Z");
+    book.put_components("calendar", [&event, &memo, &open, &done].map(String::as_str));
+    let reader = book.reader();
+    let check = |line: &str, expect: &[&str]| {
+        let mut found = uids(&reader, &search_request(Query::parse(line).unwrap()));
+        found.sort();
+        assert_eq!(found, expect, "{line}");
+    };
+    for line in [
+        "not is:done",
+        "not is:completed",
+        "-due:..2026-12-31",
+        "not due:",
+        "-has:due",
+        "-has:done",
+        "-due:=20250301T100000Z",
+        "-(is:done or trip)",
+    ] {
+        check(line, &["t"]);
+    }
+    for line in ["not is:overdue", "-completed:2026", "not completed:", "-has:percent"] {
+        check(line, &["t", "u"]);
+    }
+    for line in ["not start:2027", "-is:cancelled", "not priority:high"] {
+        check(line, &["e", "m", "t", "u"]);
+    }
+    check("is:done or not is:done", &["t", "u"]);
 }

@@ -35,7 +35,8 @@ impl SearchLineParser<'_> {
         text: &str,
     ) -> Result<Option<ParsedTerm>, SyntaxError> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
-        let query = match DateProperty::from_search_name(name) {
+        let property = DateProperty::from_search_name(name);
+        let query = match property {
             _ if op != MatchOp::ContainsWords => return Ok(None),
             _ if is("is") => return self.parse_state(at, text).map(Some),
             _ if is("when") => {
@@ -56,7 +57,10 @@ impl SearchLineParser<'_> {
             }
             None => return Ok(None),
         };
-        Ok(Some(ParsedTerm::of_schedule(query)))
+        Ok(Some(match property {
+            Some(DateProperty::Due | DateProperty::Completed) => ParsedTerm::of_due_time(query),
+            _ => ParsedTerm::of_schedule(query),
+        }))
     }
 
     fn parse_time_range(
@@ -84,7 +88,7 @@ impl SearchLineParser<'_> {
         };
         let query = match text.to_ascii_lowercase().as_str() {
             "recurring" => field("recurring"),
-            "completed" | "done" => field("done"),
+            "completed" | "done" => return Ok(ParsedTerm::of_due_time(field("done"))),
             "cancelled" | "canceled" => self.status_query("CANCELLED"),
             "tentative" => self.status_query("TENTATIVE"),
             "all-day" | "allday" | "all_day" => field("all_day"),
@@ -99,7 +103,8 @@ impl SearchLineParser<'_> {
                 let (done, cancelled) = (field("done"), self.status_query("CANCELLED"));
                 // The most expensive test comes last.
                 let overdue = Query::Time(TimeTest::Overdue(before));
-                Query::And(vec![Query::Kind(Kind::Task), not(done), not(cancelled), overdue])
+                let all = vec![Query::Kind(Kind::Task), not(done), not(cancelled), overdue];
+                return Ok(ParsedTerm::of_due_time(Query::And(all)));
             }
             name => match Kind::from_name(name).filter(|kind| kind.is_searchable()) {
                 Some(kind) => return Ok(Query::Kind(kind).into()),

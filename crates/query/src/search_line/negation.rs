@@ -9,6 +9,10 @@ use crate::query::Query;
 use larder_format::field::Field;
 use larder_store::{CollectionType, Kind};
 
+/// The fields that only kinds with due times have, though the table of fields is one for a type of
+/// collection.
+const DUE_TIME_FIELDS: [&str; 3] = ["due", "done", "percent"];
+
 /// A part of a search line.
 #[derive(Debug)]
 pub(super) struct ParsedTerm {
@@ -26,21 +30,25 @@ impl ParsedTerm {
 
     /// A test of this field.
     pub(super) fn of_field(query: Query, field: &'static Field) -> ParsedTerm {
-        ParsedTerm::in_types(query, types_with_field(field))
+        ParsedTerm::in_kinds(query, kinds_with_field(field))
     }
 
     /// A test of times, or of another value of calendars.
     pub(super) fn of_schedule(query: Query) -> ParsedTerm {
-        let types = CollectionType::all().filter(|one| one.has_schedules()).collect();
-        ParsedTerm::in_types(query, types)
+        let types = CollectionType::all().filter(|one| one.has_schedules());
+        ParsedTerm::in_kinds(query, types.flat_map(CollectionType::kinds).collect())
     }
 
-    fn in_types(query: Query, types: Vec<CollectionType>) -> ParsedTerm {
-        if stored_types().all(|one| types.contains(&one)) {
+    /// A test of due times, or of completion.
+    pub(super) fn of_due_time(query: Query) -> ParsedTerm {
+        ParsedTerm::in_kinds(query, Kind::all().filter(|kind| kind.has_due_time()).collect())
+    }
+
+    fn in_kinds(query: Query, kinds: Vec<Kind>) -> ParsedTerm {
+        if stored_types().flat_map(CollectionType::kinds).all(|kind| kinds.contains(&kind)) {
             return ParsedTerm::from(query);
         }
-        let mut kinds: Vec<Query> =
-            types.into_iter().flat_map(CollectionType::kinds).map(Query::Kind).collect();
+        let mut kinds: Vec<Query> = kinds.into_iter().map(Query::Kind).collect();
         let kinds = if kinds.len() == 1 { kinds.swap_remove(0) } else { Query::Or(kinds) };
         let negation = Query::And(vec![kinds, Query::Not(Box::new(query.clone()))]);
         ParsedTerm { query, negation: Some(negation) }
@@ -114,10 +122,15 @@ fn stored_types() -> impl Iterator<Item = CollectionType> {
     CollectionType::all_listed().filter(|one| !one.main_kind().has_locator())
 }
 
-/// Returns the types of collections whose items have a field; of messages and commits, the type
-/// that the field is of.
-fn types_with_field(field: &'static Field) -> Vec<CollectionType> {
+/// Returns the kinds whose items have a field; of messages and commits, the kinds of the type that
+/// the field is of.
+fn kinds_with_field(field: &'static Field) -> Vec<Kind> {
     let has_field = |one: &CollectionType| !searched_fields(field, *one).is_empty();
-    let types: Vec<CollectionType> = stored_types().filter(has_field).collect();
-    if types.is_empty() { vec![CollectionType::from_field(field)] } else { types }
+    let mut types: Vec<CollectionType> = stored_types().filter(has_field).collect();
+    if types.is_empty() {
+        types.push(CollectionType::from_field(field));
+    }
+    let is_of_due_time = DUE_TIME_FIELDS.contains(&field.name);
+    let kinds = types.into_iter().flat_map(CollectionType::kinds);
+    kinds.filter(|kind| !is_of_due_time || kind.has_due_time()).collect()
 }

@@ -1,5 +1,7 @@
 //! Saved searches in search lines: what `@name` stands for, and the errors of names.
 
+use crate::book::{Book, card, search_request, uids};
+use crate::calendar::component;
 use larder_format::saved_search::SavedSearch;
 use larder_query::{
     Kind, MailQuery, MailQueryContext, Query, QueryContext, SavedSearches, SyntaxError,
@@ -42,6 +44,8 @@ fn a_name_stands_for_its_line() {
         ("friends", "org:example or berg", Kind::Contact),
         ("berg", "berg", Kind::Contact),
         ("close-friends", "@friends anna", Kind::Contact),
+        ("team", "from:anna or @berg", Kind::Message),
+        ("vip", "berg or @work", Kind::Contact),
     ]);
     for (line, expect) in [
         ("@work", r#"(or (from "anna") (subject "budget"))"#),
@@ -55,6 +59,11 @@ fn a_name_stands_for_its_line() {
         ("@friends or x", r#"(or (nothing) (any "x"))"#),
         ("not @friends", "(nothing)"),
         ("-(@friends or x)", r#"(and (nothing) (not (any "x")))"#),
+        // Such a part of a definition does not restrict the negation of the search.
+        ("-@team", r#"(not (or (from "anna") (nothing)))"#),
+        ("-(-@team)", r#"(not (not (or (from "anna") (nothing))))"#),
+        ("-(@team or x)", r#"(and (not (or (from "anna") (nothing))) (not (any "x")))"#),
+        ("-(@team or @berg)", r#"(and (not (or (from "anna") (nothing))) (nothing))"#),
         // Other words with an at sign are words.
         ("@example.org", r#"(any "@example.org")"#),
         ("\"@work\"", r#"(any "@work")"#),
@@ -70,10 +79,11 @@ fn a_name_stands_for_its_line() {
         ),
         (
             "-@friends",
-            r#"(and (kind "contact") (and (and (kind "contact") (not (contains "org" "example"))) (not (word "berg"))))"#,
+            r#"(and (kind "contact") (not (or (contains "org" "example") (word "berg"))))"#,
         ),
         ("-@berg", r#"(and (kind "contact") (not (word "berg")))"#),
         ("not (not @berg)", r#"(and (kind "contact") (word "berg"))"#),
+        ("-@vip", r#"(and (kind "contact") (not (or (word "berg") (or))))"#),
         ("@work", "(or)"),
         ("-@work", "(or)"),
         ("@example.org", r#"(word "@example.org")"#),
@@ -81,6 +91,41 @@ fn a_name_stands_for_its_line() {
     ] {
         assert_eq!(items(&context, line), expect, "{line}");
     }
+}
+
+/// Each item of the kind of a search is in the search or in its negation, and no other item is,
+/// also if a part of the search is about other kinds.
+#[test]
+fn a_search_and_its_negation_are_all_items_of_its_kind() {
+    let context = context(&[
+        ("work", "from:anna", Kind::Message),
+        ("trips", "summary:trip", Kind::Event),
+        ("vip", "org:example or @work or @trips", Kind::Contact),
+        ("others", "-@trips -from:anna", Kind::Contact),
+        ("open", "not is:done", Kind::Event),
+    ]);
+    let mut book = Book::with_contacts(
+        [card("UID:a\nFN:Anna\nORG:Example"), card("UID:b\nFN:Bob")].each_ref().map(String::as_str),
+    );
+    let event = component("VEVENT\nUID:e\nSUMMARY:Trip\nDTSTART:20260301T100000Z");
+    book.put_components("calendar", [event.as_str()]);
+    let reader = book.reader();
+    let found = |line: &str| {
+        let query = Query::parse_with(line, &context).unwrap();
+        let mut found = uids(&reader, &search_request(query));
+        found.sort();
+        found
+    };
+    for (name, with, without) in [
+        ("vip", &["a"][..], &["b"][..]),
+        ("others", &[], &["a", "b"]),
+        ("trips", &["e"], &[]),
+        ("open", &[], &["e"]),
+    ] {
+        assert_eq!(found(&format!("@{name}")), with, "{name}");
+        assert_eq!(found(&format!("-@{name}")), without, "{name}");
+    }
+    assert_eq!(found("-(@vip or trip)"), ["b"]);
 }
 
 #[test]

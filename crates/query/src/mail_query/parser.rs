@@ -524,24 +524,36 @@ impl<'a> MailQueryParser<'a> {
         self.token_count = parser.token_count;
         self.pattern_count = parser.pattern_count;
         self.depth -= 1;
-        Ok(query)
+        // Its negation is every other message, so `negate` must not see the parts.
+        Ok(match has_part_of_other_kind(&query) {
+            true => not(not(query)),
+            false => query,
+        })
     }
 }
 
 /// Negates a query. A part that only items of other kinds match is not negated, as no message is
 /// meant.
 fn negate(query: MailQuery) -> MailQuery {
-    let is_of_other_kind = |one: &MailQuery| one.has_test(&|test| *test == MailQuery::Nothing);
     match query {
         MailQuery::Nothing => MailQuery::Nothing,
-        MailQuery::And(all) if all.iter().any(is_of_other_kind) => {
+        MailQuery::And(all) if all.iter().any(has_part_of_other_kind) => {
             MailQuery::Or(all.into_iter().map(negate).collect())
         }
-        MailQuery::Or(any) if any.iter().any(is_of_other_kind) => {
+        MailQuery::Or(any) if any.iter().any(has_part_of_other_kind) => {
             MailQuery::And(any.into_iter().map(negate).collect())
         }
-        query => MailQuery::Not(Box::new(query)),
+        MailQuery::Not(inner) if matches!(*inner, MailQuery::Not(_)) => *inner,
+        query => not(query),
     }
+}
+
+fn not(query: MailQuery) -> MailQuery {
+    MailQuery::Not(Box::new(query))
+}
+
+fn has_part_of_other_kind(query: &MailQuery) -> bool {
+    query.has_test(&|test| *test == MailQuery::Nothing)
 }
 
 /// Joins the sides of an operator. The tree of `xor` is balanced, as its depth must be bounded.

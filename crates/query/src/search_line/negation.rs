@@ -54,11 +54,12 @@ impl ParsedTerm {
         ParsedTerm { query, negation: Some(negation) }
     }
 
-    /// Restricts the term and its negation to items of a kind.
+    /// Restricts the term to items of a kind. Its negation is the others of that kind, also those
+    /// that a negated part of the term would not be about.
     pub(super) fn of_kind(self, kind: Kind) -> ParsedTerm {
-        let (query, negation) = self.into_both();
         let of_kind = |query| Query::And(vec![Query::Kind(kind), query]);
-        ParsedTerm { query: of_kind(query), negation: Some(of_kind(negation)) }
+        let negation = of_kind(Query::Not(Box::new(self.query.clone())));
+        ParsedTerm { query: of_kind(self.query), negation: Some(negation) }
     }
 
     pub(super) fn negate(self) -> ParsedTerm {

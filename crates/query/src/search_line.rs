@@ -154,7 +154,8 @@ impl<'a> SearchLineParser<'a> {
             if *token == SearchLineToken::Close || self.is_keyword("or") {
                 break;
             }
-            if self.is_keyword("and") {
+            // A line of this word alone searches for it, as a view sees it while "andrea" is typed.
+            if self.is_keyword("and") && self.tokens.len() > 1 {
                 self.skip_and(*at, !all.is_empty())?;
                 continue;
             }
@@ -241,17 +242,7 @@ impl<'a> SearchLineParser<'a> {
         };
         self.next += 1;
         if negated {
-            if self.peek().is_none_or(|(_, token)| *token == SearchLineToken::Close)
-                || self.is_keyword("and")
-                || self.is_keyword("or")
-            {
-                return Err(SyntaxError::new(
-                    self.line,
-                    *at,
-                    "a term is missing after the negation",
-                )
-                .with_hint("add a term, as in -anna or not anna"));
-            }
+            self.check_negated_term(*at)?;
             self.enter_group(*at)?;
             let term = self.parse_term()?;
             self.budget.depth -= 1;
@@ -294,6 +285,19 @@ impl<'a> SearchLineParser<'a> {
                 Err(SyntaxError::new(self.line, *at, "unmatched \")\""))
             }
         }
+    }
+
+    /// Refuses a negation with the end of a group or an operator behind it.
+    fn check_negated_term(&self, at: usize) -> Result<(), SyntaxError> {
+        let operator = ["and", "or"].into_iter().find(|word| self.is_keyword(word));
+        let hint = match (operator, self.peek()) {
+            (Some(word), _) => format!("to look for the word itself, quote it: -\"{word}\""),
+            (None, None | Some((_, SearchLineToken::Close))) => {
+                "add a term, as in -anna or not anna".to_string()
+            }
+            (None, Some(_)) => return Ok(()),
+        };
+        Err(SyntaxError::new(self.line, at, "a term is missing after the negation").with_hint(hint))
     }
 
     /// Parses the line of the saved search with this name. It stands for items of its kind.

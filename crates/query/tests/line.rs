@@ -16,6 +16,7 @@ fn lines_are_parsed_into_queries() {
     check("  \t ", "#t");
     check("anna", r#"(word "anna")"#);
     check("anna berg", r#"(and (word "anna") (word "berg"))"#);
+    check("and", r#"(word "and")"#);
     check("anna AND berg", r#"(and (word "anna") (word "berg"))"#);
     check("anna or berg Or c", r#"(or (word "anna") (word "berg") (word "c"))"#);
     check("a b or c", r#"(or (and (word "a") (word "b")) (word "c"))"#);
@@ -159,12 +160,15 @@ fn invalid_lines_are_refused() {
         let error = "\"and\" needs a term on both sides (at character 3 of the query)";
         check(line, error, "quote it: \"and\"");
     }
-    for line in ["and", "and a", "(and) or a"] {
+    for line in ["and a", "(and)", "(and) or a", "and and"] {
         let at = 1 + usize::from(line.starts_with('('));
         let error = format!("\"and\" needs a term on both sides (at character {at} of the query)");
         check(line, &error, "quote it");
     }
-    check("a not or", "a term is missing after the negation (at character 3 of the query)", "add");
+    for (line, hint) in [("a not or", "quote it: -\"or\""), ("a -AND b", "quote it: -\"and\"")] {
+        let error = "a term is missing after the negation (at character 3 of the query)";
+        check(line, error, hint);
+    }
     check(
         "anna note:~[a",
         "the regular expression \"[a\" cannot be used: unclosed character class (at character 6 of the query)",

@@ -7,7 +7,8 @@ use larder_format::fold::fold;
 use larder_format::html_text::html_to_text;
 use larder_format::label::LabelList;
 use larder_format::label_dump::{
-    LabelDump, LabelDumpFormat, can_be_in_mu, dump_header, write_mu_entry, write_notmuch_line,
+    LabelDump, LabelDumpFormat, can_be_in_mu, dump_header, encode_tag, write_mu_entry,
+    write_notmuch_line,
 };
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use larder_format::message::Message;
@@ -125,7 +126,10 @@ pub fn check_label_dump(data: &[u8]) {
             message.labels = labels;
         }
         let line = match dump.format {
-            LabelDumpFormat::Notmuch => write_notmuch_line(&message.message_id, &message.labels),
+            LabelDumpFormat::Notmuch => {
+                let tags = message.labels.iter().map(encode_tag).collect();
+                write_notmuch_line(&message.message_id, &tags)
+            }
             LabelDumpFormat::Mu => write_mu_entry("/mail/1", &message.message_id, &message.labels),
         };
         if let Some(line) = line {

@@ -301,7 +301,10 @@ impl MailSync<'_> {
         let scan = scan_mail(self.root, self.format).map_err(unreadable)?;
         let known = self.read_known_directories()?;
         if scan.directories.is_empty() && !known.is_empty() && !is_empty_file(self.root) {
-            let reason = describe_empty_source(self.root, self.format, self.collection);
+            let known: Vec<&[u8]> = known.iter().map(|one| one.path.as_slice()).collect();
+            let problem = scan.problems.first().map(problem_of);
+            let reason =
+                describe_empty_source(self.root, self.format, self.collection, &known, problem);
             return Err(Error::EmptyMaildir { path: self.root.to_path_buf(), reason });
         }
         self.report.directories = scan.directories.len();

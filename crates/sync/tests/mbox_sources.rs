@@ -13,6 +13,7 @@ use larder_sync::{
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Barrier;
@@ -316,6 +317,40 @@ fn a_file_that_changed_is_compared_by_contents() {
         sync_locked_mail(store, &lock, source, &options, None, &mut |_| {}, &|| false).is_err(),
         "a file that is no mbox file any more removes no messages"
     );
+}
+
+/// A source is said to have no files of mail any more only if none of its disks may be missing.
+#[test]
+fn a_source_whose_disk_is_away_is_not_said_to_be_empty() {
+    let mut files = MailFiles::new("mail");
+    fs::create_dir(&files.root).unwrap();
+    let (root, disk) = (files.root.clone(), files.folder.path().join("disk"));
+    let describe_failure = |files: &mut MailFiles| {
+        let lock = files.store.lock_mail_sync().unwrap();
+        let (store, source, options) = (&mut files.store, source_at(&root), small_batches(64));
+        let synced = sync_locked_mail(store, &lock, source, &options, None, &mut |_| {}, &|| false);
+        synced.unwrap_err().to_string()
+    };
+    // A link that leads nowhere, and an empty mount point.
+    files.write("disk/a/2024.mbox", mbox_message("m1", "", "walrus"));
+    symlink(&disk, root.join("archive")).unwrap();
+    assert_eq!(files.counts(&small_batches(64)), [1, 0, 0, 0]);
+    fs::rename(&disk, files.folder.path().join("away")).unwrap();
+    let failure = describe_failure(&mut files);
+    assert!(failure.contains("mail/archive: ") && failure.contains("mounted"), "{failure}");
+    fs::remove_file(root.join("archive")).unwrap();
+    fs::create_dir(root.join("archive")).unwrap();
+    let failure = describe_failure(&mut files);
+    assert!(failure.contains("mail/archive: ") && failure.contains("mounted"), "{failure}");
+    // A folder that cannot be read; root reads everything.
+    fs::write(root.join("archive/notes"), "seal").unwrap();
+    fs::set_permissions(root.join("archive"), fs::Permissions::from_mode(0o000)).unwrap();
+    let is_root = fs::read_dir(root.join("archive")).is_ok();
+    let failure = describe_failure(&mut files);
+    fs::set_permissions(root.join("archive"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(is_root || failure.contains("mail/archive: Permission denied"), "{failure}");
+    let failure = describe_failure(&mut files);
+    assert!(failure.contains("has no mbox or .eml files any more"), "{failure}");
 }
 
 #[test]

@@ -39,18 +39,16 @@ pub fn find_absent_mail(
         let found = new.directories(&source.name)?;
         let found: HashSet<Vec<u8>> = found.into_iter().map(|one| one.path).collect();
         if found.is_empty() && !known.is_empty() && !is_empty_file(&source.path) {
-            absent.push(SyncProblem {
-                path: source.path.clone(),
-                reason: describe_empty_source(&source.path, source.format, &source.name),
-                is_left_out: true,
-            });
+            let of_source = |one: &&SyncProblem| one.path.starts_with(&source.path);
+            let problem = problems.iter().find(of_source).cloned();
+            let known: Vec<&[u8]> = known.iter().map(|one| one.path.as_slice()).collect();
+            let (path, format) = (source.path.clone(), source.format);
+            let reason = describe_empty_source(&path, format, &source.name, &known, problem);
+            absent.push(SyncProblem { path, reason, is_left_out: true });
             continue;
         }
         for directory in known {
-            let path = match directory.path.as_slice() {
-                b"" => source.path.clone(),
-                path => source.path.join(OsStr::from_bytes(path)),
-            };
+            let path = directory_path(&source.path, &directory.path);
             let is_of = |one: &&SyncProblem| one.is_left_out && path.starts_with(&one.path);
             if let Some(problem) = problems.iter().find(is_of) {
                 absent.push(problem.clone());
@@ -66,8 +64,30 @@ pub fn find_absent_mail(
     Ok(absent)
 }
 
-/// Returns the reason, for a person, that nothing was found in a source with known messages.
-pub(super) fn describe_empty_source(root: &Path, format: MailSourceFormat, name: &str) -> String {
+/// Returns the path of a directory that is known by its path below the root.
+pub(super) fn directory_path(root: &Path, relative: &[u8]) -> PathBuf {
+    match relative {
+        b"" => root.to_path_buf(),
+        path => root.join(OsStr::from_bytes(path)),
+    }
+}
+
+/// Returns the reason, for a person, that nothing was found in a source with known directories.
+/// Only one that has no `problem`, and in which no disk may be missing, is said to have no mail any
+/// more: the advice to remove it would cost the messages of a disk that comes back.
+pub(super) fn describe_empty_source(
+    root: &Path,
+    format: MailSourceFormat,
+    name: &str,
+    known: &[&[u8]],
+    problem: Option<SyncProblem>,
+) -> String {
+    let now = now_milliseconds() / 1000;
+    let find_absence = |path: &&[u8]| find_absence(root, format, &directory_path(root, path), now);
+    let absence = || known.iter().find_map(find_absence).map(|one| problem_of(&one));
+    if let Some(SyncProblem { path, reason, .. }) = problem.or_else(absence) {
+        return format!("has no messages that can be read; {}: {reason}", path.display());
+    }
     let has_entries = || fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some());
     let reason = match format {
         MailSourceFormat::Files if root.is_file() => {

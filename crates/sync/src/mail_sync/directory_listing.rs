@@ -3,6 +3,7 @@
 //!
 //! Separate from `file_changes`, which compares, and from `mbox_listing`.
 
+use super::absent_mail::directory_path;
 use super::file_changes::{
     DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, ResolvedChanges,
 };
@@ -13,7 +14,6 @@ use crate::maildir::{
 };
 use larder_store::Reader;
 use rustc_hash::FxHashSet;
-use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
@@ -101,10 +101,7 @@ impl MailSync<'_> {
             scan.problems.iter().map(|problem| problem.path.as_path()).collect();
         let mut gone = Vec::new();
         for record in unscanned {
-            let path = match record.path.as_slice() {
-                b"" => self.root.to_path_buf(),
-                path => self.root.join(OsStr::from_bytes(path)),
-            };
+            let path = directory_path(self.root, &record.path);
             if path.ancestors().any(|folder| unreadable.contains(folder)) {
                 continue;
             }

@@ -123,7 +123,7 @@ pub struct MailSyncReport {
     pub listed_directories: usize,
     /// The paths of all folders and directories that the scan found.
     pub scanned_folders: Vec<PathBuf>,
-    /// The files to which links in the place of mbox files lead.
+    /// The mbox files to which links lead, and missing and empty files that may become some.
     pub link_targets: Vec<PathBuf>,
     /// Folders and files that could not be read, and damaged messages. One that is read again is
     /// named again only if its file changed.

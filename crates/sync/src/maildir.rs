@@ -27,6 +27,7 @@ pub use self::source_format::{DetectedMail, detect_mail_source};
 
 use crate::file_time::has_min_age;
 use crate::mbox_file::{MboxFile, is_unsettled};
+use larder_format::mbox::SEPARATOR;
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, FileType, Metadata};
@@ -46,8 +47,8 @@ pub struct MaildirScan {
     /// The folders that were looked at for directories and other folders. A change of the mail
     /// below the root is a change in one of these, or in one of the directories.
     pub folders: Vec<PathBuf>,
-    /// The files to which links in the place of mbox files lead, under their own paths: a change of
-    /// one is none in the folder of its link.
+    /// The mbox files to which links lead, and missing and empty files that may become some, under
+    /// their own paths: a change of one is none in the folder of its link.
     pub link_targets: Vec<PathBuf>,
     /// Folders that could not be listed, by path.
     pub problems: Vec<MaildirProblem>,
@@ -276,6 +277,11 @@ pub(crate) fn find_absence(
     Some(MaildirProblem { path, reason: MaildirProblemReason::Absent })
 }
 
+/// Returns whether a file is too short to be an mbox file: one may be being written.
+fn is_unfilled(metadata: &Metadata) -> bool {
+    metadata.is_file() && metadata.len() < SEPARATOR.len() as u64
+}
+
 /// Returns the path of the file to which a link leads, also if there is none: mail programs remove
 /// an empty mbox file, and make it again. `None`: it is no link.
 fn find_link_target(link: &Path) -> Option<PathBuf> {
@@ -389,24 +395,24 @@ impl Scanner {
             if !file_type.is_file() && !file_type.is_symlink() {
                 continue;
             }
-            let metadata = fs::metadata(&path);
-            if file_type.is_symlink() && !metadata.as_ref().is_ok_and(Metadata::is_dir) {
+            let form = fs::metadata(&path).and_then(|metadata| {
+                let is_mbox = metadata.is_file() && MboxFile::has_form(&path)?;
+                Ok((metadata, is_mbox))
+            });
+            // A log or a device to which a link leads may change all the time.
+            let may_be_mbox = match &form {
+                Ok((metadata, is_mbox)) => *is_mbox || is_unfilled(metadata),
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            };
+            if file_type.is_symlink() && may_be_mbox {
                 self.scan.link_targets.extend(find_link_target(&path));
             }
-            let metadata = match metadata {
-                Ok(metadata) if metadata.is_file() => metadata,
-                Ok(_) => continue,
-                Err(error) => {
-                    self.report_error(&path, error);
-                    continue;
-                }
-            };
-            match MboxFile::has_form(&path) {
-                Ok(true) => {
+            match form {
+                Ok((metadata, true)) => {
                     let folder = folder.join(trim_ending(&name, ".mbox"));
                     self.add_directory(&path, &folder, &metadata, DirectoryContents::Mbox);
                 }
-                Ok(false) => {}
+                Ok(_) => {}
                 Err(error) => self.report_error(&path, error),
             }
         }

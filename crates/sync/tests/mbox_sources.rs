@@ -406,6 +406,25 @@ fn trees_have_mbox_and_eml_files() {
     assert!(path.is_file() && !is_mbox_message(&path));
 }
 
+/// A change of one of these files is a reason to look at the source.
+#[test]
+fn targets_of_links_are_mbox_files_or_may_become_some() {
+    let files = MailFiles::new("mail");
+    fs::create_dir(&files.root).unwrap();
+    files.write("var/anna", mbox_message("m1", "", "walrus"));
+    files.write("var/empty", "");
+    files.write("var/mail.log", "a line");
+    let var = fs::canonicalize(files.folder.path().join("var")).unwrap();
+    for name in ["anna", "empty", "mail.log", "missing"] {
+        symlink(var.join(name), files.root.join(name)).unwrap();
+    }
+    symlink("/dev/null", files.root.join("Trash")).unwrap();
+    symlink(&var, files.root.join("folder")).unwrap();
+    let mut targets = scan_mail(&files.root, MailSourceFormat::Files).unwrap().link_targets;
+    targets.sort();
+    assert_eq!(targets, ["anna", "empty", "missing"].map(|name| var.join(name)));
+}
+
 #[test]
 fn formats_are_recognised() {
     let files = MailFiles::new("x");

@@ -71,9 +71,9 @@ const MAX_READERS: usize = 8;
 pub struct MailSyncOptions {
     /// List all directories, also those whose state did not change, and look at each file.
     pub is_full: bool,
-    /// Directories whose files are looked at, as all are in a full synchronisation: files in them
-    /// were edited.
-    pub edited_directories: BTreeSet<PathBuf>,
+    /// Files that are looked at, as all are in a full synchronisation: they were edited, or made
+    /// again under their names.
+    pub edited_files: BTreeSet<PathBuf>,
     /// Files whose attachments are not tried again, see [`MailSyncReport::postponed_files`].
     pub skipped_files: BTreeSet<PathBuf>,
     /// The most messages that are written in one transaction.
@@ -94,7 +94,7 @@ impl Default for MailSyncOptions {
     fn default() -> MailSyncOptions {
         MailSyncOptions {
             is_full: false,
-            edited_directories: BTreeSet::new(),
+            edited_files: BTreeSet::new(),
             skipped_files: BTreeSet::new(),
             batch_messages: DEFAULT_MAIL_BATCH,
             readers: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS),

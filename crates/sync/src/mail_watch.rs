@@ -126,8 +126,9 @@ pub struct MailWatch {
     /// The files with attachments that had no time: a converter that hangs on all of them would
     /// let each round read all of them.
     postponed: BTreeSet<PathBuf>,
-    /// Files and folders that went away since the last wait for changes began, and those of the
-    /// wait before: a round in between may have met a file that was made again under its name.
+    /// Files and folders that went away since the last wait for changes began, and, until the
+    /// changes that came during the round in between are noted, those of the wait before: the round
+    /// may have met a file that was made again under its name. Later ones are new to the index.
     removed: BTreeSet<PathBuf>,
     formerly_removed: BTreeSet<PathBuf>,
     sources: Vec<RegisteredSource>,
@@ -142,8 +143,8 @@ struct DueRound {
     is_all: bool,
     is_lost: bool,
     names: BTreeSet<String>,
-    /// Directories with files that were edited in place.
-    edited_directories: BTreeSet<PathBuf>,
+    /// Files that were edited in place, or made again under their names.
+    edited_files: BTreeSet<PathBuf>,
     /// Files that appeared since the last round: writing to them is no edit.
     added: BTreeSet<PathBuf>,
 }
@@ -207,14 +208,11 @@ impl MailWatch {
             if due.is_all {
                 last_scan = Instant::now();
             }
-            let is_edited = |path: &PathBuf| {
-                path.parent().is_some_and(|folder| due.edited_directories.contains(folder))
-            };
-            self.postponed.retain(|path| !is_edited(path));
+            self.postponed.retain(|path| !due.edited_files.contains(path));
             let sync = MailSyncOptions {
                 skipped_files: self.postponed.clone(),
                 is_full: std::mem::take(&mut is_full),
-                edited_directories: due.edited_directories.clone(),
+                edited_files: due.edited_files.clone(),
                 ..options.sync.clone()
             };
             self.run_round(stores, options, &due, &sync, report_event, is_cancelled)?;
@@ -376,11 +374,13 @@ impl MailWatch {
         let next_scan = interval.and_then(|interval| last_scan.checked_add(interval));
         let has_retries = !self.failures.is_empty() || !self.unsettled.is_empty();
         let next_retry = if has_retries { began.checked_add(RETRY_INTERVAL) } else { None };
+        let end_of_removals = began + MAX_DELAY;
         let mut first_change = None;
         while !is_cancelled() {
             let now = Instant::now();
             let delay = first_change.map(|first| (now + QUIET_TIME).min(first + MAX_DELAY));
-            let deadline = [next_scan, next_retry, delay].into_iter().flatten().min();
+            let removals = (!self.formerly_removed.is_empty()).then_some(end_of_removals);
+            let deadline = [next_scan, next_retry, delay, removals].into_iter().flatten().min();
             let signal = match deadline {
                 Some(deadline) => {
                     self.signals.recv_timeout(deadline.saturating_duration_since(now))
@@ -399,6 +399,9 @@ impl MailWatch {
                 Ok(WatchSignal::Wake) => {}
                 Err(_) => {
                     let now = Instant::now();
+                    if now >= end_of_removals {
+                        self.formerly_removed.clear();
+                    }
                     due.is_all |= next_scan.is_some_and(|next_scan| now >= next_scan);
                     if next_retry.is_some_and(|next_retry| now >= next_retry) {
                         due.names.extend(self.failures.keys().chain(&self.unsettled).cloned());
@@ -432,7 +435,7 @@ impl MailWatch {
             DirectoryChange::Added(path) => {
                 // A new file may have the inode of the one that had its name, and is known by both.
                 if self.removed.contains(&path) || self.formerly_removed.contains(&path) {
-                    due.edited_directories.extend(path.parent().map(Path::to_path_buf));
+                    due.edited_files.insert(path.clone());
                 }
                 // A link that leads elsewhere now replaced one without a word.
                 self.watches.forget(&path);
@@ -447,7 +450,7 @@ impl MailWatch {
             }
             DirectoryChange::Edited(path) => {
                 if !due.added.contains(&path) {
-                    due.edited_directories.extend(path.parent().map(Path::to_path_buf));
+                    due.edited_files.insert(path.clone());
                 }
                 path
             }

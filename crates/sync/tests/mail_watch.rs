@@ -379,6 +379,12 @@ fn a_round_of_a_watch_retries_no_attachment() {
         assert_eq!((next(lines), next(lines)), ("one [2, 0, 0, 0]".into(), "ready".into()));
         fs::write(home.path("one/cur/5:2,"), message("m5", "note", "seal")).unwrap();
         assert_eq!(next(lines), "one [1, 0, 0, 0]");
+        // A flag that is set back makes a file again under its name, and says nothing of others.
+        let (seen, unseen) = (home.path("one/cur/1:2,S"), home.path("one/cur/1:2,"));
+        fs::rename(&seen, &unseen).unwrap();
+        assert_eq!(next(lines), "one [0, 0, 1, 0]");
+        fs::rename(&unseen, &seen).unwrap();
+        assert_eq!(next(lines), "one [0, 0, 1, 0]");
     });
     watch_with(&home, SourceSelection::default(), sync, |lines| {
         assert_eq!((next(lines), next(lines)), ("one [0, 1, 0, 0]".into(), "ready".into()));

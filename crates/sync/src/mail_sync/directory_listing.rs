@@ -5,7 +5,7 @@
 
 use super::absent_mail::directory_path;
 use super::file_changes::{
-    DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, ResolvedChanges,
+    DirectoryListing, FileChanges, GoneDirectory, KnownDirectory, ResolvedChanges, files_in,
 };
 use super::{MailSync, SyncProblem, problem_of};
 use crate::error::Error;
@@ -29,7 +29,7 @@ impl MailSync<'_> {
         scanned_at: i64,
     ) -> Result<(Vec<DirectoryListing>, ResolvedChanges), Error> {
         let reader = self.store.open_reader()?;
-        let mut changes = FileChanges::new(self.root);
+        let mut changes = FileChanges::new(self.root, &self.options.edited_files);
         for directory in gone {
             changes.add_gone(directory, &reader.mail()?)?;
         }
@@ -61,7 +61,8 @@ impl MailSync<'_> {
         let state = encode_state(&directory.state);
         let is_same = known.is_some_and(|known| known.state == state);
         let is_frozen = directory.has_noupdate && known.is_some_and(KnownDirectory::is_settled);
-        !self.finds_edits(directory) && (is_same || is_frozen)
+        let has_edited_files = || files_in(&self.options.edited_files, &directory.path).next();
+        !self.options.is_full && (is_same || is_frozen) && has_edited_files().is_none()
     }
 
     /// Lists the files of a directory, and compares them with the known ones.
@@ -111,11 +112,6 @@ impl MailSync<'_> {
         gone
     }
 
-    /// Returns whether the files of a directory are looked at, to find those that were edited.
-    fn finds_edits(&self, directory: &MaildirDirectory) -> bool {
-        self.options.is_full || self.options.edited_directories.contains(&directory.path)
-    }
-
     pub(super) fn relative_path(&self, directory: &MaildirDirectory) -> Vec<u8> {
         let path = directory.path.strip_prefix(self.root).unwrap_or(&directory.path);
         path.as_os_str().as_bytes().to_vec()
@@ -134,7 +130,7 @@ impl MailSync<'_> {
             path,
             folder: directory.folder.as_os_str().as_bytes().to_vec(),
             is_new: directory.is_new,
-            finds_edits: self.finds_edits(directory),
+            finds_edits: self.options.is_full,
             is_addition: false,
             mbox_changed: None,
             state: if is_settled { encode_state(&directory.state) } else { Vec::new() },

@@ -5,6 +5,7 @@
 //! it was new, and may have been written to the end since. Whether another file was edited in place
 //! is only known from a look at each: on request.
 
+use super::absent_mail::directory_path;
 use super::file_list::FileList;
 use crate::error::Error;
 use crate::file_time::{MIN_AGE_SECONDS, NANOSECONDS, to_nanoseconds};
@@ -13,8 +14,10 @@ use larder_format::maildir_name::MaildirName;
 use larder_format::mbox::MboxSection;
 use larder_store::{MailChange, MailFile, MailFileRecord, MailFileState, MailReader};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::Metadata;
+use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -55,7 +58,8 @@ pub(super) struct DirectoryListing {
     pub(super) path: Vec<u8>,
     pub(super) folder: Vec<u8>,
     pub(super) is_new: bool,
-    /// Whether each file is looked at, to find those that were edited.
+    /// Whether each file is looked at, to find those that were edited, and not only those that are
+    /// known to be.
     pub(super) finds_edits: bool,
     /// Whether only files are listed that were added to the known ones.
     pub(super) is_addition: bool,
@@ -71,6 +75,8 @@ pub(super) struct DirectoryListing {
 /// The files that were compared.
 pub(super) struct FileChanges<'l> {
     root: &'l Path,
+    /// Files that are looked at, also if their listings do not say so.
+    edited_files: &'l BTreeSet<PathBuf>,
     missing: MissingFiles,
     /// The files whose names are not known in their directories, which have the numbers of the
     /// listings.
@@ -170,10 +176,11 @@ struct ListedDirectory {
 }
 
 /// Compares a listing with the known files of the directory. Almost all are there, so that only the
-/// others are copied.
+/// others are copied, and those with the names of files that were edited.
 fn compare_listing(
     mail: &MailReader<'_>,
     listing: &DirectoryListing,
+    edited: &FxHashSet<&[u8]>,
     files: &[(Vec<u8>, u64)],
 ) -> Result<ListedDirectory, Error> {
     let mut known = ListedDirectory { is_known: vec![false; files.len()], ..Default::default() };
@@ -191,7 +198,7 @@ fn compare_listing(
         }
         if place.is_none() {
             known.missing.push(record());
-        } else if is_there && listing.finds_edits {
+        } else if is_there && (listing.finds_edits || edited.contains(name)) {
             known.unedited.push(record());
         } else if is_there && state.modified == 0 && listing.mbox_changed.is_none() {
             known.recent.push(record());
@@ -202,9 +209,10 @@ fn compare_listing(
 
 impl<'l> FileChanges<'l> {
     /// Begins to compare the files of the maildir at a root.
-    pub(super) fn new(root: &'l Path) -> FileChanges<'l> {
+    pub(super) fn new(root: &'l Path, edited_files: &'l BTreeSet<PathBuf>) -> FileChanges<'l> {
         FileChanges {
             root,
+            edited_files,
             missing: MissingFiles::default(),
             unknown: FileList::default(),
             changes: ResolvedChanges::default(),
@@ -247,7 +255,9 @@ impl<'l> FileChanges<'l> {
         if !listing.is_listed {
             return Ok(());
         }
-        let known = compare_listing(mail, listing, &files)?;
+        let directory = directory_path(self.root, &listing.path);
+        let edited = files_in(self.edited_files, &directory).map(OsStr::as_bytes).collect();
+        let known = compare_listing(mail, listing, &edited, &files)?;
         for ((name, inode), is_known) in files.into_iter().zip(known.is_known) {
             if !is_known {
                 self.add_unknown(number, name, inode);
@@ -322,7 +332,7 @@ impl<'l> FileChanges<'l> {
             unknown.retain(&mut |number, file| !self.find_rename(listings.get(number), file));
             self.unknown = unknown;
         }
-        let FileChanges { root, mut missing, unknown, mut changes } = self;
+        let FileChanges { root, mut missing, unknown, mut changes, .. } = self;
         changes.added = unknown;
         replace_sections(root, &mut missing, &mut changes);
         missing.into_values().for_each(|file| changes.add_removal(file));
@@ -346,8 +356,15 @@ impl<'l> FileChanges<'l> {
         };
         // The time changes with the name, but not that of the content. That of a file that was read
         // when it was new is not known, but its size is.
+        let is_named = |directory: &[u8], name: &[u8]| {
+            !self.edited_files.is_empty()
+                && self.edited_files.contains(&file_path(self.root, directory, name))
+        };
+        let finds_edits = listing.finds_edits
+            || is_named(&listing.path, name)
+            || is_named(&from.directory, &from.file.name);
         let is_edited = match known.modified {
-            0 => listing.finds_edits || file.state.size != known.size,
+            0 => finds_edits || file.state.size != known.size,
             modified => (file.state.size, file.state.modified) != (known.size, modified),
         };
         if is_edited {
@@ -386,6 +403,16 @@ fn identity_key(inode: u64, name: &[u8]) -> (u64, Vec<u8>) {
 /// Returns the number in whose order files are read fastest.
 pub(super) fn read_order(file: &MailFile) -> u64 {
     MboxSection::parse_name(&file.name).map_or(file.inode, |section| section.offset)
+}
+
+/// Returns the names of the files of a directory that are in a set.
+pub(super) fn files_in<'f>(
+    files: &'f BTreeSet<PathBuf>,
+    directory: &'f Path,
+) -> impl Iterator<Item = &'f OsStr> {
+    let within = files.range::<Path, _>((Bound::Included(directory), Bound::Unbounded));
+    let within = within.take_while(move |path| path.starts_with(directory));
+    within.filter(move |path| path.parent() == Some(directory)).filter_map(|path| path.file_name())
 }
 
 /// Returns the path of a file of a directory below the root.

@@ -74,6 +74,8 @@ pub struct MailSyncOptions {
     /// Files that are looked at, as all are in a full synchronisation: they were edited, or made
     /// again under their names.
     pub edited_files: BTreeSet<PathBuf>,
+    /// Directories whose files are looked at: some of them may have been edited.
+    pub edited_directories: BTreeSet<PathBuf>,
     /// Files whose attachments are not tried again, see [`MailSyncReport::postponed_files`].
     pub skipped_files: BTreeSet<PathBuf>,
     /// The most messages that are written in one transaction.
@@ -95,6 +97,7 @@ impl Default for MailSyncOptions {
         MailSyncOptions {
             is_full: false,
             edited_files: BTreeSet::new(),
+            edited_directories: BTreeSet::new(),
             skipped_files: BTreeSet::new(),
             batch_messages: DEFAULT_MAIL_BATCH,
             readers: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS),

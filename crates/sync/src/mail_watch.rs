@@ -145,6 +145,8 @@ struct DueRound {
     names: BTreeSet<String>,
     /// Files that were edited in place, or made again under their names.
     edited_files: BTreeSet<PathBuf>,
+    /// Directories that had no watch for a moment, in which files may have been edited.
+    edited_directories: BTreeSet<PathBuf>,
     /// Files that appeared since the last round: writing to them is no edit.
     added: BTreeSet<PathBuf>,
 }
@@ -208,19 +210,25 @@ impl MailWatch {
             if due.is_all {
                 last_scan = Instant::now();
             }
-            self.postponed.retain(|path| !due.edited_files.contains(path));
+            let is_edited = |path: &PathBuf| {
+                let folder = path.parent();
+                due.edited_files.contains(path)
+                    || folder.is_some_and(|folder| due.edited_directories.contains(folder))
+            };
+            self.postponed.retain(|path| !is_edited(path));
             let sync = MailSyncOptions {
                 skipped_files: self.postponed.clone(),
                 is_full: std::mem::take(&mut is_full),
                 edited_files: due.edited_files.clone(),
+                edited_directories: due.edited_directories.clone(),
                 ..options.sync.clone()
             };
             self.run_round(stores, options, &due, &sync, report_event, is_cancelled)?;
             if is_cancelled() {
                 break;
             }
-            if self.update_watches(options.limits, report_event) {
-                due = DueRound { is_all: true, ..DueRound::default() };
+            if let Some(round) = self.update_watches(options.limits, report_event) {
+                due = round;
                 continue;
             }
             if !std::mem::replace(&mut is_ready, true) {
@@ -306,12 +314,12 @@ impl MailWatch {
         Ok(sources)
     }
 
-    /// Watches the folders of the sources. Returns whether there are new ones.
+    /// Watches the folders of the sources. Returns the round that new watches need.
     fn update_watches(
         &mut self,
         limits: WatchLimits,
         report_event: &mut dyn FnMut(MailWatchEvent<'_>),
-    ) -> bool {
+    ) -> Option<DueRound> {
         // A maildir that comes back at this moment has new folders under the same names.
         for root in std::mem::take(&mut self.lost_roots) {
             self.watches.forget(&root);
@@ -335,13 +343,19 @@ impl MailWatch {
         let targets = self.link_targets.values().flatten();
         wanted.extend(targets.filter_map(|target| target.parent()).map(Path::to_path_buf));
         self.watches.retain(&wanted);
-        let mut has_new = false;
+        let mut due = None;
         for folder in wanted {
             if self.watches.contains(&folder) {
                 continue;
             }
-            match self.watches.add(folder, limits.folders) {
-                WatchOutcome::Watched => has_new = true,
+            match self.watches.add(folder.clone(), limits.folders) {
+                WatchOutcome::Watched => {
+                    let new = || DueRound { is_all: true, ..DueRound::default() };
+                    let due = due.get_or_insert_with(new);
+                    if self.watches.has_ended(&folder) {
+                        due.edited_directories.insert(folder);
+                    }
+                }
                 WatchOutcome::Missing => {}
                 WatchOutcome::LimitReached => {
                     if !std::mem::replace(&mut self.is_limit_reached, true) {
@@ -352,7 +366,8 @@ impl MailWatch {
                 }
             }
         }
-        has_new
+        self.watches.finish_update();
+        due
     }
 
     /// Waits for changes, or until a regular round is due.
@@ -389,9 +404,7 @@ impl MailWatch {
             };
             match signal {
                 Ok(WatchSignal::Change(change)) => {
-                    for change in self.watches.translate(change) {
-                        self.add_change(change, &mut due);
-                    }
+                    self.add_change(&change, &mut due);
                 }
                 Ok(WatchSignal::Commit) => {
                     due.is_all |= self.list_sources(stores, options)? != self.sources;
@@ -421,12 +434,19 @@ impl MailWatch {
         Ok(due)
     }
 
-    /// Notes a change, unless no index depends on it: mail programs write files of their own into
-    /// the folders all the time.
-    fn add_change(&mut self, change: DirectoryChange, due: &mut DueRound) {
-        if !self.is_relevant(&change) {
-            return;
+    /// Notes a change under all its paths, unless no index depends on it: mail programs write files
+    /// of their own into the folders all the time.
+    fn add_change(&mut self, change: &DirectoryChange, due: &mut DueRound) {
+        let mut changes = self.watches.translate(change.clone());
+        changes.retain(|one| self.is_relevant(one));
+        for one in changes {
+            let is_named = one == *change;
+            self.add_relevant_change(one, is_named, due);
         }
+    }
+
+    /// Notes a change, which has the path that the system named, or another one.
+    fn add_relevant_change(&mut self, change: DirectoryChange, is_named: bool, due: &mut DueRound) {
         let path = match change {
             DirectoryChange::Lost => {
                 (due.is_all, due.is_lost) = (true, true);
@@ -438,13 +458,17 @@ impl MailWatch {
                     due.edited_files.insert(path.clone());
                 }
                 // A link that leads elsewhere now replaced one without a word.
-                self.watches.forget(&path);
+                self.watches.forget_replaced(&path);
                 due.added.insert(path.clone());
                 path
             }
             DirectoryChange::Removed(path) => {
-                // A folder that comes back under this name needs another watch.
-                self.watches.forget(&path);
+                // A folder that comes back under this name needs another watch. It may still be
+                // there under another path, such as after a link to it was removed.
+                match is_named {
+                    true => self.watches.forget(&path),
+                    false => self.watches.forget_replaced(&path),
+                }
                 self.removed.insert(path.clone());
                 path
             }

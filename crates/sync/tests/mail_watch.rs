@@ -258,10 +258,37 @@ fn a_folder_of_two_sources_is_watched_for_both() {
         // The link stays, and its target comes back.
         fs::rename(&shared, home.path("away")).unwrap();
         assert_eq!(next(lines), "one [0, 0, 0, 4]");
+        // The round goes on with the other source, which keeps what a disk may have had.
+        thread::sleep(Duration::from_millis(500));
         fs::rename(home.path("away"), &shared).unwrap();
         assert_eq!(next(lines), "one [4, 0, 0, 0]");
         deliver(5);
         assert_eq!(next_two(), ["one [1, 0, 0, 0]", "two [1, 0, 0, 0]"]);
+    });
+}
+
+/// A folder that one of its names loses has its watch all the time.
+#[test]
+fn an_edit_beside_the_removal_of_a_link_is_noted() {
+    let home = MailHome::new();
+    home.create_maildir("one");
+    let shared = home.create_maildir("one/shared");
+    let link = home.create_maildir("two").join("link");
+    symlink(&shared, &link).unwrap();
+    home.add("one", &home.path("one"));
+    home.add("two", &home.path("two"));
+    watch(&home, |lines| {
+        next(lines);
+        next(lines);
+        assert_eq!(next(lines), "ready");
+        fs::remove_file(&link).unwrap();
+        // The watch has noted it, and waits for further changes.
+        thread::sleep(Duration::from_millis(100));
+        fs::write(shared.join("cur/1:2,S"), message("one/shared", "note", "otters")).unwrap();
+        let mut both = [next(lines), next(lines)];
+        both.sort();
+        assert_eq!(both, ["one [0, 1, 0, 0]", "two [0, 0, 0, 1]"]);
+        assert_eq!(find_rows(&home.index(), "otters").len(), 1);
     });
 }
 

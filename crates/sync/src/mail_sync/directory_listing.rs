@@ -62,7 +62,7 @@ impl MailSync<'_> {
         let is_same = known.is_some_and(|known| known.state == state);
         let is_frozen = directory.has_noupdate && known.is_some_and(KnownDirectory::is_settled);
         let has_edited_files = || files_in(&self.options.edited_files, &directory.path).next();
-        !self.options.is_full && (is_same || is_frozen) && has_edited_files().is_none()
+        !self.finds_edits(directory) && (is_same || is_frozen) && has_edited_files().is_none()
     }
 
     /// Lists the files of a directory, and compares them with the known ones.
@@ -112,6 +112,11 @@ impl MailSync<'_> {
         gone
     }
 
+    /// Returns whether all files of a directory are looked at, to find those that were edited.
+    fn finds_edits(&self, directory: &MaildirDirectory) -> bool {
+        self.options.is_full || self.options.edited_directories.contains(&directory.path)
+    }
+
     pub(super) fn relative_path(&self, directory: &MaildirDirectory) -> Vec<u8> {
         let path = directory.path.strip_prefix(self.root).unwrap_or(&directory.path);
         path.as_os_str().as_bytes().to_vec()
@@ -130,7 +135,7 @@ impl MailSync<'_> {
             path,
             folder: directory.folder.as_os_str().as_bytes().to_vec(),
             is_new: directory.is_new,
-            finds_edits: self.options.is_full,
+            finds_edits: self.finds_edits(directory),
             is_addition: false,
             mbox_changed: None,
             state: if is_settled { encode_state(&directory.state) } else { Vec::new() },

@@ -21,11 +21,18 @@ pub(super) struct FolderWatches {
     identities: BTreeMap<PathBuf, FolderIdentity>,
     /// The paths of each folder. The watcher knows the first.
     paths: HashMap<FolderIdentity, Vec<PathBuf>>,
+    /// The paths whose watches ended since [`FolderWatches::finish_update`].
+    ended: BTreeSet<PathBuf>,
 }
 
 impl FolderWatches {
     pub(super) fn new(watcher: DirectoryWatcher) -> FolderWatches {
-        FolderWatches { watcher, identities: BTreeMap::new(), paths: HashMap::new() }
+        FolderWatches {
+            watcher,
+            identities: BTreeMap::new(),
+            paths: HashMap::new(),
+            ended: BTreeSet::new(),
+        }
     }
 
     /// Returns the number of folders.
@@ -44,8 +51,7 @@ impl FolderWatches {
 
     /// Watches the folder at a path, if that needs no more watches than the limit.
     pub(super) fn add(&mut self, path: PathBuf, limit: usize) -> WatchOutcome {
-        let Ok(metadata) = fs::metadata(&path) else { return WatchOutcome::Missing };
-        let identity = (metadata.dev(), metadata.ino());
+        let Some(identity) = find_identity(&path) else { return WatchOutcome::Missing };
         if !self.paths.contains_key(&identity) {
             let outcome = match self.paths.len() < limit {
                 true => self.watcher.watch(&path),
@@ -67,11 +73,29 @@ impl FolderWatches {
         gone.iter().for_each(|path| self.remove(path));
     }
 
-    /// Ends the watches of the folders at a path and below it. Returns whether there were any.
-    pub(super) fn forget(&mut self, path: &Path) -> bool {
+    /// Ends the watches of the folders at a path and below it.
+    pub(super) fn forget(&mut self, path: &Path) {
         let gone: Vec<PathBuf> = self.paths_within(path).cloned().collect();
         gone.iter().for_each(|path| self.remove(path));
-        !gone.is_empty()
+    }
+
+    /// Ends the watches of the folders at a path and below it that are not there any more, or are
+    /// others now. While a folder has no watch, changes in it are lost.
+    pub(super) fn forget_replaced(&mut self, path: &Path) {
+        let is_replaced =
+            |path: &&PathBuf| find_identity(path) != self.identities.get(*path).copied();
+        let gone: Vec<PathBuf> = self.paths_within(path).filter(is_replaced).cloned().collect();
+        gone.iter().for_each(|path| self.remove(path));
+    }
+
+    /// Returns whether the watch of a path ended before it was added again.
+    pub(super) fn has_ended(&self, path: &Path) -> bool {
+        self.ended.contains(path)
+    }
+
+    /// Ends an update: what is not watched again has no other watch to be compared with.
+    pub(super) fn finish_update(&mut self) {
+        self.ended.clear();
     }
 
     /// Returns a change under all paths of its folder; one that a watched folder went away, under
@@ -112,14 +136,22 @@ impl FolderWatches {
     /// that are wanted are added again, by which changes in between are found.
     fn remove(&mut self, path: &Path) {
         let Some(identity) = self.identities.remove(path) else { return };
+        self.ended.insert(path.to_path_buf());
         let Some(paths) = self.paths.get_mut(&identity) else { return };
         if paths.first().is_some_and(|first| first == path) {
             self.watcher.unwatch(path);
             for other in self.paths.remove(&identity).into_iter().flatten() {
                 self.identities.remove(&other);
+                self.ended.insert(other);
             }
         } else {
             paths.retain(|one| one != path);
         }
     }
+}
+
+/// Returns the device and the inode of the folder at a path; `None`: there is none.
+fn find_identity(path: &Path) -> Option<FolderIdentity> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }

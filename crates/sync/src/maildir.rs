@@ -313,6 +313,9 @@ struct Subfolder {
     parent_depth: usize,
     /// That folder has a file `.noupdate`.
     has_noupdate: bool,
+    /// The device of that folder, if the number of links of a folder on it counts the folders in
+    /// it: btrfs and some file systems of other machines do not count them.
+    counting_device: Option<u64>,
 }
 
 impl Scanner {
@@ -344,6 +347,7 @@ impl Scanner {
             return;
         }
         let has_noupdate = has(".noupdate");
+        let counting_device = (metadata.nlink() > 2).then(|| metadata.dev());
         let mut subfolders = Vec::new();
         let is_maildir = self.format == MailSourceFormat::Maildir;
         if !is_maildir {
@@ -359,7 +363,14 @@ impl Scanner {
             // The type is known without a call for each file.
             if !is_left_out && (file_type.is_dir() || file_type.is_symlink()) {
                 let (path, parent) = (entry.path(), folder.to_path_buf());
-                let subfolder = Subfolder { path, name, parent, parent_depth: depth, has_noupdate };
+                let subfolder = Subfolder {
+                    path,
+                    name,
+                    parent,
+                    parent_depth: depth,
+                    has_noupdate,
+                    counting_device,
+                };
                 subfolders.push((file_type.is_symlink(), subfolder));
             }
         }
@@ -469,7 +480,10 @@ impl Scanner {
         }
         // Servers allow folders of any name, so a folder `new` may be a maildir itself. Others that
         // mail programs keep among the messages are not looked into.
-        if is_message_directory && !["cur", "new"].iter().any(|name| path.join(name).is_dir()) {
+        let has_no_subfolders =
+            metadata.nlink() == 2 && subfolder.counting_device == Some(metadata.dev());
+        let has_parts = || ["cur", "new"].iter().any(|name| path.join(name).is_dir());
+        if is_message_directory && (has_no_subfolders || !has_parts()) {
             self.visited.insert(identity);
             return;
         }

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::mail_sync::MailSyncOptions;
 use crate::maildir::MailSourceFormat;
 use crate::sources::{RegisteredSource, SourceSelection};
-use crate::sync_round::{SourceStores, SyncRound, SyncRoundEvent, sync_mail_sources};
+use crate::sync_round::{DueSources, SourceStores, SyncRound, SyncRoundEvent, sync_due_sources};
 use folder_watches::FolderWatches;
 use larder_store::{CommitWatcher, DirectoryChange, DirectoryWatcher, WatchOutcome};
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,7 +132,7 @@ pub struct MailWatch {
     removed: BTreeSet<PathBuf>,
     formerly_removed: BTreeSet<PathBuf>,
     sources: Vec<RegisteredSource>,
-    /// The epoch of the index after the last round.
+    /// The epoch of the index in the last round.
     index_epoch: Option<Arc<str>>,
     is_limit_reached: bool,
 }
@@ -253,22 +253,21 @@ impl MailWatch {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         self.sources = self.list_sources(stores, options)?;
-        // An index that was deleted, or made again by another program, may lack all other sources.
-        let epoch = stores.read_index_epoch();
-        let is_all = due.is_all || epoch.is_none() || epoch != self.index_epoch;
-        let selection = match is_all {
-            true => options.selection.clone(),
-            false => SourceSelection::from_names(&due.names, &self.sources),
-        };
+        let due_selection = SourceSelection::from_names(&due.names, &self.sources);
+        let index_epoch = self.index_epoch.take().filter(|_| !due.is_all);
+        let due_sources = index_epoch
+            .as_deref()
+            .map(|index_epoch| DueSources { selection: &due_selection, index_epoch });
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let at = i64::try_from(at).unwrap_or(i64::MAX);
-        let round = SyncRound { selection: &selection, options: sync, at };
+        let round = SyncRound { selection: &options.selection, options: sync, at };
         let (folders, failures) = (&mut self.folders, &mut self.failures);
         let (lost_roots, postponed) = (&mut self.lost_roots, &mut self.postponed);
         let (unsettled, link_targets) = (&mut self.unsettled, &mut self.link_targets);
-        let completed = sync_mail_sources(
+        let synced = sync_due_sources(
             stores,
             &round,
+            due_sources,
             &mut |event| {
                 if let SyncRoundEvent::Finished(source, result) = &event {
                     unsettled.remove(&source.name);
@@ -299,8 +298,8 @@ impl MailWatch {
             },
             is_cancelled,
         )?;
-        self.index_epoch = stores.read_index_epoch();
-        report_event(MailWatchEvent::RoundEnded(&completed));
+        self.index_epoch = Some(synced.index_epoch);
+        report_event(MailWatchEvent::RoundEnded(&synced.completed));
         Ok(())
     }
 

@@ -44,15 +44,6 @@ impl SourceStores {
         }
     }
 
-    /// Returns the epoch of the index; `None`: there is none, or it cannot be read.
-    pub(crate) fn read_index_epoch(&self) -> Option<Arc<str>> {
-        if !self.index.has_store() {
-            return None;
-        }
-        let zones = Arc::clone(&self.options.zones);
-        Reader::open_with_zones(self.index.clone(), zones).ok()?.epoch().ok()
-    }
-
     /// Opens the store of the registrations. One that is missing, or that lacks commits, is an
     /// error: the index would lose all that the store does not know.
     fn open_data(&self) -> Result<Reader, Error> {
@@ -94,9 +85,46 @@ pub fn sync_mail_sources(
     report_event: &mut dyn FnMut(SyncRoundEvent<'_>),
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<String>, Error> {
+    let synced = sync_due_sources(stores, round, None, report_event, is_cancelled)?;
+    Ok(synced.completed)
+}
+
+/// The sources whose mail changed since a round.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DueSources<'r> {
+    /// The sources.
+    pub(crate) selection: &'r SourceSelection,
+    /// The epoch of the index in that round.
+    pub(crate) index_epoch: &'r str,
+}
+
+/// The result of a round.
+#[derive(Debug)]
+pub(crate) struct SyncedSources {
+    /// The names of the sources that were read.
+    pub(crate) completed: Vec<String>,
+    /// The epoch of the index.
+    pub(crate) index_epoch: Arc<str>,
+}
+
+/// Brings the index of the sources up to date, as [`sync_mail_sources`]; of the sources of the
+/// round, only those that are due. An index with another epoch was deleted, or made again by
+/// another program, and may lack all others, so that all of the round are read.
+///
+/// # Errors
+/// As [`sync_mail_sources`].
+pub(crate) fn sync_due_sources(
+    stores: &SourceStores,
+    round: &SyncRound<'_>,
+    due: Option<DueSources<'_>>,
+    report_event: &mut dyn FnMut(SyncRoundEvent<'_>),
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<SyncedSources, Error> {
     let mut completed = Vec::new();
     let mut index = Store::open(stores.index.clone(), &stores.options)?;
     let lock = index.lock_mail_sync()?;
+    let index_epoch = index.open_reader()?.epoch()?;
+    let due = due.filter(|due| *due.index_epoch == *index_epoch);
     let data = stores.open_data()?;
     let sources = list_sources(&data, SourceType::Mail)?;
     let mut labels = LabelFollower::new(data);
@@ -106,7 +134,8 @@ pub fn sync_mail_sources(
     }
     let mut failure = None;
     for source in &sources {
-        if !round.selection.contains(source) {
+        let is_due = due.is_none_or(|due| due.selection.contains(source));
+        if !is_due || !round.selection.contains(source) {
             continue;
         }
         let mail =
@@ -140,7 +169,7 @@ pub fn sync_mail_sources(
     // Those who changed labels while the lock was held left the copy to this synchronisation. After
     // a failure, the next search follows, and names it.
     let _outdated = labels.follow(&mut index, now_milliseconds());
-    failure.map_or(Ok(completed), Err)
+    failure.map_or(Ok(SyncedSources { completed, index_epoch }), Err)
 }
 
 /// A part of a round of repositories.

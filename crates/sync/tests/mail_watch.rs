@@ -3,6 +3,7 @@
 use crate::mail_sources::MailHome;
 use crate::mail_sync::small_batches;
 use crate::mailbox::{find_rows, message};
+use larder_store::Store;
 use larder_sync::{
     AttachmentConverter, ConverterLimits, ConverterSettings, MailSourceFormat, MailSyncOptions,
     MailWatch, MailWatchEvent, MailWatchOptions, MailWatchWaker, SourceSelection, SyncRoundEvent,
@@ -51,6 +52,16 @@ fn watch_with(
 }
 
 fn watch_within(home: &MailHome, options: &MailWatchOptions, act: impl FnOnce(&Receiver<String>)) {
+    watch_and_disturb(home, options, &|_| (), act);
+}
+
+/// Runs a watch while `act` changes the maildirs, and `disturb` changes the stores at a line.
+fn watch_and_disturb(
+    home: &MailHome,
+    options: &MailWatchOptions,
+    disturb: &(dyn Fn(&str) + Sync),
+    act: impl FnOnce(&Receiver<String>),
+) {
     let mut watch = MailWatch::begin().unwrap();
     let (waker, stop) = (watch.waker(), AtomicBool::new(false));
     let (sender, lines) = channel();
@@ -79,6 +90,7 @@ fn watch_within(home: &MailHome, options: &MailWatchOptions, act: impl FnOnce(&R
                 return;
             }
         };
+        disturb(&line);
         sender.send(line).unwrap();
     };
     thread::scope(|scope| {
@@ -292,6 +304,44 @@ fn an_edit_beside_the_removal_of_a_link_is_noted() {
     });
 }
 
+fn remove_index(home: &MailHome) {
+    for entry in fs::read_dir(home.path("data")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("index.db") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// An index that another program made during a round is not the one of the round.
+#[test]
+fn an_index_that_was_replaced_in_a_round_is_filled_by_the_next_one() {
+    let home = MailHome::new();
+    home.add("one", &home.create_maildir("one"));
+    home.add("two", &home.create_maildir("two"));
+    let (selection, limits) = (SourceSelection::default(), WatchLimits::default());
+    let sync = small_batches(64);
+    let options = MailWatchOptions { selection, sync, interval: None, limits };
+    let replace_index = |line: &str| {
+        if line == "two [0, 0, 0, 1]" {
+            remove_index(&home);
+            drop(Store::open(home.stores.index.clone(), &home.stores.options).unwrap());
+        }
+    };
+    watch_and_disturb(&home, &options, &replace_index, |lines| {
+        next(lines);
+        next(lines);
+        assert_eq!(next(lines), "ready");
+        fs::remove_file(home.path("two/cur/1:2,S")).unwrap();
+        assert_eq!(next(lines), "two [0, 0, 0, 1]");
+        fs::write(home.path("two/cur/5:2,"), message("m5", "note", "seal")).unwrap();
+        assert_eq!(
+            (next(lines), next(lines)),
+            ("one [1, 0, 0, 0]".into(), "two [1, 0, 0, 0]".into())
+        );
+    });
+}
+
 /// The next change of one source indexes all of them again.
 #[test]
 fn an_index_that_was_deleted_is_made_again_for_all_sources() {
@@ -304,12 +354,7 @@ fn an_index_that_was_deleted_is_made_again_for_all_sources() {
             ("one [1, 0, 0, 0]".into(), "two [1, 0, 0, 0]".into())
         );
         assert_eq!(next(lines), "ready");
-        for entry in fs::read_dir(home.path("data")).unwrap() {
-            let path = entry.unwrap().path();
-            if path.file_name().unwrap().to_string_lossy().starts_with("index.db") {
-                fs::remove_file(path).unwrap();
-            }
-        }
+        remove_index(&home);
         fs::write(home.path("two/cur/5:2,"), message("m5", "note", "seal")).unwrap();
         assert_eq!(
             (next(lines), next(lines)),

@@ -101,7 +101,8 @@ fn files_beside_maildirs_are_named_and_may_be_registered() {
     let home = Home::new();
     let message = |id: &str| format!("Message-ID: <{id}@example.org>\nSubject: walrus\n\nText.\n");
     let mbox = |id: &str| format!("From anna Thu Jan  1 10:00:00 2026\n{}", message(id));
-    home.write("mail/INBOX/cur/1:2,S", message("m1"));
+    // A message may begin as an mbox file does.
+    home.write("mail/INBOX/cur/1:2,S", mbox("m1"));
     std::fs::create_dir(home.work("mail/INBOX/new")).unwrap();
     home.write("mail/2023.mbox", mbox("m2"));
     home.write("mail/2022.mbox", mbox("m3"));
@@ -113,7 +114,8 @@ fn files_beside_maildirs_are_named_and_may_be_registered() {
     ");
     home.ok(&["sources", "add", "mail/2023.mbox", "--into", "old"]);
     home.ok(&["sources", "add", "mail/eml", "--into", "eml"]);
-    home.code(&["sources", "add", "mail/INBOX/cur/1:2,S", "--into", "one"], 2);
+    let run = home.code(&["sources", "add", "mail/INBOX/cur/1:2,S", "--into", "one"], 2);
+    assert!(run.stderr().contains("belong to the source mail"), "{}", run.stderr());
     home.ok(&["sync"]);
     assert_eq!(home.ok(&["find", "--kind", "message", "--count", "walrus"]), "4\n");
     // A folder of an archive may have the name of a part of a maildir.

@@ -71,6 +71,10 @@ fn folders_named_as_directories_of_messages_are_found() {
     assert_eq!(folders(root), all);
     assert_eq!(names(&directory(root, "new")), ["6"]);
     assert_eq!(names(&directory(root, "new/new")), ["2"]);
+    // One that has no messages of its own is not told from a folder beside the messages.
+    write(root, "INBOX/new/2024/cur/7");
+    assert_eq!(folders(root).len(), 8);
+    fs::remove_dir_all(root.join("INBOX/new")).unwrap();
     write(root, "cur/.noindex");
     assert_eq!(folders(root), ["INBOX cur", " cur", " new", "new cur", "new new"]);
 }

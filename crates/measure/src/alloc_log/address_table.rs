@@ -26,6 +26,9 @@ const TAG_BITS: usize = u8::BITS as usize;
 const MEAN_OBJECTS: usize = 5;
 /// The buckets of an empty table, a power of two.
 const FIRST_BUCKETS: usize = 16;
+/// The part of the buckets, as a divisor, that may have as many overflow buckets for old objects:
+/// those stay there, and an overflow bucket of a young one is soon free again.
+const OLD_OVERFLOW_DIVISOR: usize = 6;
 /// Buckets in a page that copies share.
 const BUCKETS_IN_PAGE: usize = 8;
 /// The tag of a place without an object.
@@ -98,6 +101,8 @@ pub(super) struct AddressTable {
     overflow: SharedPages<Bucket, BUCKETS_IN_PAGE>,
     /// The first overflow bucket that is free.
     first_free: u32,
+    /// The number of overflow buckets that are not free.
+    overflow_count: usize,
     object_count: usize,
     /// The sizes from [`LARGE_BYTES`] on, by key.
     large_sizes: FxHashMap<u64, u64>,
@@ -139,6 +144,7 @@ impl AddressTable {
             mask: FIRST_BUCKETS as u32 - 1,
             overflow: SharedPages::new(),
             first_free: NO_BUCKET,
+            overflow_count: 0,
             object_count: 0,
             large_sizes: FxHashMap::default(),
         }
@@ -175,7 +181,7 @@ impl AddressTable {
             None => {
                 match bucket.vacancy() {
                     Some(place) => bucket.set(place, tag, entry),
-                    None => self.move_oldest(home, tag, entry),
+                    None => self.put_in_full(home, tag, entry),
                 }
                 None
             }
@@ -248,17 +254,22 @@ impl AddressTable {
         bucket.chain_tags = chain_tags;
         match bucket.vacancy() {
             Some(place) => bucket.set(place, tag, entry),
-            None => self.move_oldest(home, tag, entry),
+            None => self.put_in_full(home, tag, entry),
         }
         None
     }
 
     /// Puts an object into a bucket that is full, in place of the oldest one, which moves into the
-    /// chain: the next one that is asked for is rather young than old.
+    /// chain: the next one that is asked for is rather young than old. If too many are there
+    /// already, the object itself goes into the chain.
     #[inline(never)]
-    fn move_oldest(&mut self, home: u32, tag: u8, entry: BucketEntry) {
+    fn put_in_full(&mut self, home: u32, tag: u8, entry: BucketEntry) {
+        let may_move = self.overflow_count * OLD_OVERFLOW_DIVISOR < self.buckets.len();
         let bucket = self.buckets.get_mut(home);
-        let (tag, entry) = bucket.replace_oldest(tag, entry);
+        let (tag, entry) = match may_move {
+            true => bucket.replace_oldest(tag, entry),
+            false => (tag, entry),
+        };
         bucket.chain_tags |= tag_bit(tag);
         let mut next = bucket.next_overflow;
         while next != NO_BUCKET {
@@ -302,6 +313,7 @@ impl AddressTable {
     fn free_bucket(&mut self, index: u32) {
         self.overflow.get_mut(index).next_overflow = self.first_free;
         self.first_free = index;
+        self.overflow_count -= 1;
     }
 
     /// Adds an overflow bucket with an object to a bucket that is full, as the first of its chain.
@@ -321,6 +333,7 @@ impl AddressTable {
             }
         };
         self.buckets.get_mut(home).next_overflow = index;
+        self.overflow_count += 1;
     }
 
     /// Counts an object that was added, and adds a bucket if the mean is above [`MEAN_OBJECTS`].
@@ -568,6 +581,7 @@ mod tests {
                 }
                 prop_assert_eq!((table.object_count, table.large_sizes.len()), (0, 0));
                 prop_assert_eq!(free_buckets(&table), table.overflow.len());
+                prop_assert_eq!(table.overflow_count, 0);
             }
         }
     }
@@ -626,6 +640,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Short-lived objects among those that stay do not leave ever more overflow buckets behind.
+    #[test]
+    fn overflow_buckets_follow_what_is_live() {
+        let mut table = AddressTable::new();
+        let (count, young) = (50_000_u64, 5_000_u64);
+        let mut ordinal = 0;
+        let mut put = |table: &mut AddressTable, address: u64| {
+            ordinal += 1;
+            assert!(!table.put(address, object(ordinal, 40)));
+        };
+        (0..count).for_each(|number| put(&mut table, number * 96));
+        let mut used = Vec::new();
+        for round in 0..100_u64 {
+            // Between the others, each time at other places.
+            let address = |number: u64| (number * 9 + round * 7) % count * 96 + 48;
+            (0..young).for_each(|number| put(&mut table, address(number)));
+            let at_peak = bytes(&table) as f64 / (count + young) as f64;
+            assert!(at_peak < 38.0, "{at_peak} bytes for an object in round {round}");
+            for number in (0..young).rev() {
+                assert!(table.take(address(number)).is_some());
+            }
+            used.push(table.overflow_count);
+        }
+        assert!(used[99] < table.buckets.len() / 4, "{used:?} of {}", table.buckets.len());
     }
 
     /// Overflow buckets are used again for other buckets.

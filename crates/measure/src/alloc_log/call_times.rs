@@ -149,10 +149,11 @@ mod tests {
                 clock += step << scale;
                 time_us += pause_us;
                 times.note(clock, time_us);
-                for birth in births.iter().map(|birth| birth % (clock + 1)) {
+                let known = births.iter().filter_map(|birth| birth.checked_rem(clock));
+                for birth in known.map(|birth| birth + 1) {
                     let last = times.notes.iter().rev().find(|(clock, _)| *clock < birth);
-                    let born_us = last.map_or(0, |(_, time_us)| *time_us);
-                    prop_assert_eq!(times.age_us(birth), time_us - born_us);
+                    let born_us = last.map(|(_, time_us)| *time_us);
+                    prop_assert_eq!(Some(times.age_us(birth)), born_us.map(|it| time_us - it));
                 }
             }
         }

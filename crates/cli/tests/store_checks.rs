@@ -502,6 +502,7 @@ fn interrupted_replacements_are_finished() {
         let path = |end: &str| home.data().join(format!("{file}{end}"));
         for has_old in [true, false] {
             fs::copy(path(""), path(".restoring")).unwrap();
+            fs::write(path(".damaged-name"), format!("{file}.before-damaged")).unwrap();
             if has_old {
                 damage(&home, file);
             } else {

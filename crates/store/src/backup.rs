@@ -12,7 +12,7 @@ use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::pending_work;
 use crate::read_transaction::ReadTransaction;
 use crate::schema::{self, SchemaState};
-use crate::staging_file::{StagingFile, remove_with_companions};
+use crate::staging_file::remove_with_companions;
 use crate::store::{Store, StoreOptions};
 use rusqlite::backup::StepResult;
 use std::path::{Path, PathBuf};
@@ -186,23 +186,10 @@ impl DataDirectory {
         let locks = LockFiles::open(self, options.requester.clone())?;
         let lock = locks.acquire()?;
         fail_if_stopped(stop)?;
-        let before = self.replace_database(&locks, staged.into_staging())?;
+        let before = interrupted_restore::replace_database(self, &locks, staged.into_staging())?;
         let items = verify_and_count(&self.database_path()).map_err(not_verified)?;
         lock.mark_clean();
         Ok(RestoreReport { previous_copy: before, items })
-    }
-
-    /// Puts a verified file in the place of the database, and returns the name that the former file
-    /// gets; `None`: there was none. The caller holds the write lock.
-    pub(crate) fn replace_database(
-        &self,
-        locks: &LockFiles,
-        new: StagingFile,
-    ) -> Result<Option<PathBuf>> {
-        // From here on, whoever opens the store finishes the replacement.
-        let pending = self.pending_restore_path();
-        new.persist(&pending).map_err(file_error_at(&pending))?;
-        interrupted_restore::begin_replacement(self, locks)
     }
 }
 

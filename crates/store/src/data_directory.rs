@@ -14,6 +14,7 @@
 //! | `data.notify` | the record of the last commit, see `commit_record`; other processes watch it |
 //! | `data.db.before-*` | copies made before a migration or a restore |
 //! | `data.db.restoring` | a backup that is about to replace a damaged store, see `interrupted_restore` |
+//! | `data.db.damaged-name` | the name that the damaged store gets meanwhile |
 //! | `new-index.db` | a folder in which `index.db` is made anew, see `derived_store` |
 //! | `data.db.*.partial` | files that are being written, or that a killed process left, see `staging_file` |
 
@@ -272,28 +273,9 @@ impl DataDirectory {
         })
     }
 
-    /// Returns the name for a damaged database whose log and journal may have been set aside under
-    /// it already. Those that are still beside the database find their places free.
-    pub(crate) fn resumed_damaged_path(&self) -> PathBuf {
-        let data = self.database_path();
-        let has_both =
-            |path: &Path, end| with_suffix(&data, end).exists() && with_suffix(path, end).exists();
-        self.find_copy_path("damaged", |path| {
-            !path.exists() && !LOG_SUFFIXES.iter().any(|end| has_both(path, end))
-        })
-    }
-
     fn find_copy_path(&self, what: &str, is_accepted: impl Fn(&PathBuf) -> bool) -> PathBuf {
         let accepted = self.copy_paths(what).find(is_accepted);
         accepted.unwrap_or_else(|| self.dir.join(self.file_name(".db.before")))
-    }
-
-    /// Returns the name that was last used to set a damaged database aside, or a log without one.
-    pub(crate) fn newest_damaged_path(&self) -> Option<PathBuf> {
-        let is_used = |path: &PathBuf| {
-            path.exists() || LOG_SUFFIXES.iter().any(|end| with_suffix(path, end).exists())
-        };
-        self.copy_paths("damaged").take_while(is_used).last()
     }
 
     /// Returns the names of copies of the database with this purpose, in the order of their use.
@@ -391,6 +373,12 @@ impl DataDirectory {
     /// Returns the path of a backup that is about to replace a damaged store.
     pub(crate) fn pending_restore_path(&self) -> PathBuf {
         self.dir.join(self.file_name(".db.restoring"))
+    }
+
+    /// Returns the path of the file with the name under which a pending restore sets the damaged
+    /// store aside.
+    pub(crate) fn damaged_name_path(&self) -> PathBuf {
+        self.dir.join(self.file_name(".db.damaged-name"))
     }
 
     /// Returns the beginning of the names of staging files in the directory, with their purpose.

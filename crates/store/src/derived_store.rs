@@ -9,6 +9,7 @@
 use crate::data_directory::DataDirectory;
 use crate::database_copy::TempCopy;
 use crate::error::{Result, file_error_at};
+use crate::interrupted_restore;
 use crate::lock::{LockFiles, WorkLock};
 use crate::staging_file::{ignore_missing, remove_with_companions};
 use crate::store::{Store, StoreOptions};
@@ -83,7 +84,7 @@ impl StoreReplacement {
         copy.verify(path)?;
         drop(new);
         let lock = self.locks.acquire()?;
-        self.directory.replace_database(&self.locks, copy.into_staging())?;
+        interrupted_restore::replace_database(&self.directory, &self.locks, copy.into_staging())?;
         lock.mark_clean();
         Ok(())
     }

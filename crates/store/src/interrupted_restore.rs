@@ -10,50 +10,22 @@
 use crate::commit_record::CommittedState;
 use crate::connection::ReadConnection;
 use crate::data_directory::DataDirectory;
-use crate::database_copy::verify_content;
+use crate::database_copy::{create_staging, verify_content};
 use crate::error::{Result, file_error_at, sqlite_error_at};
 use crate::history;
 use crate::lock::LockFiles;
 use crate::staging_file::{
-    LOG_SUFFIXES, find_log_beside, ignore_missing, remove_with_companions, rename_durably,
+    LOG_SUFFIXES, StagingFile, ignore_missing, remove_with_companions, rename_durably,
     sync_folder_of, with_suffix,
 };
 use crate::unsynced_mark::{has_mark, remove_mark};
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 /// The purpose of a copy of the state before a restore, in the name of its staging file.
 pub(crate) const PREVIOUS_COPY: &str = "before-restore";
-
-/// The place of the files of a damaged store that is replaced.
-struct DamagedPlace {
-    /// The name that its database gets, or has already.
-    path: PathBuf,
-    /// There is a database, and not only a log of one that is gone.
-    has_database: bool,
-}
-
-impl DamagedPlace {
-    /// Returns the place of a replacement that begins: no file has its names.
-    fn new(directory: &DataDirectory) -> DamagedPlace {
-        let has_database = directory.database_path().exists();
-        DamagedPlace { path: directory.unused_damaged_path(), has_database }
-    }
-
-    /// Returns the place of a replacement that another process began. It moved the log first, so
-    /// beside a log that is still there, the database was missing from the beginning.
-    fn resume(directory: &DataDirectory) -> DamagedPlace {
-        let data = directory.database_path();
-        if data.exists() {
-            return DamagedPlace { path: directory.resumed_damaged_path(), has_database: true };
-        }
-        let newest = directory.newest_damaged_path().filter(|_| find_log_beside(&data).is_none());
-        let has_database = newest.as_ref().is_some_and(|path| path.exists());
-        let path = newest.unwrap_or_else(|| directory.unused_damaged_path());
-        DamagedPlace { path, has_database }
-    }
-}
 
 /// Finishes a restore that is pending. Returns the path of the damaged file; `None`: none is
 /// pending, or there was no file. For writers that hold the lock.
@@ -61,34 +33,82 @@ pub(crate) fn finish_pending(
     directory: &DataDirectory,
     locks: &LockFiles,
 ) -> Result<Option<PathBuf>> {
-    match directory.pending_restore_path().exists() {
-        true => replace_by_pending(directory, locks, DamagedPlace::resume(directory)),
-        false => Ok(None),
+    if directory.pending_restore_path().exists() {
+        return replace_by_pending(directory, locks);
     }
+    // A process that was killed just before the first step, or just after the last one, left it.
+    let _left = fs::remove_file(directory.damaged_name_path());
+    Ok(None)
 }
 
-/// Puts a backup that was made pending just now in the place of the files of a store, as
-/// [`finish_pending`] does.
-pub(crate) fn begin_replacement(
+/// Puts a verified file in the place of the files of a store. Returns the path of the damaged file;
+/// `None`: there was none. For writers that hold the lock.
+pub(crate) fn replace_database(
     directory: &DataDirectory,
     locks: &LockFiles,
+    new: StagingFile,
 ) -> Result<Option<PathBuf>> {
-    replace_by_pending(directory, locks, DamagedPlace::new(directory))
+    let pending = directory.pending_restore_path();
+    // A replacement that was begun may have moved some files to the place that it chose.
+    if !pending.exists() {
+        record_damaged_name(directory)?;
+    }
+    // From here on, whoever opens the store finishes the replacement.
+    new.persist(&pending).map_err(file_error_at(&pending))?;
+    replace_by_pending(directory, locks)
+}
+
+/// Chooses the name of a damaged store, and writes it to the disk: whoever finishes the replacement
+/// could not tell the files that were moved already from those of earlier ones.
+fn record_damaged_name(directory: &DataDirectory) -> Result<PathBuf> {
+    let (chosen, record) = (directory.unused_damaged_path(), directory.damaged_name_path());
+    let name = chosen.file_name().unwrap_or_default().as_encoded_bytes();
+    let staged = create_staging(directory.path(), &directory.staging_prefix("damaged"))?;
+    staged
+        .file()
+        .write_all_at(name, 0)
+        .and_then(|()| staged.persist(&record))
+        .map_err(file_error_at(&record))?;
+    Ok(chosen)
+}
+
+/// Returns the name that a damaged store gets, or has in part already. One is chosen if there is
+/// none.
+fn find_damaged_name(directory: &DataDirectory) -> Result<PathBuf> {
+    let (data, record) = (directory.database_path(), directory.damaged_name_path());
+    let bytes = match fs::read(&record) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(file_error_at(&record)(error));
+        }
+        bytes => bytes.unwrap_or_default(),
+    };
+    let name = String::from_utf8_lossy(&bytes);
+    let recorded = directory.path().join(&*name);
+    // Another program may have put a file in the place of one that was moved. An empty log is not
+    // moved.
+    let is_log_taken = |end: &&str| {
+        fs::metadata(with_suffix(&data, end)).is_ok_and(|log| log.len() > 0)
+            && with_suffix(&recorded, end).exists()
+    };
+    let is_taken = data.exists() && recorded.exists() || LOG_SUFFIXES.iter().any(is_log_taken);
+    let is_name = recorded.file_name().is_some_and(|last| *last == *name);
+    match is_name && directory.is_damaged_copy(&recorded) && !is_taken {
+        true => Ok(recorded),
+        false => record_damaged_name(directory),
+    }
 }
 
 /// Renames the files of a damaged store, and puts the pending backup in their place. Each step can
 /// be repeated. Returns the path of the damaged file; `None`: there was none.
-fn replace_by_pending(
-    directory: &DataDirectory,
-    locks: &LockFiles,
-    damaged: DamagedPlace,
-) -> Result<Option<PathBuf>> {
+fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -> Result<Option<PathBuf>> {
     let (pending, data) = (directory.pending_restore_path(), directory.database_path());
     let state = {
         let conn = ReadConnection::open(&pending).map_err(sqlite_error_at(&pending))?;
         CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&pending))?
     };
-    let DamagedPlace { path: before, has_database } = damaged;
+    let before = find_damaged_name(directory)?;
+    // Without a database, there may be a log of one that is gone.
+    let has_database = data.exists() || before.exists();
     let run = || -> io::Result<()> {
         // First what SQLite keeps beside the file: it may have data to be rescued, and must not be
         // read into the backup.
@@ -106,6 +126,7 @@ fn replace_by_pending(
             remove_mark(directory)?;
         }
         rename_durably(&pending, &data)?;
+        ignore_missing(fs::remove_file(directory.damaged_name_path()))?;
         // Nothing is lost with a store that can be made again.
         match directory.store_file().is_disposable() {
             true => remove_with_companions(&before),

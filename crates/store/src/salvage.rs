@@ -26,6 +26,7 @@ use crate::data_directory::{DataDirectory, StoreFile};
 use crate::database_copy::{create_for_stream, create_staging, verify_content};
 use crate::error::{DatabaseResult, OutputError, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
+use crate::interrupted_restore;
 use crate::lock::LockFiles;
 use crate::meta::EPOCH_KEY;
 use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
@@ -160,7 +161,7 @@ impl DataDirectory {
         if report.has_damaged_tables || !report.losses.is_empty() {
             return Ok(None);
         }
-        let damaged_copy = self.replace_database(&locks, staged)?;
+        let damaged_copy = interrupted_restore::replace_database(self, &locks, staged)?;
         lock.mark_clean();
         Ok(damaged_copy)
     }

@@ -106,7 +106,7 @@ fn a_pending_restore_is_finished_by_the_next_writer() {
             fs::write(dir.join("data.db-shm"), "index").unwrap();
             // A rollback journal, which SQLite would apply to the backup.
             fs::write(dir.join("data.db-journal"), "journal").unwrap();
-            fs::copy(&backup, dir.join("data.db.restoring")).unwrap();
+            begin_restore(dir, &backup, "data.db.before-damaged");
             let before = dir.join("data.db.before-damaged");
             if step > 0 {
                 let to = dir.join("data.db.before-damaged-journal");
@@ -137,6 +137,12 @@ fn a_pending_restore_is_finished_by_the_next_writer() {
     }
 }
 
+/// Does the first steps of a restore of a damaged store, which is set aside under a name.
+fn begin_restore(dir: &Path, backup: &Path, name: &str) {
+    fs::write(dir.join("data.db.damaged-name"), name).unwrap();
+    fs::copy(backup, dir.join("data.db.restoring")).unwrap();
+}
+
 /// Puts a damaged store with a log aside in a directory, as an earlier restore did, and takes
 /// `data.db` away from its log.
 fn prepare_missing_database(dir: &Path, log: &str) {
@@ -160,14 +166,13 @@ fn a_restore_without_a_database_leaves_earlier_copies() {
                 let restored = directory.restore(&create_options(), &backup).unwrap();
                 assert_eq!(restored.previous_copy, None, "{log:?}");
             } else {
-                fs::copy(&backup, dir.join("data.db.restoring")).unwrap();
+                begin_restore(dir, &backup, "data.db.before-damaged-1");
                 if step == 2 {
                     let to = dir.join("data.db.before-damaged-1-wal");
                     fs::rename(dir.join("data.db-wal"), to).unwrap();
                 }
                 let store = Store::open(dir, &StoreOptions::default()).unwrap();
-                // Without any log, the earlier copy may have been moved by this restore.
-                assert!(log.is_empty() || store.recovered_copy().is_none(), "{step}");
+                assert_eq!(store.recovered_copy(), None, "{log:?} {step}");
             }
             assert_eq!(read_contents(&Reader::open(dir).unwrap()), old, "{log:?} {step}");
             assert_eq!(aside("data.db.before-damaged").as_deref(), Some("earlier"));
@@ -178,10 +183,11 @@ fn a_restore_without_a_database_leaves_earlier_copies() {
     }
 }
 
-/// A log that lies alone where the next damaged store would be set aside.
+/// A log that lies alone where the next damaged store would be set aside. The restore is begun, or
+/// was interrupted before its first step, after each, or after the last one.
 #[test]
 fn a_damaged_store_is_set_aside_beside_no_log_of_another_one() {
-    for step in 0..3 {
+    for step in 0..4 {
         let Case { book, backup, old, .. } = case();
         let (_scratch, ()) = book.with_store_closed(|dir| {
             fs::write(dir.join("data.db"), "damaged").unwrap();
@@ -193,10 +199,12 @@ fn a_damaged_store_is_set_aside_beside_no_log_of_another_one() {
                 let restored = directory.restore(&create_options(), &backup).unwrap();
                 assert_eq!(restored.previous_copy.as_ref(), Some(&before));
             } else {
-                fs::copy(&backup, dir.join("data.db.restoring")).unwrap();
-                if step == 2 {
+                begin_restore(dir, &backup, "data.db.before-damaged-1");
+                if step > 1 {
                     let log = dir.join("data.db.before-damaged-1-wal");
                     fs::rename(dir.join("data.db-wal"), log).unwrap();
+                }
+                if step > 2 {
                     fs::rename(dir.join("data.db"), &before).unwrap();
                 }
                 let store = Store::open(dir, &StoreOptions::default()).unwrap();
@@ -210,6 +218,34 @@ fn a_damaged_store_is_set_aside_beside_no_log_of_another_one() {
                 assert_eq!(aside("data.db.before-damaged-1-wal"), "log", "{step}");
             }
             assert_eq!(aside("data.db.before-damaged-1"), "damaged", "{step}");
+        });
+    }
+}
+
+/// A damaged store without a log, where a log lies alone, and where another program put a file in
+/// the place of the database that was moved.
+#[test]
+fn an_interrupted_restore_mixes_no_files() {
+    for (step, name) in [(0, "-1"), (1, "-1"), (2, "-2")] {
+        let Case { book, backup, old, .. } = case();
+        let (_scratch, ()) = book.with_store_closed(|dir| {
+            let path = |end: &str| dir.join(format!("data.db.before-damaged{end}"));
+            fs::write(dir.join("data.db"), "damaged").unwrap();
+            fs::write(path("-wal"), "earlier log").unwrap();
+            begin_restore(dir, &backup, "data.db.before-damaged-1");
+            fs::write(dir.join("data.db-wal"), "").unwrap();
+            if step > 0 {
+                fs::remove_file(dir.join("data.db-wal")).unwrap();
+            }
+            if step > 1 {
+                fs::rename(dir.join("data.db"), path("-1")).unwrap();
+                fs::write(dir.join("data.db"), "another").unwrap();
+            }
+            let store = Store::open(dir, &StoreOptions::default()).unwrap();
+            assert_eq!(store.recovered_copy(), Some(path(name).as_path()), "{step}");
+            assert_eq!(read_contents(&Reader::open(dir).unwrap()), old, "{step}");
+            assert_eq!(fs::read_to_string(path("-1")).unwrap(), "damaged", "{step}");
+            assert!(!path("").exists() && !dir.join("data.db.damaged-name").exists(), "{step}");
         });
     }
 }

@@ -460,6 +460,7 @@ fn a_missing_store_is_named_by_every_command() {
     let answer = found_kinds(&home, 0).0;
     home.ok(&["backup", "backup.db"]);
     home.ok(&["restore", "backup.db"]);
+    home.write("Other/cur/1:2,S", "Subject: other\n\nText.\n");
     for end in ["", "-wal", "-shm"] {
         drop(fs::remove_file(home.data().join(format!("data.db{end}"))));
     }
@@ -471,6 +472,8 @@ fn a_missing_store_is_named_by_every_command() {
             &["remove", "zzzz"],
             &["check"],
             &["collections"],
+            &["import", "book.vcf"],
+            &["sources", "add", "Other"],
         ] {
             let stderr = home.code(arguments, 4).stderr();
             for part in [

@@ -17,9 +17,10 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 const VERSIONS_OFFSET: u64 = 18;
 const WAL_VERSIONS: [u8; 2] = [2, 2];
 
-/// Creates the file of the store if it is missing or empty, so that only its owner can read it. For
-/// writers that hold the lock.
+/// Creates the file of the store if it is missing or empty, so that only its owner can read it. One
+/// that was there and is gone is not made again. For writers that hold the lock.
 pub(crate) fn create_database_file(directory: &DataDirectory) -> Result<()> {
+    directory.refuse_lost_store()?;
     let path = directory.database_path();
     let is_blank = match fs::symlink_metadata(&path) {
         Ok(found) => found.is_file() && found.len() == 0 && found.nlink() == 1,
@@ -41,6 +42,7 @@ pub(crate) fn create_database_file(directory: &DataDirectory) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn journal_mode(directory: &DataDirectory) -> String {
         let conn = WriteConnection::open(&directory.database_path()).expect("a database");
@@ -56,6 +58,21 @@ mod tests {
         fs::write(directory.database_path(), "").expect("an empty file");
         create_database_file(&directory).expect("a file in the place of the empty one");
         assert_eq!(journal_mode(&directory), "wal");
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_not_made_again() {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let directory = DataDirectory::new(scratch.path());
+        for name in ["index.db", "commits.db", "data.notify"] {
+            let kept = scratch.path().join(name);
+            fs::write(&kept, "x").expect("a file");
+            let refused = create_database_file(&directory);
+            assert!(matches!(refused, Err(Error::StoreMissing { .. })), "{name}: {refused:?}");
+            assert!(!directory.has_store(), "{name}");
+            fs::remove_file(kept).expect("no file");
+        }
+        create_database_file(&directory).expect("a new file");
     }
 
     #[test]

@@ -348,9 +348,23 @@ impl DataDirectory {
         let path = self.database_path();
         match path.try_exists() {
             Ok(true) => Ok(()),
-            Ok(false) if self.is_database_lost() => Err(Error::StoreMissing { path }),
-            Ok(false) => Err(Error::NoStore { dir: self.dir.clone() }),
+            Ok(false) => {
+                self.refuse_lost_store()?;
+                Err(Error::NoStore { dir: self.dir.clone() })
+            }
             Err(error) => Err(file_error_at(&self.dir)(error)),
+        }
+    }
+
+    /// Fails if the directory had a store that is missing now: a new one in its place would take
+    /// the labels and the sources from the indexes.
+    ///
+    /// # Errors
+    /// [`Error::StoreMissing`]
+    pub fn refuse_lost_store(&self) -> Result<()> {
+        match self.is_database_lost() {
+            true => Err(Error::StoreMissing { path: self.database_path() }),
+            false => Ok(()),
         }
     }
 

@@ -70,9 +70,9 @@ fn a_file_of_the_other_store_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = &scratch.path().join("data");
     let backup = scratch.path().join("backup.db");
-    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail");
     let mut data = Store::open(dir, &create_options()).unwrap();
     add(&mut data, "anna");
+    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail");
     data.backup(&backup).unwrap();
     let refused = |result: Result<(), Error>, file: &Path| {
         let error = result.unwrap_err();

@@ -247,10 +247,15 @@ impl From<larder_store::Error> for CommandFailure {
                 let failure = failure(FailureKind::Store).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
-                backup_copy_hints(path.parent().unwrap_or(Path::new(".")))
+                let dir = path.parent().unwrap_or(Path::new("."));
+                backup_copy_hints(dir)
                     .iter()
                     .fold(failure, |failure, copy| failure.with_hint(copy))
-                    .with_hint("to begin anew, delete data.notify, index.db and commits.db")
+                    .with_hint(format!(
+                        "to begin anew, delete data.notify, data.db-wal, data.db-shm, index.db and \
+                         commits.db in {}",
+                        sanitize_line(&dir.display().to_string())
+                    ))
             }
             Error::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 failure(FailureKind::Store)

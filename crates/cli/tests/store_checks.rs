@@ -480,6 +480,7 @@ fn a_missing_store_is_named_by_every_command() {
                 "data.db is missing, although the directory had a store",
                 "hint: restore the last backup",
                 "data.db.before-restore is an older copy of the store",
+                "delete data.notify, data.db-wal, data.db-shm, index.db and commits.db in [HOME]/",
             ] {
                 assert!(stderr.contains(part), "{arguments:?}: {stderr}");
             }

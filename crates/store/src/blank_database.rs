@@ -64,7 +64,7 @@ mod tests {
     fn a_file_that_is_gone_is_not_made_again() {
         let scratch = tempfile::tempdir().expect("a folder");
         let directory = DataDirectory::new(scratch.path());
-        for name in ["index.db", "commits.db", "data.notify"] {
+        for name in ["index.db", "commits.db", "data.notify", "data.db-wal"] {
             let kept = scratch.path().join(name);
             fs::write(&kept, "x").expect("a file");
             let refused = create_database_file(&directory);

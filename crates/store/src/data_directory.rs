@@ -379,7 +379,7 @@ impl DataDirectory {
             })
         };
         self.store_file == StoreFile::Data
-            && (has_content(self.notify_path()) || has_index())
+            && (has_content(self.notify_path()) || has_content(self.wal_path()) || has_index())
             && !self.pending_restore_path().exists()
             && !self.has_store()
     }

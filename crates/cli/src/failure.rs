@@ -62,6 +62,8 @@ pub(crate) struct CommandFailure {
     hints: Vec<String>,
     /// The name of a collection that does not exist.
     missing_collection: Option<String>,
+    /// A file of a store is damaged.
+    is_damage: bool,
 }
 
 impl CommandFailure {
@@ -71,6 +73,7 @@ impl CommandFailure {
             message: message.to_string(),
             hints: Vec::new(),
             missing_collection: None,
+            is_damage: false,
         }
     }
 
@@ -120,6 +123,11 @@ impl CommandFailure {
     /// Returns whether a store cannot be used.
     pub(crate) fn is_of_store(&self) -> bool {
         self.kind == FailureKind::Store
+    }
+
+    /// Returns whether a file of a store is damaged: another attempt does not help.
+    pub(crate) fn is_of_damage(&self) -> bool {
+        self.is_damage
     }
 
     /// Returns whether standard output cannot be written.
@@ -237,7 +245,8 @@ impl From<larder_store::Error> for CommandFailure {
             Error::Output(error) => return error.into(),
             error => error,
         };
-        let failure = |kind| CommandFailure::new(kind, &error);
+        let is_damage = error.damaged_file().is_some();
+        let failure = |kind| CommandFailure { is_damage, ..CommandFailure::new(kind, &error) };
         match &error {
             Error::NoStore { .. } => failure(FailureKind::NotFound)
                 .with_hint("import an address book or a calendar first: larder import FILE (.vcf or .ics)")

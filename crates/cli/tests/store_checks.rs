@@ -432,10 +432,22 @@ fn a_damaged_index_has_no_counts() {
 fn a_contact_is_purged_beside_a_damaged_index() {
     let home = home_with_three_stores();
     let message = home.json(&["find", "--kind", "message", "anna"])[0]["id"].clone();
+    let contact = home.json(&["find", "--kind", "contact", "anna"])[0]["id"].clone();
+    let contact = contact.as_str().unwrap();
+    // An index that cannot be opened now is no damaged one.
+    let (index, aside) = (home.data().join("index.db"), home.work("index.db"));
+    fs::rename(&index, &aside).unwrap();
+    fs::create_dir(&index).unwrap();
+    let refused = home.code(&["purge", "--yes", "uid:anna-1"], 4).stderr();
+    assert!(refused.contains("index.db: is not a regular file"), "{refused}");
+    fs::remove_dir(&index).unwrap();
+    fs::rename(&aside, &index).unwrap();
     damage(&home, "index.db");
     for args in [
         &["purge", "--yes", "mid:m1@example.org"][..],
         &["purge", "--yes", message.as_str().unwrap()],
+        // A message may have an ID that begins so.
+        &["purge", "--yes", &contact[..6]],
         &["remove", message.as_str().unwrap()],
         &["merge", message.as_str().unwrap(), "uid:anna-1"],
     ] {
@@ -444,7 +456,7 @@ fn a_contact_is_purged_beside_a_damaged_index() {
     }
     let missing = home.code(&["remove", "uid:nobody"], 1).stderr();
     assert!(missing.contains("no item has the ID"), "{missing}");
-    let purged = home.code(&["purge", "--yes", "uid:anna-1"], 0);
+    let purged = home.code(&["purge", "--yes", contact], 0);
     assert!(purged.stdout().contains("Purged 1 item"), "{}", purged.masked_output());
     let warning = "warning: the index of mail was not looked at: ";
     assert!(purged.stderr().contains(warning), "{}", purged.masked_output());

@@ -95,10 +95,20 @@ impl PurgeArgs {
                 let (handle, name) = (meta.handle, display_name(&reader, &meta)?);
                 (handle, format!("{name} ({handle:.8}, in {})", sanitize_line(&meta.collection)))
             };
+            // A message may have an ID that begins with the same letters.
+            if !is_whole_id(id, handle)
+                && let Some(unread) = messages.take_failure()
+            {
+                return Err(unread);
+            }
             handles.push(handle);
             names.push(name);
         }
         if let Some(unread) = messages.take_failure() {
+            // The messages would not be erased.
+            if messages.has_any() {
+                return Err(unread);
+            }
             let reason = unread.message();
             context.print_warning(format!("the index of mail was not looked at: {reason}"));
         }
@@ -186,6 +196,11 @@ fn find_purged_handle(
         [handle] => Some(*handle),
         _ => None,
     })
+}
+
+/// Returns whether an ID can name no other item than the one with a handle.
+fn is_whole_id(id: &str, handle: Handle) -> bool {
+    id.starts_with("uid:") || id.contains('/') || handle.to_string().eq_ignore_ascii_case(id)
 }
 
 fn confirm_purge(names: &[String]) -> bool {

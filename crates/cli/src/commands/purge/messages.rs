@@ -18,9 +18,9 @@ use std::path::PathBuf;
 
 /// The messages to erase.
 pub(super) struct PurgedMessages {
-    /// The index of mail; `None`: there is none, or it cannot be read.
+    /// The index of mail; `None`: there is none, or it is damaged.
     index: Option<Reader>,
-    /// The failure to read the index, while items of the store are named.
+    /// The damage of the index, while items of the store are named.
     failure: Option<CommandFailure>,
     /// The handles and names of the messages.
     messages: Vec<(Handle, String)>,
@@ -33,7 +33,7 @@ pub(super) struct PurgedMessages {
 impl PurgedMessages {
     pub(super) fn open(context: &CommandContext) -> Result<PurgedMessages, CommandFailure> {
         let (index, failure) = match open_mail_reader(context) {
-            Err(failure) if failure.is_of_store() => (None, Some(failure)),
+            Err(failure) if failure.is_of_damage() => (None, Some(failure)),
             index => (index?, None),
         };
         let (messages, labels, files) = (Vec::new(), Vec::new(), Vec::new());
@@ -41,8 +41,8 @@ impl PurgedMessages {
     }
 
     /// Adds the messages of the index that an ID names: several if it is a Message-ID that several
-    /// have. Returns whether there are any. If the index cannot be read, the ID may be that of an
-    /// item, and the failure is kept; one with `mid:` is no item.
+    /// have. Returns whether there are any. If the index is damaged, the ID may be that of an item,
+    /// and the failure is kept; one with `mid:` is no item.
     pub(super) fn add_indexed(
         &mut self,
         context: &CommandContext,
@@ -50,7 +50,7 @@ impl PurgedMessages {
         names: &mut Vec<String>,
     ) -> Result<bool, CommandFailure> {
         let rows = match self.find_rows(context, id) {
-            Err(failure) if failure.is_of_store() => {
+            Err(failure) if failure.is_of_damage() => {
                 self.failure = Some(failure);
                 Vec::new()
             }
@@ -97,6 +97,11 @@ impl PurgedMessages {
     /// Returns the failure to read the index, if there was one.
     pub(super) fn take_failure(&mut self) -> Option<CommandFailure> {
         self.failure.take()
+    }
+
+    /// Returns whether there are messages or labels to erase.
+    pub(super) fn has_any(&self) -> bool {
+        !self.messages.is_empty() || !self.labels.is_empty()
     }
 
     /// Adds a message whose file is gone, if an ID names one. Returns whether it does.

@@ -292,6 +292,9 @@ pub(crate) fn join_labels<'l>(labels: impl Iterator<Item = &'l str>) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
+/// Stands for a number of items that damage prevents to count.
+pub(crate) const UNKNOWN_COUNT: &str = "not counted";
+
 /// `1 contact`, `2 contacts`.
 pub(crate) fn format_count(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", format_grouped(number), if number == 1 { "" } else { "s" })

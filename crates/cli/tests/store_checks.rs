@@ -412,7 +412,13 @@ fn a_damaged_index_has_no_counts() {
             let sources = home.run(&["sources"]);
             if sources.code == 4 {
                 refused += 1;
-                assert_eq!(home.run(&["collections"]).code, 4, "{file} {page}");
+                let collections = home.code(&["collections"], 4).stdout();
+                for (listed, all) in [(sources.stdout(), 2), (collections, 3)] {
+                    assert_eq!(listed.lines().count(), all, "{file} {page}: {listed}");
+                    assert_eq!(listed.matches("not counted").count(), 1, "{file} {page}: {listed}");
+                }
+                let json = home.code(&["sources", "--format", "json"], 4).stdout();
+                assert_eq!(json.matches(":null").count(), 1, "{file} {page}: {json}");
             } else {
                 let is_counted = sources.code == 0 && sources.stdout().contains(count);
                 assert!(is_counted, "{file} {page}: {}", sources.masked_output());

@@ -1,13 +1,13 @@
 //! `larder collections`.
 
 use crate::args::OutputFormat;
-use crate::commit_store::open_commit_reader;
+use crate::commit_store::{count_commits, open_commit_reader};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::display_name;
 use crate::machine_time::now_milliseconds;
-use crate::mail_store::open_labelled_mail;
-use crate::output::{STRONG_STYLE, format_count, print_message, sanitize_line};
+use crate::mail_store::{count_messages, open_labelled_mail};
+use crate::output::{STRONG_STYLE, UNKNOWN_COUNT, format_count, print_message, sanitize_line};
 use crate::table::shorten_to_width;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_format::kind::SourceLocation;
@@ -144,14 +144,20 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
     let collections = reader.collections().list()?;
     let width =
         context.out.line_width().map(|width| width.saturating_sub(COUNT_COLUMN_WIDTH).max(8));
-    for mut collection in collections.iter().cloned() {
-        if collection.collection_type.main_kind().source_location() == SourceLocation::Locator {
-            collection.item_count = match collection.collection_type.main_kind() {
-                Kind::Commit => crate::commit_store::count_commits(context, &collection.name)?,
-                _ => crate::mail_store::count_messages(context, &collection.name)?,
-            };
-        }
-        let collection = &collection;
+    // One that cannot be counted does not hide the others.
+    let mut first_failure = None;
+    for collection in &collections {
+        let kind = collection.collection_type.main_kind();
+        let count = match (kind.source_location(), kind) {
+            (SourceLocation::Locator, Kind::Commit) => count_commits(context, &collection.name),
+            (SourceLocation::Locator, _) => count_messages(context, &collection.name),
+            _ => Ok(collection.item_count),
+        };
+        let count = count
+            .map_err(|failure| {
+                first_failure.get_or_insert(failure);
+            })
+            .ok();
         let (name, type_name) =
             (sanitize_line(&collection.name), collection.collection_type.name());
         let properties = reader.collections().properties(collection)?;
@@ -159,7 +165,7 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
         if context.format == OutputFormat::Json {
             let mut object = json!({
                 "name": collection.name, "type": type_name,
-                "items": collection.item_count,
+                "items": count,
                 "index": index_config_text(&collection.index_config),
             });
             if let Some(colour) = colour {
@@ -170,7 +176,10 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
         }
         let name = width.map_or_else(|| name.clone(), |width| shorten_to_width(&name, width));
         let collection_type = collection.collection_type;
-        let mut items = format_count(collection.item_count, collection_type.item_noun());
+        let mut items = match count {
+            Some(count) => format_count(count, collection_type.item_noun()),
+            None => UNKNOWN_COUNT.to_string(),
+        };
         if !collection_type.has_one_kind() {
             items = format!("{items}  {type_name}");
         }
@@ -181,7 +190,11 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
             "{STRONG_STYLE}{name:<20}{STRONG_STYLE:#}  {items}{colour}{mark}"
         ))?;
     }
-    Ok(if collections.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
+    match first_failure {
+        Some(failure) => Err(failure),
+        None if collections.is_empty() => Ok(CommandStatus::NothingFound),
+        None => Ok(CommandStatus::Done),
+    }
 }
 
 /// Columns of the number of items, with the spaces before it.

@@ -10,7 +10,7 @@ use crate::machine_time::now_milliseconds;
 use crate::mail_store::{
     follow_committed_labels, list_sources, open_labelled_mail, open_mail_reader, open_mail_store,
 };
-use crate::output::{format_count, format_grouped, sanitize_line};
+use crate::output::{UNKNOWN_COUNT, format_count, format_grouped, sanitize_line};
 use crate::table::format_columns;
 use larder_sync::git_repository::is_repository_folder;
 use larder_sync::maildir::{DirectoryContents, MaildirDirectory, detect_mail_source};
@@ -63,7 +63,13 @@ impl SourcesArgs {
 fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
     let maildirs = list_sources(context)?;
     let repositories = list_repositories(context)?;
-    let (mail, commits) = (open_labelled_mail(context)?, open_commit_reader(context)?);
+    // One index that cannot be read does not hide the sources of the other one.
+    let mut first_failure = None;
+    let mut keep = |failure: CommandFailure| {
+        first_failure.get_or_insert(failure);
+    };
+    let mail = open_labelled_mail(context).map_err(&mut keep).ok();
+    let commits = open_commit_reader(context).map_err(&mut keep).ok();
     let mut rows = Vec::new();
     let all = maildirs.iter().map(|source| (SourceType::Mail, source, &mail));
     let all =
@@ -71,8 +77,17 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
     let is_empty = maildirs.is_empty() && repositories.is_empty();
     for (source_type, source, reader) in all {
         let kind = source_type.kind();
-        let count = reader.as_ref().map(|reader| reader.collections().count_items_of(&source.name));
-        let count = count.transpose()?.flatten().unwrap_or(0);
+        let count = match reader {
+            Some(Some(reader)) => match reader.collections().count_items_of(&source.name) {
+                Ok(count) => Some(count.unwrap_or(0)),
+                Err(error) => {
+                    keep(error.into());
+                    None
+                }
+            },
+            Some(None) => Some(0),
+            None => None,
+        };
         let path = source.path.display().to_string();
         if context.format == OutputFormat::Json {
             let object = json!({
@@ -81,7 +96,8 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
             });
             context.out.print_json(&object)?;
         } else {
-            let count = format_count(count, kind.name());
+            let count = count.map(|count| format_count(count, kind.name()));
+            let count = count.unwrap_or_else(|| UNKNOWN_COUNT.to_string());
             rows.push([sanitize_line(&source.name), count, sanitize_line(&path)]);
         }
     }
@@ -92,6 +108,9 @@ fn print_sources(context: &mut CommandContext) -> Result<CommandStatus, CommandF
         context.print_note(
             "no sources; to register a maildir or an mbox file: larder sources add PATH",
         );
+    }
+    if let Some(failure) = first_failure {
+        return Err(failure);
     }
     Ok(if is_empty { CommandStatus::NothingFound } else { CommandStatus::Done })
 }

@@ -191,6 +191,12 @@ impl CommandContext {
         }
     }
 
+    /// Fails if there was a store that is missing now. For commands to which a directory without a
+    /// store is one without items.
+    pub(crate) fn refuse_lost_store(&self) -> Result<(), CommandFailure> {
+        Ok(DataDirectory::new(&self.dir).refuse_lost_store()?)
+    }
+
     /// Opens an existing store for writing.
     pub(crate) fn open_store(&self) -> Result<Store, CommandFailure> {
         self.open_with_create(false)

@@ -202,6 +202,7 @@ pub(crate) fn require_registrations(context: &CommandContext) -> Result<(), Comm
     if DataDirectory::new(&context.dir).has_store() {
         return context.open_complete_reader().map(drop);
     }
+    context.refuse_lost_store()?;
     let message = "data.db is missing, which has the sources and the labels of messages";
     Err(CommandFailure::new(FailureKind::Store, message)
         .with_hint(

@@ -492,6 +492,11 @@ fn a_missing_store_is_named_by_every_command() {
             &["collections"],
             &["import", "book.vcf"],
             &["sources", "add", "Other"],
+            &["sources"],
+            &["sources", "remove", "mail"],
+            &["searches"],
+            &["searches", "add", "ann", "anna"],
+            &["sync"],
         ] {
             let stderr = home.code(arguments, 4).stderr();
             for part in [
@@ -513,6 +518,16 @@ fn a_missing_store_is_named_by_every_command() {
     home.ok(&["restore", "backup.db"]);
     assert_eq!(found_kinds(&home, 0).0, answer);
     home.ok(&["check"]);
+    // Its record is left alone.
+    for file in FILES {
+        for end in ["", "-wal", "-shm"] {
+            drop(fs::remove_file(home.data().join(format!("{file}{end}"))));
+        }
+    }
+    for arguments in [&["sync"][..], &["sources"], &["searches"], &["import", "book.vcf"]] {
+        let stderr = home.code(arguments, 4).stderr();
+        assert!(stderr.contains("data.db is missing"), "{arguments:?}: {stderr}");
+    }
 }
 
 /// A process that was killed while it replaced a store.

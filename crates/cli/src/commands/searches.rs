@@ -66,6 +66,7 @@ enum SearchesCommand {
 
 impl SearchesArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        context.refuse_lost_store()?;
         match self.verb.unwrap_or(SearchesCommand::List) {
             SearchesCommand::List => print_searches(context),
             SearchesCommand::Add { name, query, kind, label, no_label } => {

@@ -52,6 +52,7 @@ enum SourcesCommand {
 
 impl SourcesArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        context.refuse_lost_store()?;
         match self.verb.unwrap_or(SourcesCommand::List) {
             SourcesCommand::List => print_sources(context),
             SourcesCommand::Add { path, into } => add_source(context, &path, into.as_deref()),

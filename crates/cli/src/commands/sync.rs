@@ -115,6 +115,7 @@ impl Default for SyncArgs {
 impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         context.warn_of_access_by_others();
+        context.refuse_lost_store()?;
         if DataDirectory::new(&context.dir).has_store() {
             require_registrations(context)?;
         }

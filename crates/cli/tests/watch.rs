@@ -650,6 +650,29 @@ fn messages_of_a_source_that_an_undo_takes_leave_an_open_view() {
     assert_eq!(message_changes(&mut watch, 1), ["removed b9"]);
 }
 
+/// Without all of its commits, the store does not know the sources.
+#[test]
+fn sources_are_followed_after_the_loss_of_commits_is_settled() {
+    let home = crate::mail_lists::home_with_mail();
+    home.write("other/cur/1.host:2,S", "Message-ID: <b9>\nSubject: walrus\n\nText.\n");
+    home.ok(&["sources", "add", "other"]);
+    home.ok(&["sync"]);
+    let (data, old) = (home.data().join("data.db"), home.work("old.db"));
+    std::fs::copy(&data, &old).unwrap();
+    home.ok(&["searches", "add", "other", "--kind", "message", "walrus"]);
+    for end in ["-wal", "-shm"] {
+        let _missing = std::fs::remove_file(home.data().join(format!("data.db{end}")));
+    }
+    std::fs::copy(&old, &data).unwrap();
+    home.code(&["undo"], 4);
+    let mut watch =
+        Watch::json(&home, &["--kind", "message", "subject:walrus", "from:nobody or mid:b9"]);
+    assert_eq!(message_changes(&mut watch, 1), ["added b9"]);
+    std::fs::remove_file(home.data().join("data.notify")).unwrap();
+    home.code(&["undo"], 0);
+    assert_eq!(message_changes(&mut watch, 1), ["removed b9"]);
+}
+
 #[test]
 fn messages_of_a_saved_search_and_of_a_source_are_watched() {
     let home = crate::mail_lists::home_with_mail();

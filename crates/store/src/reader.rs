@@ -85,7 +85,9 @@ impl Reader {
             return Ok(None);
         }
         match Reader::open_with_zones(directory, zones) {
-            Err(Error::NoStore { .. } | Error::RestorePending { .. }) => Ok(None),
+            Err(
+                Error::NoStore { .. } | Error::StoreMissing { .. } | Error::RestorePending { .. },
+            ) => Ok(None),
             reader => reader.map(Some),
         }
     }

@@ -86,7 +86,9 @@ impl DepartedSourceFollower {
 impl FollowedStore {
     /// Returns whether something was committed since the last call.
     fn poll(&mut self, zones: &Arc<ZoneDatabase>) -> Result<bool, Error> {
-        if self.reader.as_ref().is_none_or(Reader::is_replaced) {
+        // A reader does not see that a loss of commits was settled.
+        let is_outdated = |reader: &Reader| reader.is_replaced() || reader.lost_commits().is_some();
+        if self.reader.as_ref().is_none_or(is_outdated) {
             (self.reader, self.state) = (None, None);
             self.reader = Reader::open_if_present(&self.directory, Arc::clone(zones))?;
         }

@@ -10,6 +10,10 @@ use std::collections::HashSet;
 
 /// The name of the parameter with a boundary.
 const PARAMETER: &[u8] = b"boundary";
+/// The longest boundary. RFC 2046, 5.1.1, allows 70 bytes, and some programs write more.
+const MAX_BOUNDARY_BYTES: usize = 256;
+/// The most boundaries of a message that are known; further ones end no header.
+const MAX_BOUNDARIES: usize = 1 << 16;
 
 /// Returns the message with an empty line behind each header that a boundary ends; `None` if there
 /// is none.
@@ -91,7 +95,8 @@ fn is_end_of_part(bytes: &[u8], at: usize, declared: &HashSet<&[u8]>) -> bool {
         .is_none_or(|name| declared.contains(name))
 }
 
-/// Returns the boundaries that the message declares.
+/// Returns the boundaries that the message declares. Each value is read up to its longest length
+/// only: the values of `boundary=boundary=…` all end where the line ends.
 fn declared_boundaries(bytes: &[u8]) -> HashSet<&[u8]> {
     let read_value = |at: usize| {
         let (front, value) = (bytes[..at].trim_ascii_end(), &bytes[at + 1..]);
@@ -101,12 +106,30 @@ fn declared_boundaries(bytes: &[u8]) -> HashSet<&[u8]> {
         }
         let value = value.trim_ascii_start();
         let is_end = |byte: &u8| *byte == b';' || byte.is_ascii_whitespace();
-        match value.strip_prefix(b"\"") {
-            Some(quoted) => Some(&quoted[..memchr(b'"', quoted)?]),
-            None => Some(&value[..value.iter().position(is_end).unwrap_or(value.len())]),
-        }
+        let (value, end) = match value.strip_prefix(b"\"") {
+            Some(value) => (value, memchr(b'"', limit(value))),
+            None => (value, limit(value).iter().position(is_end).or_else(|| end_of_message(value))),
+        };
+        value.get(..end?)
     };
-    memchr_iter(b'=', bytes).filter_map(read_value).filter(|name| !name.is_empty()).collect()
+    let mut declared = HashSet::new();
+    for name in memchr_iter(b'=', bytes).filter_map(read_value).filter(|name| !name.is_empty()) {
+        if declared.len() == MAX_BOUNDARIES {
+            break;
+        }
+        declared.insert(name);
+    }
+    declared
+}
+
+/// Returns the part of a text that can have a boundary and the byte behind it.
+fn limit(value: &[u8]) -> &[u8] {
+    value.get(..=MAX_BOUNDARY_BYTES).unwrap_or(value)
+}
+
+/// Returns the length of a value that ends with the message, if a boundary can be so long.
+fn end_of_message(value: &[u8]) -> Option<usize> {
+    (value.len() <= MAX_BOUNDARY_BYTES).then_some(value.len())
 }
 
 #[cfg(test)]
@@ -141,6 +164,32 @@ mod tests {
             "A: b\n--b\nX: y\n--b--\n",
         ] {
             assert_eq!(complete_headers(text.as_bytes()), None, "{text}");
+        }
+    }
+    /// A time that grows with the square of the size would be hours.
+    #[test]
+    fn boundaries_in_boundaries_are_read_at_once() {
+        for (value, is_known) in [
+            ("boundary=".repeat(1 << 20), true),
+            ("boundary=\"".repeat(1 << 20), true),
+            ("boundary= ".repeat(1 << 20), true),
+            ((0..MAX_BOUNDARIES).map(|n| format!("boundary=x{n};")).collect(), false),
+        ] {
+            let text = format!("A: {value}\nA: b; boundary=b\n\n--b\nX: y\n");
+            let complete = complete_headers(format!("{text}--b--\n").as_bytes());
+            let expect = is_known.then(|| format!("{text}\n--b--\n").into_bytes());
+            assert!(complete == expect, "{}", &value[..20]);
+        }
+    }
+
+    #[test]
+    fn boundaries_have_a_longest_length() {
+        for (length, is_known) in [(MAX_BOUNDARY_BYTES, true), (MAX_BOUNDARY_BYTES + 1, false)] {
+            let name = "b".repeat(length);
+            for value in [name.clone(), format!("\"{name}\"")] {
+                let text = format!("A: b; boundary={value}\n\n--{name}\nX: y\n--{name}--\n");
+                assert_eq!(complete_headers(text.as_bytes()).is_some(), is_known, "{value}");
+            }
         }
     }
 }

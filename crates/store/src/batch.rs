@@ -3,10 +3,11 @@
 use crate::handle::Handle;
 use crate::mail::batch::MailBatch;
 use crate::mail::labels::LabelBatch;
-use crate::row_ids::{CollectionRow, OperationId};
+use crate::row_ids::{CollectionRow, ItemRow, OperationId};
 use crate::{Kind, Seq};
 use larder_extract::IndexConfig;
 use larder_extract::ParsedItem;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub struct Operation {
     pub(crate) first_seq: Option<Seq>,
     /// Whether it puts each item once, so that a second item with a UID is another item.
     pub(crate) puts_each_once: bool,
+    /// The items that no later item of the operation is a revision of.
+    pub(crate) separate_items: HashSet<ItemRow>,
     pub(crate) verb: String,
     pub(crate) detail: String,
     pub(crate) started_at_ms: i64,
@@ -48,6 +51,7 @@ impl Operation {
             id_in_epoch: None,
             first_seq: None,
             puts_each_once: false,
+            separate_items: HashSet::new(),
             verb,
             detail,
             started_at_ms,
@@ -60,7 +64,8 @@ impl Operation {
     /// Stores each UID once: if a later item of the operation has the same UID and other bytes, it
     /// is added as a duplicate, see [`Precondition::DeriveUidOnConflict`], unless
     /// [`Precondition::UnchangedSince`] names the first, or [`Precondition::NotNewer`] compares
-    /// another SEQUENCE with that of the first. Items that a put left unchanged are known
+    /// another SEQUENCE with that of the first. An item that was put as [`Precondition::Absent`] may
+    /// be incomplete, so nothing is compared with it. Items that a put left unchanged are known
     /// only within their batch.
     #[must_use]
     pub fn derive_uid_on_conflict(self) -> Operation {

@@ -63,6 +63,9 @@ pub(super) struct BatchWriter<'a> {
     /// earlier batches.
     unchanged_items: HashSet<ItemRow>,
     dedup: Option<ImportDedup>,
+    /// For such an operation: the items that no later item of it is a revision of, because they may
+    /// be incomplete.
+    pub(super) separate_items: HashSet<ItemRow>,
     pub(super) finder: UidFinder<'a>,
     pub(super) collections: HashMap<String, (CollectionKey, CollectionType)>,
     pub(super) added: i64,
@@ -103,6 +106,7 @@ impl<'a> BatchWriter<'a> {
                 true => Some(ImportDedup::from_operation(operation, meta.text(EPOCH_KEY)?)),
                 false => None,
             },
+            separate_items: HashSet::new(),
             finder: UidFinder::new(tx)?,
             collections: HashMap::new(),
             added: 0,
@@ -343,6 +347,7 @@ impl<'a> BatchWriter<'a> {
         if is_repeat && !is_same {
             let is_revision = put.precondition.is_revision_checked()
                 && is_sound
+                && !self.separate_items.contains(&item.id)
                 && !has_same_sequence(&stored_bytes, put.parsed.bytes());
             if !is_revision {
                 return self.put_duplicate(&collection, put);
@@ -371,7 +376,12 @@ impl<'a> BatchWriter<'a> {
             ChangeOutcome::Updated(_) => self.update_item(index, &item, put)?,
             // A change with a conflict puts nothing.
             ChangeOutcome::Conflict(..) => {}
-            _ if self.dedup.is_some() => drop(self.unchanged_items.insert(item.id)),
+            _ if self.dedup.is_some() => {
+                self.unchanged_items.insert(item.id);
+                if put.precondition == Precondition::Absent && !is_repeat {
+                    self.separate_items.insert(item.id);
+                }
+            }
             _ => {}
         }
         Ok(outcome)
@@ -447,6 +457,9 @@ impl<'a> BatchWriter<'a> {
             }
         };
         self.new_handles.insert(handle);
+        if self.dedup.is_some() && put.precondition == Precondition::Absent {
+            self.separate_items.insert(id);
+        }
         let location = ItemLocation::new(put.parsed.kind(), collection.id, &put.uid, recurrence);
         let item = NewItem { id, collection: collection.id, handle, ordinal };
         self.rows.insert(&item, put, &entry)?;

@@ -65,7 +65,7 @@ impl Operation {
     /// is added as a duplicate, see [`Precondition::DeriveUidOnConflict`], unless
     /// [`Precondition::UnchangedSince`] names the first, or [`Precondition::NotNewer`] compares
     /// another SEQUENCE with that of the first. An item that was put as [`Precondition::Absent`] may
-    /// be incomplete, so nothing is compared with it. Items that a put left unchanged are known
+    /// be incomplete, so nothing is compared with it, nor with an item that has a duplicate. Items that a put left unchanged are known
     /// only within their batch.
     #[must_use]
     pub fn derive_uid_on_conflict(self) -> Operation {
@@ -236,6 +236,9 @@ pub enum ChangeOutcome {
     Added(Handle),
     /// The bytes of an item were replaced.
     Updated(Handle),
+    /// The bytes of an item that this operation has already put were replaced by those of a newer
+    /// revision.
+    Superseded(Handle),
     /// The bytes were the same: nothing was written.
     Unchanged(Handle),
     /// An item with the UID of another item was added under a derived UID.

@@ -143,9 +143,9 @@ pub enum ImportInput {
 /// An item whose UID is in the collection is an update, or unchanged if its bytes are the same. A
 /// second item with one UID in the same import is kept in addition to the first; of several
 /// revisions in one file or in messages that replace an item, with other SEQUENCEs, the newest is
-/// kept. An item without a
-/// UID gets one derived from its bytes. Rejected input is reported in `events` and, with
-/// [`rejects`](ImportOptions::rejects), kept.
+/// kept, until one of the UID has been kept in addition. An item without a UID gets one derived from
+/// its bytes. Rejected input is reported in `events` and, with [`rejects`](ImportOptions::rejects),
+/// kept.
 ///
 /// # Errors
 /// A store or rejects file that cannot be written ends the import; earlier batches stay. Missing,
@@ -546,9 +546,17 @@ impl ImportWriter<'_> {
             match outcome {
                 ChangeOutcome::Added(_) => self.report.added += 1,
                 ChangeOutcome::Updated(_) => self.report.updated += 1,
+                ChangeOutcome::Superseded(_) => {
+                    self.report.updated += 1;
+                    self.warn_second_item(
+                        &place,
+                        "it replaces the first, which has a lower SEQUENCE",
+                    );
+                }
                 ChangeOutcome::AddedWithDerivedUid(_) => {
                     self.report.added += 1;
-                    self.warn_duplicate(&place);
+                    self.report.uid_conflicts += 1;
+                    self.warn_second_item(&place, "added under a derived UID");
                 }
                 ChangeOutcome::Conflict(..) => self.reject_conflict(place)?,
                 _ => self.report.unchanged += 1,
@@ -587,10 +595,9 @@ impl ImportWriter<'_> {
         self.reject(&notice, &bytes)
     }
 
-    fn warn_duplicate(&mut self, place: &Provenance) {
-        self.report.uid_conflicts += 1;
+    fn warn_second_item(&mut self, place: &Provenance, effect: &str) {
         let uid = sanitise_text(&place.uid, MAX_UID_CHARS);
-        let reason = format!("second item with UID {uid}: added under a derived UID");
+        let reason = format!("second item with UID {uid}: {effect}");
         self.warn(&ImportDiagnostic { file: place.file.to_string(), line: place.line, reason });
     }
 

@@ -279,6 +279,8 @@ fn revisions_in_one_import_are_one_event() {
             assert_eq!(titles, expect, "{outcome:?}");
             let found = [outcome.added, outcome.updated, outcome.unchanged, outcome.rejected];
             assert_eq!(found, counts, "{outcome:?}");
+            // None is replaced without a word.
+            assert_eq!(outcome.warnings, outcome.updated + outcome.uid_conflicts, "{outcome:?}");
             let again = book.take(&text, &options).summary;
             assert!(!again.has_changes(), "{again:?}");
             assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
@@ -288,9 +290,15 @@ fn revisions_in_one_import_are_one_event() {
     check(&[], &[&one, &zero], [1, 0, 0, 1], &["One"]);
     check(&[&zero], &[&zero, &one], [0, 1, 1, 0], &["One"]);
     check(&[&one], &[&one, &zero], [0, 0, 1, 1], &["One"]);
-    // Two events with one UID and SEQUENCE.
+    let mut book = Book::new();
+    let outcome = take(&mut book, &format!("{zero}{one}"));
+    let warning = "second item with UID u: it replaces the first, which has a lower SEQUENCE";
+    assert_eq!(outcome.warnings, [format!("standard input:16: {warning}")]);
+    // Two events with one UID and SEQUENCE: a further one is a revision of neither.
     check(&[], &[&zero, &one, &other], [2, 1, 0, 0], &["One", "Other"]);
-    check(&[&one], &[&one, &other, &two], [1, 1, 1, 0], &["Other", "Two"]);
+    check(&[&one], &[&one, &other, &two], [2, 0, 1, 0], &["One", "Other", "Two"]);
+    check(&[], &[&one, &other, &two], [3, 0, 0, 0], &["One", "Other", "Two"]);
+    check(&[], &[&one, &other, &zero], [3, 0, 0, 0], &["One", "Other", "Zero"]);
 }
 
 /// A message that is no whole item does not keep the invitation away that comes behind it.

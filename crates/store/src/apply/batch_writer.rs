@@ -64,7 +64,7 @@ pub(super) struct BatchWriter<'a> {
     unchanged_items: HashSet<ItemRow>,
     dedup: Option<ImportDedup>,
     /// For such an operation: the items that no later item of it is a revision of, because they may
-    /// be incomplete.
+    /// be incomplete, or have a duplicate.
     pub(super) separate_items: HashSet<ItemRow>,
     pub(super) finder: UidFinder<'a>,
     pub(super) collections: HashMap<String, (CollectionKey, CollectionType)>,
@@ -350,6 +350,9 @@ impl<'a> BatchWriter<'a> {
                 && !self.separate_items.contains(&item.id)
                 && !has_same_sequence(&stored_bytes, put.parsed.bytes());
             if !is_revision {
+                if put.precondition == Precondition::Any || put.precondition.is_revision_checked() {
+                    self.separate_items.insert(item.id);
+                }
                 return self.put_duplicate(&collection, put);
             }
         }
@@ -369,11 +372,14 @@ impl<'a> BatchWriter<'a> {
             }
             _ => match self.find_duplicate(&collection, &item, &put)? {
                 Some(duplicate) => ChangeOutcome::UnchangedWithDerivedUid(duplicate),
+                None if is_repeat => ChangeOutcome::Superseded(item.handle),
                 None => ChangeOutcome::Updated(item.handle),
             },
         };
         match outcome {
-            ChangeOutcome::Updated(_) => self.update_item(index, &item, put)?,
+            ChangeOutcome::Updated(_) | ChangeOutcome::Superseded(_) => {
+                self.update_item(index, &item, put)?;
+            }
             // A change with a conflict puts nothing.
             ChangeOutcome::Conflict(..) => {}
             _ if self.dedup.is_some() => {

@@ -332,13 +332,26 @@ fn labels_are_exported_and_imported() {
     std::fs::copy(home.work("dump"), other.work("dump")).unwrap();
     assert_snapshot!(other.run(&["labels", "import", "dump"]).masked_output(), @"labels of 2 messages changed. Undo: larder undo 2");
     assert_eq!(find(&other, "label:tax/2026 label:\"a b\" label:ok"), ["m0", "m1"]);
+    let partial = "+a%ff -- id:m0@example.org\n+ok +%0a -- id:m1@example.org\n";
+    let imported = other.run_with(&["labels", "import", "-", "--replace"], partial.as_bytes());
+    assert_eq!(imported.code, 3);
+    assert_snapshot!(imported.masked_output(), @r#"
+    labels of 1 message changed, 1 unchanged. Undo: larder undo 3
+    ! error: standard input: line 1: the tag "+a%ff" is not UTF-8
+    ! error: standard input: line 2: the label "\n" has a control character
+    ! warning: 1 message (id:m1@example.org) replaced without the tags that cannot be labels
+    ! warning: 1 message (id:m0@example.org) not replaced: the file has no tag for them that can be a label
+    exit 3
+    "#);
+    assert_eq!(find(&other, "label:tax/2026"), ["m0"]);
+    other.ok(&["undo", "3"]);
     let dump = "#notmuch-dump batch-tag:3 tags\n+new +unread -- id:m0@example.org\n\
         +later -- id:far@example.org\n+x y -- id:m1@example.org\n\
         +x -- id:notmuch-sha1-0123456789abcdef0123456789abcdef01234567\n";
     let imported = other.run_with(&["labels", "import", "-", "--replace"], dump.as_bytes());
     assert_eq!(imported.code, 3);
     assert_snapshot!(imported.masked_output(), @r#"
-    labels of 2 messages changed. Undo: larder undo 3
+    labels of 2 messages changed. Undo: larder undo 5
     ! error: standard input: line 4: "y" is no tag: tags begin with +
     ! note: 1 message (id:far@example.org) not in the index; their labels wait until larder sync finds them
     ! note: 1 message left out: without a Message-ID
@@ -353,7 +366,7 @@ fn labels_are_exported_and_imported() {
     let mu = ";; version:0 @ 2026-03-01-10:00:00\n\npath:/x\nmessage-id:m3@example.org\nlabels:a,b,flagged\n";
     other.write("mu.txt", mu);
     assert_snapshot!(other.run(&["labels", "import", "mu.txt"]).masked_output(), @"
-    labels of 1 message changed. Undo: larder undo 4
+    labels of 1 message changed. Undo: larder undo 6
     ! note: left out, because they are flags: flagged
     ");
     assert_eq!(find(&other, "label:a label:b"), ["m3"]);

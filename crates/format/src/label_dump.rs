@@ -41,6 +41,14 @@ pub struct DumpedLabels {
     pub message_id: String,
     /// The labels.
     pub labels: LabelList,
+    /// Whether the dump has others that cannot be labels here.
+    pub is_partial: bool,
+}
+
+impl DumpedLabels {
+    fn new(message_id: String) -> DumpedLabels {
+        DumpedLabels { message_id, labels: LabelList::default(), is_partial: false }
+    }
 }
 
 /// A line that cannot be read.
@@ -61,8 +69,10 @@ pub enum DumpProblemReason {
     NoMessageId,
     /// It has something else than tags before the Message-ID.
     NotATag(String),
-    /// A `%` is not followed by two hexadecimal digits, or the bytes are not UTF-8.
+    /// A `%` is not followed by two hexadecimal digits.
     BadEncoding(String),
+    /// The bytes of a tag are not UTF-8.
+    TagNotUtf8(String),
     /// It has a label that cannot be one.
     BadLabel(LabelError),
 }
@@ -76,6 +86,7 @@ impl fmt::Display for DumpProblemReason {
             DumpProblemReason::BadEncoding(word) => {
                 write!(f, "{word:?} is not encoded as notmuch does")
             }
+            DumpProblemReason::TagNotUtf8(word) => write!(f, "the tag {word:?} is not UTF-8"),
             DumpProblemReason::BadLabel(error) => error.fmt(f),
         }
     }
@@ -154,22 +165,27 @@ fn read_notmuch_line(
     refuse: &mut dyn FnMut(DumpProblemReason),
 ) -> Result<Option<DumpedLabels>, DumpProblemReason> {
     let Some((message_id, words)) = split_notmuch_line(line)? else { return Ok(None) };
-    let mut labels = LabelList::default();
+    let (mut message, mut problems) = (DumpedLabels::new(message_id), Vec::new());
     for word in words.split_ascii_whitespace() {
         let tag = word.strip_prefix('+');
         let tag = tag.ok_or_else(|| DumpProblemReason::NotATag(word.to_string()))?;
-        match decode_hex(tag) {
-            Some(name) => add_label(&name, &mut labels, refuse),
-            None => refuse(DumpProblemReason::BadEncoding(word.to_string())),
+        let bytes = decode_bytes(tag);
+        // A damaged line may have lost more than this tag.
+        let bytes = bytes.ok_or_else(|| DumpProblemReason::BadEncoding(word.to_string()))?;
+        match String::from_utf8(bytes) {
+            Ok(name) => add_label(&name, &mut message, &mut problems),
+            Err(_) => problems.push(DumpProblemReason::TagNotUtf8(word.to_string())),
         }
     }
-    Ok(Some(DumpedLabels { message_id, labels }))
+    message.is_partial = !problems.is_empty();
+    problems.into_iter().for_each(refuse);
+    Ok(Some(message))
 }
 
-fn add_label(name: &str, labels: &mut LabelList, refuse: &mut dyn FnMut(DumpProblemReason)) {
+fn add_label(name: &str, message: &mut DumpedLabels, problems: &mut Vec<DumpProblemReason>) {
     match check_label(name) {
-        Ok(()) => drop(labels.insert(name)),
-        Err(error) => refuse(DumpProblemReason::BadLabel(error)),
+        Ok(()) => drop(message.labels.insert(name)),
+        Err(error) => problems.push(DumpProblemReason::BadLabel(error)),
     }
 }
 
@@ -258,11 +274,13 @@ impl MuEntry {
         if message_id.is_empty() {
             return Err(DumpProblemReason::NoMessageId);
         }
-        let mut labels = LabelList::default();
+        let (mut message, mut problems) = (DumpedLabels::new(message_id), Vec::new());
         for name in names.trim().split(',').filter(|name| !name.is_empty()) {
-            add_label(name, &mut labels, refuse);
+            add_label(name, &mut message, &mut problems);
         }
-        Ok(Some(DumpedLabels { message_id, labels }))
+        message.is_partial = !problems.is_empty();
+        problems.into_iter().for_each(refuse);
+        Ok(Some(message))
     }
 }
 
@@ -354,7 +372,7 @@ mod tests {
     }
 
     fn dumped(message_id: &str, names: &[&str]) -> DumpedLabels {
-        DumpedLabels { message_id: message_id.to_string(), labels: list(names) }
+        DumpedLabels { labels: list(names), ..DumpedLabels::new(message_id.to_string()) }
     }
 
     #[test]
@@ -431,19 +449,22 @@ mod tests {
             ("+a -- id:\"x\"y\"\n", 1, "no Message-ID"),
             ("+a -- id:\n", 1, "no Message-ID"),
             ("+a tag -- id:x\n", 1, "\"tag\" is no tag: tags begin with +"),
+            ("+a%2 +a -- id:x\n", 1, "\"+a%2\" is not encoded as notmuch does"),
+            ("+a +%zz -- id:x\n", 1, "\"+%zz\" is not encoded as notmuch does"),
+            ("\n+a%ff +a% -- id:x\n", 2, "\"+a%\" is not encoded as notmuch does"),
             (";; version:0\nlabels:a\n", 2, "no Message-ID"),
         ] {
             check_problem(text, &[], line, message);
         }
         // The other tags of the message are kept.
         for (text, line, message) in [
-            ("+a%2 +a -- id:x\n", 1, "\"+a%2\" is not encoded as notmuch does"),
-            ("+a +a%ff -- id:x\n", 1, "\"+a%ff\" is not encoded as notmuch does"),
+            ("+a +a%ff -- id:x\n", 1, "the tag \"+a%ff\" is not UTF-8"),
             ("+ +a -- id:x\n", 1, "a label cannot be empty"),
             ("+%0a +a -- id:x\n", 1, "the label \"\\n\" has a control character"),
             ("message-id:x\nlabels:a,-b\n", 2, "the label \"-b\" begins with -"),
         ] {
-            check_problem(text, &[dumped("x", &["a"])], line, message);
+            let kept = DumpedLabels { is_partial: true, ..dumped("x", &["a"]) };
+            check_problem(text, &[kept], line, message);
         }
         let dump = LabelDump::parse(b"+a -- id:x\n+\xff -- id:y\n").expect("a dump");
         assert_eq!(dump.messages, [dumped("x", &["a"])]);

@@ -41,6 +41,16 @@ pub struct LabelImportReport {
     pub unnamed: u64,
     /// The tags and labels that were left out, because flags of files have their names.
     pub flag_tags: BTreeSet<&'static str>,
+    /// The number of messages whose labels were replaced by those of the dump that can be labels,
+    /// without others that cannot.
+    pub partial: u64,
+    /// The Message-IDs of the first of these.
+    pub partial_ids: Vec<String>,
+    /// The number of messages whose labels were to be replaced, and that keep them, because the
+    /// dump has nothing for them but what cannot be labels.
+    pub kept: u64,
+    /// The Message-IDs of the first of these.
+    pub kept_ids: Vec<String>,
 }
 
 /// Gives messages the labels that a dump names, beside those that they have, or in place of them.
@@ -60,6 +70,7 @@ pub fn import_labels(
         let (message_id, text_hash) = text.identity();
         (message_id.to_string(), text_hash)
     };
+    let mut replaced = HashSet::new();
     let mut named = Vec::new();
     let mut messages = dump.messages.into_iter().peekable();
     while messages.peek().is_some() {
@@ -70,6 +81,17 @@ pub fn import_labels(
             if message.message_id.starts_with(NOTMUCH_HASH_PREFIX) {
                 report.unnamed += 1;
                 continue;
+            }
+            let is_replaced = replaces && !(message.is_partial && message.labels.is_empty());
+            if replaces && message.is_partial {
+                let (count, ids) = match is_replaced {
+                    true => (&mut report.partial, &mut report.partial_ids),
+                    false => (&mut report.kept, &mut report.kept_ids),
+                };
+                *count += 1;
+                if ids.len() < MAX_NAMED_UNINDEXED_MESSAGES {
+                    ids.push(message.message_id.clone());
+                }
             }
             let mut texts = match &mail {
                 Some(mail) => find_texts(mail, &message.message_id)?,
@@ -88,15 +110,21 @@ pub fn import_labels(
                 });
             }
             for text in texts {
-                wanted.entry(identity(&text)).or_default().extend(message.labels.iter());
+                let text_identity = identity(&text);
+                if is_replaced {
+                    replaced.insert(text_identity.clone());
+                }
+                wanted.entry(text_identity).or_default().extend(message.labels.iter());
                 named.push(text);
             }
         }
     }
     let named = unique_texts(named);
     report.labels = replace_labels(data, operation, &named, &mut |text, labels| {
-        let mut after = if replaces { LabelList::default() } else { labels.clone() };
-        after.extend(wanted.get(&identity(text)).into_iter().flat_map(LabelList::iter));
+        let text = identity(text);
+        let is_replaced = replaced.contains(&text);
+        let mut after = if is_replaced { LabelList::default() } else { labels.clone() };
+        after.extend(wanted.get(&text).into_iter().flat_map(LabelList::iter));
         after
     })?;
     Ok(report)

@@ -377,7 +377,18 @@ fn print_import(
     problems: usize,
     operation: Option<OperationId>,
 ) -> Result<(), CommandFailure> {
-    let LabelImportReport { labels, waiting, waiting_ids, unnamed, flag_tags } = report;
+    let LabelImportReport { labels, waiting, waiting_ids, unnamed, flag_tags, .. } = report;
+    if report.partial > 0 {
+        let messages = name_messages(report.partial, &report.partial_ids);
+        context
+            .print_warning(format!("{messages} replaced without the tags that cannot be labels"));
+    }
+    if report.kept > 0 {
+        let messages = name_messages(report.kept, &report.kept_ids);
+        context.print_warning(format!(
+            "{messages} not replaced: the file has no tag for them that can be a label"
+        ));
+    }
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({
             "changed": labels.changed, "unchanged": labels.unchanged, "waiting": waiting,

@@ -42,6 +42,7 @@ use crate::message::unfold::unfold_parameters;
 use mail_parser::{HeaderName, MessageParser};
 use memchr::memmem;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Reads the fields that the parts of this module use; others are read from their source. A Date is
@@ -91,7 +92,7 @@ impl Message {
         if let Some(complete) = complete {
             // The lines that were added are not of the message.
             part_list::identify_parts(&mut parse_source(&source), identify);
-            source = unfold_parameters(Cow::Owned(complete));
+            source = unfold_parameters(Cow::Owned(complete.bytes));
             identify = &mut ignore;
         }
         let mut parsed = parse_source(&source);
@@ -120,10 +121,15 @@ impl Message {
     #[must_use]
     pub fn part_source(bytes: &[u8], place: usize) -> Option<Vec<u8>> {
         let source = repair::normalize(bytes, &mut Vec::new());
-        let source = complete_headers(&source).map_or(source, Cow::Owned);
-        let unfolded = unfold_parameters(Cow::Borrowed(&source));
+        let complete = complete_headers(&source);
+        let source = complete.as_ref().map_or(&*source, |complete| &complete.bytes);
+        let unfolded = unfold_parameters(Cow::Borrowed(source));
         let mut parsed = PARSER.parse(unfolded.as_ref())?;
-        part_list::find_part_source(&mut parsed, &source, place)
+        let original = |range: Range<usize>| match &complete {
+            Some(complete) => complete.original(range),
+            None => source.get(range).unwrap_or_default().to_vec(),
+        };
+        part_list::find_part_source(&mut parsed, source.len(), &original, place)
     }
 
     /// Returns the parts that mail readers show as the message, with their places in the list.

@@ -545,7 +545,6 @@ fn base64_without_padding_is_whole() {
     }
 }
 
-/// A message may have no more than a header, and empty fields.
 /// A boundary ends a header, too: a part without a body, and a message of which the header is left.
 #[test]
 fn a_boundary_ends_the_header_of_a_part() {
@@ -590,6 +589,33 @@ fn a_boundary_ends_the_header_of_a_part() {
     assert_eq!(pieces, ["x", "text", rest]);
 }
 
+/// An attachment that looks like a message is saved as it is.
+#[test]
+fn the_source_of_a_part_has_no_further_bytes() {
+    let text = "From: a\nContent-Type: multipart/mixed; boundary=c\n\n--c\nX: y\n--c--\n\n=3D";
+    for kind in ["text/plain", "application/octet-stream", "message/rfc822", "text/rfc822-headers"]
+    {
+        for encoding in ["8bit", "quoted-printable"] {
+            if encoding != "8bit" && !kind.starts_with("text/") {
+                continue;
+            }
+            let source = format!(
+                "Content-Type: multipart/mixed; boundary=b\n\n--b\n\ntext\n--b\n\
+                 Content-Type: {kind}\nContent-Disposition: attachment; filename=f\n\
+                 Content-Transfer-Encoding: {encoding}\n\n{text}\n--b--\n"
+            );
+            let expect = match encoding {
+                "8bit" => text.to_string(),
+                _ => text.replace("=3D", "="),
+            };
+            let saved = Message::part_source(source.as_bytes(), 2).unwrap();
+            let saved = String::from_utf8(saved).unwrap();
+            assert_eq!(saved.trim_end(), expect, "{kind} {encoding}");
+        }
+    }
+}
+
+/// A message may have no more than a header, and empty fields.
 #[test]
 fn a_header_alone_is_a_message_without_damage() {
     for source in [

@@ -7,6 +7,7 @@
 use crate::message::unfold::{MAX_HEADER_LINES, is_field_line, lines_before};
 use memchr::{memchr, memchr_iter, memmem};
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// The name of the parameter with a boundary.
 const PARAMETER: &[u8] = b"boundary";
@@ -15,9 +16,30 @@ const MAX_BOUNDARY_BYTES: usize = 256;
 /// The most boundaries of a message that are known; further ones end no header.
 const MAX_BOUNDARIES: usize = 1 << 16;
 
+/// A message with an empty line behind each header that a boundary ends.
+pub(super) struct CompleteMessage {
+    pub(super) bytes: Vec<u8>,
+    /// The places of the lines that were added, in order.
+    added: Vec<usize>,
+}
+
+impl CompleteMessage {
+    /// Returns the bytes of a range without the lines that were added.
+    pub(super) fn original(&self, range: Range<usize>) -> Vec<u8> {
+        let first = self.added.partition_point(|at| *at < range.start);
+        let (mut original, mut start) = (Vec::new(), range.start);
+        for at in self.added.iter().skip(first).take_while(|at| **at < range.end) {
+            original.extend_from_slice(self.bytes.get(start..*at).unwrap_or_default());
+            start = at + 1;
+        }
+        original.extend_from_slice(self.bytes.get(start..range.end).unwrap_or_default());
+        original
+    }
+}
+
 /// Returns the message with an empty line behind each header that a boundary ends; `None` if there
 /// is none.
-pub(super) fn complete_headers(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn complete_headers(bytes: &[u8]) -> Option<CompleteMessage> {
     let mut boundaries = None;
     let ends: Vec<usize> = memmem::find_iter(bytes, b"\n--")
         .map(|at| at + 1)
@@ -31,14 +53,15 @@ pub(super) fn complete_headers(bytes: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let mut complete = Vec::with_capacity(bytes.len() + ends.len());
-    let mut start = 0;
+    let (mut start, mut added) = (0, Vec::new());
     for end in ends {
         complete.extend_from_slice(&bytes[start..end]);
+        added.push(complete.len());
         complete.push(b'\n');
         start = end;
     }
     complete.extend_from_slice(&bytes[start..]);
-    Some(complete)
+    Some(CompleteMessage { bytes: complete, added })
 }
 
 /// Returns whether the lines before a place are fields of a header, up to the beginning of the
@@ -71,7 +94,10 @@ fn is_message_header<'l>(lines: impl Iterator<Item = &'l [u8]>) -> bool {
             let types: [&[u8]; 2] = [b"message/rfc822", b"message/global"];
             let is_type = |name: &[u8]| {
                 let start = value.trim_ascii_start().split_at_checked(name.len());
-                start.is_some_and(|(start, _)| start.eq_ignore_ascii_case(name))
+                let is_end = |byte: &u8| *byte == b';' || byte.is_ascii_whitespace();
+                start.is_some_and(|(start, rest)| {
+                    start.eq_ignore_ascii_case(name) && rest.first().is_none_or(is_end)
+                })
             };
             return types.into_iter().any(is_type);
         }
@@ -146,8 +172,9 @@ mod tests {
             "A: b; boundary=b\n\n--b\nX: y; boundary=b1\n|--b1\nX: y\n|--b1--\n--b--\n",
         ] {
             let text = marked.replace('|', "");
-            let complete = complete_headers(text.as_bytes()).map(String::from_utf8);
-            assert_eq!(complete, Some(Ok(marked.replace('|', "\n"))));
+            let complete = complete_headers(text.as_bytes()).expect(marked);
+            assert_eq!(complete.original(0..complete.bytes.len()), text.as_bytes());
+            assert_eq!(String::from_utf8(complete.bytes), Ok(marked.replace('|', "\n")));
         }
     }
 
@@ -159,11 +186,12 @@ mod tests {
             "A: b; boundary=b\n\n--b\nA: b\n\ntext\nX: y\n--b--\n",
             "A: b; boundary=b\n\n--b\nA: b\n--b1\n\nx\n--b--\n",
             "A: b; boundary=b\n\n--b\nContent-Type: text/rfc822-headers\n\nX: y\n--b--\n",
+            "A: b; boundary=b\n\n--b\nContent-Type: message/global-headers\n\nX: y\n--b--\n",
             "A: b; boundary=b\n\n--b--\nX: y\n--b\n",
             "A: b; boundary=b\n\n--b\n--b\nX: y\n\n--b--\n",
             "A: b\n--b\nX: y\n--b--\n",
         ] {
-            assert_eq!(complete_headers(text.as_bytes()), None, "{text}");
+            assert!(complete_headers(text.as_bytes()).is_none(), "{text}");
         }
     }
     /// A time that grows with the square of the size would be hours.
@@ -178,7 +206,7 @@ mod tests {
             let text = format!("A: {value}\nA: b; boundary=b\n\n--b\nX: y\n");
             let complete = complete_headers(format!("{text}--b--\n").as_bytes());
             let expect = is_known.then(|| format!("{text}\n--b--\n").into_bytes());
-            assert!(complete == expect, "{}", &value[..20]);
+            assert!(complete.map(|it| it.bytes) == expect, "{}", &value[..20]);
         }
     }
 

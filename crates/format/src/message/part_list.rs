@@ -14,6 +14,7 @@ use mail_parser::{ContentType, Encoding, HeaderName, MimeHeaders as _, PartType}
 use memchr::{memchr, memmem};
 use std::borrow::Cow;
 use std::mem;
+use std::ops::Range;
 
 /// The least number of bytes in lines of base64 with other text behind them.
 const MIN_BASE64_BYTES: usize = 12;
@@ -50,29 +51,36 @@ pub(super) fn identify_parts(
 }
 
 /// Returns the bytes of the part at this place of the list, without its transfer encoding; `None`
-/// for a multipart. `source` has the bytes of the message before its fields were unfolded.
+/// for a multipart. `original` returns a range of the message, whose length is `length`, as it was
+/// before fields were unfolded and lines were added.
 pub(super) fn find_part_source(
     message: &mut mail_parser::Message<'_>,
-    source: &[u8],
+    length: usize,
+    original: &dyn Fn(Range<usize>) -> Vec<u8>,
     place: usize,
 ) -> Option<Vec<u8>> {
     let (mut at, mut found) = (0, None);
     for_each_part(message, 0, &mut |message, part, body, _| {
         if at == place {
             complete_base64(message, part, body);
+            // The bytes of a message in a part that is encoded are not of the source.
+            let is_own = message.raw_message.len() == length;
+            let source = match is_own {
+                true => original(part.offset_body as usize..part.offset_end as usize),
+                false => part_source(message, part).to_vec(),
+            };
+            let is_plain = declared_encoding(part) == Encoding::None && !is_uuencoded(part);
             found = match body {
                 PartType::Multipart(_) => None,
+                _ if is_own && is_plain => Some(source),
                 PartType::Binary(bytes) | PartType::InlineBinary(bytes) => {
                     Some(mem::take(bytes).into_owned())
                 }
                 PartType::Message(inner) if part.encoding != Encoding::None => {
                     Some(inner.raw_message.to_vec())
                 }
-                // The bytes of a message in a part that is encoded are not of the source.
-                PartType::Message(_) if message.raw_message.len() == source.len() => {
-                    Some(body_of(source, part).to_vec())
-                }
-                _ => Some(decode_source(message, part).into_owned()),
+                PartType::Message(_) if is_own => Some(source),
+                _ => Some(decode_bytes(part, &source).into_owned()),
             };
         }
         at += 1;
@@ -85,7 +93,10 @@ fn decode_source<'m>(
     message: &'m mail_parser::Message<'_>,
     part: &mail_parser::MessagePart<'_>,
 ) -> Cow<'m, [u8]> {
-    let source = part_source(message, part);
+    decode_bytes(part, part_source(message, part))
+}
+
+fn decode_bytes<'b>(part: &mail_parser::MessagePart<'_>, source: &'b [u8]) -> Cow<'b, [u8]> {
     match declared_encoding(part) {
         Encoding::None if is_uuencoded(part) => {
             decode_uuencode(source).map_or(Cow::Borrowed(source), Cow::Owned)
@@ -188,13 +199,8 @@ fn part_source<'m>(
     message: &'m mail_parser::Message<'_>,
     part: &mail_parser::MessagePart<'_>,
 ) -> &'m [u8] {
-    body_of(&message.raw_message, part)
-}
-
-/// Returns the body of a part in the bytes of its message.
-fn body_of<'m>(message: &'m [u8], part: &mail_parser::MessagePart<'_>) -> &'m [u8] {
     let range = part.offset_body as usize..part.offset_end as usize;
-    message.get(range).unwrap_or_default()
+    message.raw_message.get(range).unwrap_or_default()
 }
 
 /// Decodes the lines of base64 that a body begins with, up to their padding, and returns the other

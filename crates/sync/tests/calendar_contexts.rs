@@ -119,6 +119,25 @@ fn a_definition_of_another_item_does_not_change_a_zone() {
     }
 }
 
+/// A definition that says the same as the system does not divide the calendar.
+#[test]
+fn an_agreeing_definition_of_another_item_is_shared() {
+    for (tzid, offset, count) in [
+        ("Africa/lagos", "+0100", 1),
+        ("Africa-Lagos", "+0100", 1),
+        ("Africa/lagos", "+0500", 2),
+        ("Africa-Lagos", "+0500", 2),
+        ("Moon", "+0100", 2),
+    ] {
+        let timed = |uid| event(uid, &format!("DTSTART;TZID={tzid}:20260701T100000\n"));
+        let mut book = Book::new();
+        book.take(calendar(&timed("d")), &options_into(INTO));
+        book.take(calendar(&format!("{}{}", zone(tzid, offset), timed("e"))), &options_into(INTO));
+        let exported = String::from_utf8(book.export(INTO)).unwrap();
+        assert_eq!(exported.matches("BEGIN:VCALENDAR").count(), count, "{tzid} {exported}");
+    }
+}
+
 /// Thousands of definitions of one name are as many calendar contexts, and items with the same
 /// definition share one.
 #[test]

@@ -66,7 +66,7 @@ pub(super) fn export_calendar(
         };
         match objects.list.get_mut(at) {
             Some(first) if at == 0 => {
-                write_item(reader, meta, &first.zone_hashes, &mut rest, out, summary)?;
+                write_item(reader, meta, first, &mut rest, out, summary)?;
             }
             Some(object) => object.rows.push(meta.row),
             None => {}
@@ -114,17 +114,17 @@ struct UnclosedItem {
 fn write_further_calendar(
     reader: &Reader,
     metas: &CalendarHeaders,
-    object: OutputCalendar,
+    mut object: OutputCalendar,
     rest: &mut DeferredItems,
     out: &mut impl Write,
     summary: &mut ExportReport,
 ) -> Result<u64, Error> {
     let mut gone = 0;
     metas.write_begin(&object.context, false, out, summary)?;
-    for row in object.rows {
+    for row in std::mem::take(&mut object.rows) {
         match reader.items().find_by_row(row) {
             Ok(Some(meta)) => {
-                write_item(reader, &meta, &object.zone_hashes, rest, out, summary)?;
+                write_item(reader, &meta, &object, rest, out, summary)?;
             }
             Ok(None) => gone += 1,
             // It could be read before.
@@ -135,19 +135,19 @@ fn write_further_calendar(
     Ok(gone)
 }
 
-/// Writes an item into a calendar with these zones, or defers it.
+/// Writes an item into a calendar, or defers it.
 fn write_item(
     reader: &Reader,
     meta: &ItemMeta,
-    known: &HashMap<String, [u8; 32]>,
+    object: &OutputCalendar,
     rest: &mut DeferredItems,
     out: &mut impl Write,
     summary: &mut ExportReport,
 ) -> Result<(), Error> {
     let Some(bytes) = read_source(reader, meta, summary) else { return Ok(()) };
     let context = meta.calendar_context;
-    if !known.is_empty()
-        && detect_zone_gain(reader, &bytes, context, known, &mut rest.last_context)?
+    if !object.zone_hashes.is_empty()
+        && detect_zone_gain(reader, &bytes, context, object, &mut rest.last_context)?
     {
         rest.floating.entry(context).or_default().push(meta.row);
         return Ok(());
@@ -210,14 +210,15 @@ fn write_zones(
 }
 
 /// Returns whether an item has a TZID that is undefined for it and defined in this calendar, so that
-/// it may mean another zone there.
+/// it means another zone there.
 fn detect_zone_gain(
     reader: &Reader,
     bytes: &[u8],
     row: Option<CalendarContextRow>,
-    known: &HashMap<String, [u8; 32]>,
+    object: &OutputCalendar,
     last: &mut Option<(Option<CalendarContextRow>, Arc<CalendarContext>)>,
 ) -> Result<bool, Error> {
+    let known = &object.zone_hashes;
     let component = Component::parse(bytes);
     let tzids = component.tzids();
     if !tzids.iter().any(|tzid| known.contains_key(&**tzid)) {
@@ -234,7 +235,19 @@ fn detect_zone_gain(
         return Ok(false);
     }
     let uses = reader.extractor().zone_uses(&component, &calendar_context);
-    Ok(uses.iter().any(|zone| can_be_redefined(zone) && is_new(&zone.tzid)))
+    let mut changeable =
+        uses.iter().filter(|zone| can_be_redefined(zone) && is_new(&zone.tzid)).peekable();
+    if changeable.peek().is_none() {
+        return Ok(false);
+    }
+    let uses_there = reader.extractor().zone_uses(&component, &object.context);
+    let is_same = |zone: &ZoneUse| {
+        zone.system_zone.is_some()
+            && uses_there
+                .iter()
+                .any(|there| there.tzid == zone.tzid && there.system_zone == zone.system_zone)
+    };
+    Ok(changeable.any(|zone| !is_same(zone)))
 }
 
 /// Returns whether a definition may change the zone that a TZID means without one.

@@ -157,11 +157,11 @@ pub struct LabelExportReport {
     pub mixed_ids: Vec<String>,
     /// The number of messages that were left out, by the reason.
     pub left_out: BTreeMap<LabelExportRefusal, u64>,
-    /// The labels that mu does not take, of the messages that have no other labels.
+    /// The labels that the program does not take, of the messages that have no other labels.
     pub refused_labels: BTreeSet<String>,
     /// The number of messages that were exported without some of their labels.
     pub partial_messages: u64,
-    /// The labels of these that mu does not take.
+    /// The labels of these that the program does not take.
     pub omitted_labels: BTreeSet<String>,
     /// Whether `notmuch restore` takes the file for one in the format of sup, unless it is told the
     /// format: it looks for a parenthesis in the first line of a message.
@@ -179,7 +179,8 @@ pub enum LabelExportRefusal {
     UnreadableName,
     /// No file of the message is known, by which mu names it.
     NoFile,
-    /// The message has none but labels that mu does not take.
+    /// The message has none but labels that the program does not take: notmuch changes the files of
+    /// messages with tags that are named like flags.
     NoLabel,
 }
 
@@ -256,7 +257,10 @@ pub fn export_labels(
                 |name: &&&str| format == LabelDumpFormat::Mu || !NOTMUCH_FLAG_TAGS.contains(*name);
             let mut tags: BTreeSet<String> =
                 labels.iter().filter(is_taken).map(|name| encode_tag(name)).collect();
+            let refused = labels.iter().filter(|name| !is_taken(name)).map(|name| name.to_string());
             if tags.is_empty() && !labels.is_empty() {
+                report.refused_labels.extend(refused);
+                report.write(Err(LabelExportRefusal::NoLabel), out)?;
                 continue;
             }
             let rows = match &mail {
@@ -276,7 +280,7 @@ pub fn export_labels(
                 && let Some(kept) = notmuch_tags.get(message_id)
             {
                 tags.extend(kept.iter().cloned());
-                report.write(notmuch_text(message_id, &tags), out)?;
+                report.write_notmuch(message_id, &tags, refused, out)?;
                 continue;
             }
             let Some((mail, first)) = mail.as_ref().zip(rows.first()) else {
@@ -293,7 +297,7 @@ pub fn export_labels(
             match format {
                 LabelDumpFormat::Notmuch => {
                     add_flag_tags(mail, &rows, &mut tags)?;
-                    report.write(notmuch_text(message_id, &tags), out)?;
+                    report.write_notmuch(message_id, &tags, refused, out)?;
                 }
                 LabelDumpFormat::Mu => {
                     for (row, labels) in label_texts(mail, &rows, items)? {
@@ -388,6 +392,23 @@ impl LabelExportReport {
             Err(reason) => *self.left_out.entry(reason).or_default() += 1,
         }
         Ok(())
+    }
+
+    /// Writes the line of a message for notmuch, without the labels that it does not take.
+    fn write_notmuch(
+        &mut self,
+        uid: &str,
+        tags: &BTreeSet<String>,
+        refused: impl Iterator<Item = String>,
+        out: &mut dyn io::Write,
+    ) -> Result<(), Error> {
+        let text = notmuch_text(uid, tags);
+        let mut refused = refused.peekable();
+        if text.is_ok() && refused.peek().is_some() {
+            self.partial_messages += 1;
+            self.omitted_labels.extend(refused);
+        }
+        self.write(text, out)
     }
 
     /// Returns the lines of a message for mu.

@@ -252,9 +252,13 @@ fn labels_named_like_flags_are_not_exported_to_notmuch() {
         (mail.data.open_reader().unwrap(), mail.mailbox.store.open_reader().unwrap());
     let mut dump = Vec::new();
     let (format, tags) = (LabelDumpFormat::Notmuch, NotmuchTags::default());
-    export_labels(&data, Some(&index), &BTreeMap::new(), format, &tags, &mut dump).unwrap();
+    let report =
+        export_labels(&data, Some(&index), &BTreeMap::new(), format, &tags, &mut dump).unwrap();
     let dump = String::from_utf8(dump).unwrap();
     assert_eq!(dump.lines().skip(1).collect::<Vec<_>>(), ["+tax -- id:m2"]);
+    assert_eq!((report.messages, report.partial_messages, report.omitted_labels.len()), (1, 1, 1));
+    assert_eq!(report.left_out.values().sum::<u64>(), 1);
+    assert!(report.refused_labels.contains("flagged"));
 }
 
 #[test]

@@ -194,7 +194,8 @@ fn print_report(
     if !labels.flag_tags.is_empty() {
         let tags: Vec<&str> = labels.flag_tags.iter().copied().collect();
         let tags = tags.join(", ");
-        context.print_note(format!("tags that are flags of the files were left out: {tags}"));
+        let noun = if program == "mu" { "labels" } else { "tags" };
+        context.print_note(format!("{noun} that are flags of the files were left out: {tags}"));
     }
     Ok(())
 }

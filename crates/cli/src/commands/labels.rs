@@ -263,10 +263,14 @@ fn print_left_out(context: &CommandContext, format: LabelDumpFormat, report: &La
                 format!("a Message-ID or a path that {program} cannot read")
             }
             LabelExportRefusal::NoFile => "no file in a source".to_string(),
-            LabelExportRefusal::NoLabel => format!(
-                "no label that {program} takes (no spaces, / , $ ' \" \\ `), but {}",
-                name_labels(&report.refused_labels)
-            ),
+            LabelExportRefusal::NoLabel => {
+                let rule = match format {
+                    LabelDumpFormat::Notmuch => "no flags",
+                    LabelDumpFormat::Mu => "no spaces, / , $ ' \" \\ `",
+                };
+                let labels = name_labels(&report.refused_labels);
+                format!("no label that {program} takes ({rule}), but {labels}")
+            }
         };
         let messages = format_count(*count, "message");
         context.print_warning(format!("{messages} left out: {reason}"));

@@ -10,10 +10,10 @@ use crate::mail_store::{
 };
 use crate::output::sanitize_line;
 use crate::source_names::print_index_notes;
-use larder_edit::labels::unique_texts;
+use larder_edit::labels::{count_stored_labels, unique_texts};
 use larder_format::label::{LabelChange, LabelError};
 use larder_query::{MailQuery, MailSearch};
-use larder_store::Reader;
+use larder_store::{DataDirectory, Reader};
 use larder_sync::SourceType;
 
 /// Changes the labels of the messages with these IDs, or of those that match a query.
@@ -29,7 +29,12 @@ pub(super) fn edit_labels(
             _ => None,
         };
         removed.into_iter().fold(label_failure(error), |failure, name| {
-            failure.with_hint(format!("a label of this name: larder labels remove {name}"))
+            match has_label(context, &name) {
+                true => failure.with_hint(format!(
+                    "to take the label of this name from all messages: larder labels remove {name}"
+                )),
+                false => failure,
+            }
         })
     })?;
     context.read_saved_searches(query.unwrap_or_default())?;
@@ -78,6 +83,13 @@ pub(super) fn edit_labels(
         return Err(hints.into_iter().fold(failure, CommandFailure::with_hint));
     }
     change_and_print(context, "edit labels", &messages, &change, Some(listed))
+}
+
+/// Returns whether a message has a label; false if that cannot be read.
+fn has_label(context: &CommandContext, name: &str) -> bool {
+    let reader = DataDirectory::new(&context.dir).has_store().then(|| context.open_reader().ok());
+    let counts = reader.flatten().and_then(|reader| count_stored_labels(&reader).ok());
+    counts.is_some_and(|counts| counts.iter().any(|(label, _)| label == name))
 }
 
 /// Returns the rows of the message with an ID: several if the ID is a Message-ID that several texts

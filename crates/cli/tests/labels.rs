@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A home with five messages in a maildir, which is registered and indexed.
-fn home_with_mail() -> Home {
+pub fn home_with_mail() -> Home {
     let home = Home::new();
     for (number, (sender, subject)) in [
         ("bank@example.org", "statement of May"),
@@ -32,7 +32,7 @@ fn home_with_mail() -> Home {
     home
 }
 
-fn find(home: &Home, query: &str) -> Vec<String> {
+pub fn find(home: &Home, query: &str) -> Vec<String> {
     let run = home.run(&["find", "--kind", "message", "--format", "json", query]);
     assert!(matches!(run.code, 0 | 1), "{query}: {}", run.masked_output());
     let id = |line: &str| -> String {
@@ -630,30 +630,6 @@ fn changes_of_labels_are_logged_by_message() {
     assert_eq!(log(id[0]["id"].as_str().unwrap()), text);
     let missing = home.run(&["log", "nobody@example.org"]);
     assert_eq!(missing.code, 1, "{}", missing.masked_output());
-}
-
-/// Without `data.db`, the index has the last copy of the labels, which a synchronisation would drop
-/// with all mail.
-#[test]
-fn a_missing_store_of_labels_is_named() {
-    let home = home_with_mail();
-    home.ok(&["edit", "m0@example.org", "--label", "+tax"]);
-    home.ok(&["backup", "backup.db"]);
-    for end in ["", "-wal", "-shm"] {
-        drop(std::fs::remove_file(home.data().join(format!("data.db{end}"))));
-    }
-    for arguments in [&["labels"][..], &["find", "--kind", "message", "label:tax"]] {
-        let run = home.code(arguments, 0);
-        assert_eq!(run.stderr().matches("warning: data.db is missing").count(), 1);
-        assert!(run.stderr().contains("larder restore FILE"), "{}", run.stderr());
-    }
-    let refused = home.code(&["sync"], 4).stderr();
-    assert!(refused.contains("data.db is missing") && refused.contains("larder restore FILE"));
-    home.ok(&["restore", "backup.db"]);
-    home.ok(&["sync"]);
-    assert_eq!(find(&home, "label:tax"), ["m0"]);
-    assert_eq!(home.code(&["labels"], 0).stderr(), "");
-    home.assert_store_is_sound();
 }
 
 /// A message is named, and not the item of its labels.

@@ -27,6 +27,7 @@
 //! | `adoption` | labels and saved searches of mu and notmuch |
 //! | `commits` | commits of git repositories |
 //! | `store_checks` | `check` of all stores, and searches beside a damaged one |
+//! | `lost_registrations` | the indexes beside a `data.db` that is missing, older or foreign |
 //! | `mail_lists` | lists of messages and threads |
 //! | `mail_sources`, `mail_file_sources` | sources of mail and commits |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
@@ -77,6 +78,7 @@ mod invariants;
 mod item_changes;
 mod kind_places;
 mod labels;
+mod lost_registrations;
 mod mail_against_mu;
 mod mail_against_notmuch;
 mod mail_file_sources;

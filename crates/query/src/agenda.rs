@@ -75,6 +75,10 @@ impl AgendaContent {
         }
     }
 
+    fn has_due_times(self) -> bool {
+        Kind::all().any(|kind| self.has_kind(kind) && kind.has_due_time())
+    }
+
     fn has_item(self, item: &ItemSummary) -> bool {
         self.has_kind(item.meta.kind) && (self == Self::EventsAndTasks || item.is_busy_time())
     }
@@ -347,7 +351,7 @@ pub fn read_agenda_with(
     let is_entry = |entry: &AgendaEntry| content.has_item(&entry.item) && is_on_page(entry);
     let mut found = list_entries(reader, &result, time_range, limit, &is_entry)?;
     let moment_before = moment_before_midnight(time_range);
-    if let Some(moment_before) = moment_before.filter(|_| content.has_kind(Kind::Task)) {
+    if let Some(moment_before) = moment_before.filter(|_| content.has_due_times()) {
         let find = &mut |request: &SearchRequest| find(reader, request);
         let ending = search_agenda(find, &names, &moment_before, content)?;
         let is_due_then = |entry: &AgendaEntry| {

@@ -64,9 +64,9 @@ impl Operation {
     /// Stores each UID once: if a later item of the operation has the same UID and other bytes, it
     /// is added as a duplicate, see [`Precondition::DeriveUidOnConflict`], unless
     /// [`Precondition::UnchangedSince`] names the first, or [`Precondition::NotNewer`] compares
-    /// another SEQUENCE with that of the first. An item that was put as [`Precondition::Absent`] may
-    /// be incomplete, so nothing is compared with it, nor with an item that has a duplicate. Items that a put left unchanged are known
-    /// only within their batch.
+    /// another SEQUENCE with that of the first. An item that was put as [`Precondition::Absent`]
+    /// may be incomplete, so nothing is compared with it, nor with an item that has a duplicate.
+    /// Items that a put left unchanged are known only within their batch.
     #[must_use]
     pub fn derive_uid_on_conflict(self) -> Operation {
         Operation { puts_each_once: true, ..self }

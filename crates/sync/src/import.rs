@@ -143,9 +143,9 @@ pub enum ImportInput {
 /// An item whose UID is in the collection is an update, or unchanged if its bytes are the same. A
 /// second item with one UID in the same import is kept in addition to the first; of several
 /// revisions in one file or in messages that replace an item, with other SEQUENCEs, the newest is
-/// kept, until one of the UID has been kept in addition. An item without a UID gets one derived from
-/// its bytes. Rejected input is reported in `events` and, with [`rejects`](ImportOptions::rejects),
-/// kept.
+/// kept, until one of the UID has been kept in addition. An item without a UID gets one derived
+/// from its bytes. Rejected input is reported in `events` and, with
+/// [`rejects`](ImportOptions::rejects), kept.
 ///
 /// # Errors
 /// A store or rejects file that cannot be written ends the import; earlier batches stay. Missing,

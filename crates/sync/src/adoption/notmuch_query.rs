@@ -244,8 +244,8 @@ fn parse_age(text: &str) -> Option<u64> {
     (number.is_none() && !text.is_empty()).then_some(seconds)
 }
 
-/// Replaces the terms `query:NAME` by `@NAME`, with the name that the saved search gets. Quoted text
-/// stays as it is.
+/// Replaces the terms `query:NAME` by `@NAME`, with the name that the saved search gets. Quoted
+/// text stays as it is.
 pub(super) fn replace_references(line: &str) -> String {
     let mut replaced = String::with_capacity(line.len());
     let mut is_quoted = false;

@@ -209,8 +209,8 @@ fn write_zones(
     Ok(())
 }
 
-/// Returns whether an item has a TZID that is undefined for it and defined in this calendar, so that
-/// it means another zone there.
+/// Returns whether an item has a TZID that is undefined for it and defined in this calendar, so
+/// that it means another zone there.
 fn detect_zone_gain(
     reader: &Reader,
     bytes: &[u8],

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const MAX_LINE_BYTES: usize = 4096;
 /// How long the rest of a line is waited for: many programs write a line in pieces, but at once.
 const LINE_REST_LIMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+/// The limit of a look at messages that have come.
+const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// How long the last messages of a command are waited for.
 pub(crate) const LAST_MESSAGES_LIMIT: Duration = Duration::from_secs(1);
 /// How long a message waits for its phase to be noted.
@@ -112,16 +114,16 @@ impl MessagePhases {
 }
 
 /// Waits for the rest of a line; returns whether none has come.
-fn is_silent(messages: &ChildStderr) -> bool {
+fn is_silent(messages: &ChildStderr, limit: &Timespec) -> bool {
     let mut events = [PollFd::new(messages, PollFlags::IN)];
-    matches!(retry_on_intr(|| poll(&mut events, Some(&LINE_REST_LIMIT))), Ok(0))
+    matches!(retry_on_intr(|| poll(&mut events, Some(limit))), Ok(0))
 }
 
 /// Passes messages on until there are no more.
 fn read_messages<R: Read>(
     mut messages: R,
     pattern: &Regex,
-    is_silent: impl Fn(&R) -> bool,
+    is_silent: impl Fn(&R, &Timespec) -> bool,
     mut pass_on: impl FnMut(&[u8]),
     begin: impl Fn(Vec<u8>),
 ) {
@@ -129,21 +131,24 @@ fn read_messages<R: Read>(
     let mut buffer = [0; 4096];
     while let Ok(count) = messages.read(&mut buffer) {
         let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
-        // Phases first: whoever has read a message can rely on its phase. A collector that no
-        // longer listens changes nothing for the program.
+        // Phases of ended lines first: whoever has read such a line can rely on its phase. A
+        // collector that no longer listens changes nothing for the program.
         for byte in bytes {
             if let Some(phase) = finder.take(*byte, pattern) {
                 begin(phase);
             }
         }
+        // The wait for the rest of a line holds back nothing, such as the dots of a progress bar.
+        pass_on(bytes);
         // A program that works before it ends its line has begun the phase.
-        if let Some(phase) = finder.open_line_phase(pattern)
-            && is_silent(&messages)
+        if !finder.line.is_empty()
+            && is_silent(&messages, &NO_WAIT)
+            && let Some(phase) = finder.open_line_phase(pattern)
+            && is_silent(&messages, &LINE_REST_LIMIT)
             && let Some(phase) = finder.begin(phase)
         {
             begin(phase);
         }
-        pass_on(bytes);
     }
     if let Some(phase) = finder.end_line(pattern) {
         begin(phase);
@@ -163,6 +168,8 @@ fn phase_name<'l>(line: &'l [u8], pattern: &Regex) -> Option<&'l [u8]> {
 struct PhaseFinder {
     line: Vec<u8>,
     phase: Vec<u8>,
+    /// The last name in the line that no next character changed: it is not tried again.
+    lasting_name: Vec<u8>,
 }
 
 impl PhaseFinder {
@@ -180,6 +187,7 @@ impl PhaseFinder {
     /// Ends the line; returns the name of a phase that begins with it.
     fn end_line(&mut self, pattern: &Regex) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
+        self.lasting_name.clear();
         self.begin(phase_name(&line, pattern)?.to_vec())
     }
 
@@ -194,18 +202,29 @@ impl PhaseFinder {
 
     /// Returns the name of another phase that a line begins which has not ended. A name that the
     /// next character may change is none: its rest may be about to come.
-    fn open_line_phase(&self, pattern: &Regex) -> Option<Vec<u8>> {
+    fn open_line_phase(&mut self, pattern: &Regex) -> Option<Vec<u8>> {
         let name = phase_name(&self.line, pattern).filter(|name| *name != self.phase)?;
-        let mut longer = self.line.clone();
-        longer.push(b' ');
-        let is_kept = |next: u8| {
-            if let Some(last) = longer.last_mut() {
-                *last = next;
+        if name != self.lasting_name {
+            if !is_lasting_name(name, &self.line, pattern) {
+                return None;
             }
-            phase_name(&longer, pattern) == Some(name)
-        };
-        (b' '..=b'~').all(is_kept).then(|| name.to_vec())
+            self.lasting_name = name.to_vec();
+        }
+        Some(name.to_vec())
     }
+}
+
+/// Returns whether a line keeps the name of its phase whatever its next character is.
+fn is_lasting_name(name: &[u8], line: &[u8], pattern: &Regex) -> bool {
+    let mut longer = line.to_vec();
+    longer.push(b' ');
+    let is_kept = |next: u8| {
+        if let Some(last) = longer.last_mut() {
+            *last = next;
+        }
+        phase_name(&longer, pattern) == Some(name)
+    };
+    (b' '..=b'~').all(is_kept)
 }
 
 #[cfg(test)]
@@ -219,7 +238,7 @@ mod tests {
         let begin = move |phase| sender.send(phase).unwrap();
         let pass_on = |bytes: &[u8]| output.extend_from_slice(bytes);
         let pattern = Regex::new(pattern).unwrap();
-        read_messages(text.as_bytes(), &pattern, |_| false, pass_on, begin);
+        read_messages(text.as_bytes(), &pattern, |_, _| false, pass_on, begin);
         assert_eq!(output, text.as_bytes());
         receiver.iter().map(|name| String::from_utf8(name).unwrap()).collect()
     }
@@ -252,7 +271,7 @@ mod tests {
         };
         let pass_on = |bytes: &[u8]| order.borrow_mut().push_str(str::from_utf8(bytes).unwrap());
         let messages = Pieces(pieces.iter());
-        read_messages(messages, &pattern, |_| is_silent, pass_on, begin);
+        read_messages(messages, &pattern, |_, _| is_silent, pass_on, begin);
         order.into_inner()
     }
 
@@ -260,9 +279,39 @@ mod tests {
     fn a_line_begins_a_phase_before_it_ends() {
         let lines = ["phase a... ", "done\nphase b: ", ".", ".\n", "phase c"];
         let order = phases_of_pieces(&lines, r"phase (\w+)", true);
-        assert_eq!(order, "[a]phase a... [b]done\nphase b: ..\nphase c[c]");
+        assert_eq!(order, "phase a... [a]done\nphase b: [b]..\nphase c[c]");
         let order = phases_of_pieces(&["Loading", " done\n"], "Loading|Saving", true);
-        assert_eq!(order, "[Loading]Loading done\n");
+        assert_eq!(order, "Loading[Loading] done\n");
+    }
+
+    #[test]
+    fn an_open_line_is_tried_when_nothing_more_has_come() {
+        let pattern = Regex::new(r"phase (\w+)").unwrap();
+        for (has_more, limits) in [(true, vec![0, 0]), (false, [0, 2_000_000].repeat(2))] {
+            let asked = std::cell::RefCell::new(Vec::new());
+            let is_silent = |_: &Pieces<'_>, limit: &Timespec| {
+                asked.borrow_mut().push(limit.tv_nsec);
+                !has_more && limit.tv_nsec == 0
+            };
+            let messages = Pieces(["phase a.", ".", "\n"].iter());
+            read_messages(messages, &pattern, is_silent, |_| {}, |_| {});
+            assert_eq!(asked.into_inner(), limits);
+        }
+    }
+
+    #[test]
+    fn a_lasting_name_is_tried_once_in_its_line() {
+        let pattern = Regex::new(r"phase (\w+)").unwrap();
+        let mut finder = PhaseFinder { line: b"phase a".into(), ..PhaseFinder::default() };
+        assert_eq!(finder.open_line_phase(&pattern), None);
+        finder.line.push(b'.');
+        assert_eq!(finder.open_line_phase(&pattern), Some(b"a".into()));
+        assert_eq!(finder.lasting_name, b"a");
+        // A trial would refuse it here.
+        finder.line.pop();
+        assert_eq!(finder.open_line_phase(&pattern), Some(b"a".into()));
+        finder.end_line(&pattern);
+        assert_eq!(finder.lasting_name, b"");
     }
 
     /// A name in two pieces is one, and a line that does not match in the end begins no phase.

@@ -201,8 +201,13 @@ impl PhaseFinder {
     }
 
     /// Returns the name of another phase that a line begins which has not ended. A name that the
-    /// next character may change is none: its rest may be about to come.
+    /// next character may change is none: its rest may be about to come. Only the characters of
+    /// ASCII are tried, so that a line with others has none before its end. An optional rest of
+    /// more characters is not foreseen: it makes another phase when it comes after a pause.
     fn open_line_phase(&mut self, pattern: &Regex) -> Option<Vec<u8>> {
+        if !self.line.is_ascii() {
+            return None;
+        }
         let name = phase_name(&self.line, pattern).filter(|name| *name != self.phase)?;
         if name != self.lasting_name {
             if !is_lasting_name(name, &self.line, pattern) {
@@ -214,7 +219,7 @@ impl PhaseFinder {
     }
 }
 
-/// Returns whether a line keeps the name of its phase whatever its next character is.
+/// Returns whether a line keeps the name of its phase whatever printable ASCII character is next.
 fn is_lasting_name(name: &[u8], line: &[u8], pattern: &Regex) -> bool {
     let mut longer = line.to_vec();
     longer.push(b' ');
@@ -323,8 +328,27 @@ mod tests {
         assert_eq!(order, "phase a..[a.. done] done\n");
         let order = phases_of_pieces(&["reading files", " of b\n"], r"^(\w+) files$", true);
         assert_eq!(order, "reading files of b\n");
+    }
+
+    /// A rest of several characters that a pattern leaves open is not foreseen.
+    #[test]
+    fn an_optional_rest_begins_another_phase_after_a_pause() {
+        let order = phases_of_pieces(&["reading ", "files\n"], "reading(?: files)?", true);
+        assert_eq!(order, "reading [reading][reading files]files\n");
         let order = phases_of_pieces(&["reading ", "files\n"], "reading(?: files)?", false);
         assert_eq!(order, "reading [reading files]files\n");
+    }
+
+    #[test]
+    fn a_line_with_other_letters_begins_a_phase_at_its_end() {
+        let order = phases_of_pieces(&["phase é: ", "ok\n"], r"phase (\w+)", true);
+        assert_eq!(order, "phase é: [é]ok\n");
+        // A character in two pieces.
+        let pattern = Regex::new(r"phase (\w+)").unwrap();
+        let mut finder = PhaseFinder { line: b"phase caf\xc3".into(), ..PhaseFinder::default() };
+        assert_eq!(finder.open_line_phase(&pattern), None);
+        assert_eq!(finder.take(b'\xa9', &pattern), None);
+        assert_eq!(finder.end_line(&pattern), Some("café".into()));
     }
 
     /// The program goes on only after its phase was seen.

@@ -27,8 +27,9 @@ pub(crate) struct MemoryArgs {
     /// Watch this process and its children
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
-    /// Begin a phase at lines on standard error that match; its name is the first group. Marks of
-    /// the program itself are only seen by `larder measure record`
+    /// Begin a phase at lines on standard error that match; its name is the first group. After a
+    /// pause within a line, an optional rest of more than one character is a phase of its own.
+    /// Marks of the program itself are only seen by `larder measure record`
     #[arg(long, value_name = "REGEX", conflicts_with = "pid")]
     phases: Option<Regex>,
     /// Show the command's output

@@ -35,7 +35,8 @@ pub(crate) struct RecordArgs {
     /// The log to write
     #[arg(long, short, value_name = "FILE", default_value = "larder.alloclog")]
     out: OutputPath,
-    /// Begin a phase at lines on standard error that match; its name is the first group
+    /// Begin a phase at lines on standard error that match; its name is the first group. After a
+    /// pause within a line, an optional rest of more than one character is a phase of its own
     #[arg(long, value_name = "REGEX")]
     phases: Option<Regex>,
     /// Record the call stack of one request in so many bytes, on average, such as 512k

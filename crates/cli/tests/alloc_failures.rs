@@ -114,6 +114,18 @@ fn the_limit_of_open_files_is_named() {
     let reason = "was not recorded: larder had too many files open to take its ring";
     assert!(run.stderr().contains(reason), "{}", run.masked_output());
     assert!(!run.stderr().contains("memory file"), "{}", run.masked_output());
+    // Each child is named once, by its reason.
+    assert!(!run.stderr().contains("did not reach larder"), "{}", run.masked_output());
+    let messages = String::from_utf8_lossy(&run.err);
+    let mut named: Vec<&str> = messages
+        .lines()
+        .filter(|line| line.contains(reason))
+        .filter_map(|line| Some(line.split_once("(process ")?.1.split_once(')')?.0))
+        .collect();
+    let lines = named.len();
+    named.sort_unstable();
+    named.dedup();
+    assert!(lines > 0 && named.len() == lines, "{}", run.masked_output());
 }
 
 /// A signal that the caller ignores (`nohup`) is ignored by larder and by the command.

@@ -14,6 +14,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+/// The ring of a parent that could not be seen, as where no file is left to read `/proc`.
+const UNKNOWN_RING: u64 = 0;
+
 /// A reason why a process was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -67,11 +70,12 @@ struct UnrecordedChild {
 impl UnrecordedChild {
     /// Returns whether a ring that the process sends is of another program.
     fn is_other_program(&self) -> bool {
-        let is_transient = matches!(
-            self.process.reason,
-            UnrecordedReason::NoRing | UnrecordedReason::TooManyFiles | UnrecordedReason::NotLoaded
-        );
-        !self.is_forked && !is_transient
+        match self.process.reason {
+            // The ring of this one does not come again.
+            UnrecordedReason::TooManyFiles => true,
+            UnrecordedReason::NoRing | UnrecordedReason::NotLoaded => false,
+            _ => !self.is_forked,
+        }
     }
 }
 
@@ -274,7 +278,14 @@ impl UnrecordedFinder {
 
     /// Notes that the ring of a process could not be received.
     pub(super) fn note_lost_ring(&mut self, pid: u32, program: String) {
-        self.note_reason(pid, program, UnrecordedReason::TooManyFiles);
+        let before = self.found.get(&pid).and_then(|found| found.parent_ring);
+        // The first ring of a child comes from its fork, even if it has begun a program since.
+        let first = (!self.recorded.contains_key(&pid)).then_some(UNKNOWN_RING);
+        let parent = read_stat(pid).and_then(|stat| self.recorded.get(&stat.parent));
+        let first = first.map(|unknown| parent.map_or(unknown, |parent| parent.ring));
+        let parent_ring = before.or(first);
+        let process = UnrecordedProcess { pid, program, reason: UnrecordedReason::TooManyFiles };
+        self.found.insert(pid, UnrecordedChild { process, parent_ring, is_forked: false });
     }
 
     fn note_reason(&mut self, pid: u32, program: String, reason: UnrecordedReason) {
@@ -308,11 +319,15 @@ impl UnrecordedFinder {
     /// count among those that their parents lost.
     pub(super) fn finish(&mut self) -> Vec<UnrecordedProcess> {
         let found: Vec<UnrecordedChild> = std::mem::take(&mut self.found).into_values().collect();
+        let count = |ring| found.iter().filter(|child| child.parent_ring == Some(ring)).count();
+        let mut unknown = count(UNKNOWN_RING) as u32;
         let parents = std::mem::take(&mut self.parents).into_iter();
         let parents: Vec<UnrecordedProcess> = parents
             .filter_map(|(ring, children, parent)| {
-                let named = found.iter().filter(|child| child.parent_ring == Some(ring)).count();
-                let unnamed = children.saturating_sub(named as u32);
+                let unnamed = children.saturating_sub(count(ring) as u32);
+                let of_unknown = unnamed.min(unknown);
+                unknown -= of_unknown;
+                let unnamed = unnamed - of_unknown;
                 let reason = UnrecordedReason::LostChildren(unnamed);
                 (unnamed > 0).then_some(UnrecordedProcess { reason, ..parent })
             })
@@ -395,6 +410,26 @@ mod tests {
         drop(child.stdin.take());
         let found: Vec<u32> = finder.finish().iter().map(|process| process.pid).collect();
         assert_eq!(found, [child.id()]);
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_child_whose_ring_was_lost_is_named_once() {
+        let mut child = reader("(echo; read -r line); true");
+        let processes = process_tree([child.id()]);
+        let [parent, forked] = processes[..] else { panic!("{processes:?}") };
+        let mut finder = finder();
+        finder.note_recorded(parent, 1);
+        finder.note_lost_ring(forked, "sh".into());
+        // The ring of a program that it begins does not stand for the lost one.
+        finder.note_recorded(forked, 2);
+        let reason = UnrecordedReason::LostChildren(1);
+        let lost = UnrecordedProcess { pid: parent, program: "sh".into(), reason };
+        finder.parents.push((1, 1, lost));
+        drop(child.stdin.take());
+        let found = finder.finish();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].pid, found[0].reason), (forked, UnrecordedReason::TooManyFiles));
         child.wait().unwrap();
     }
 

@@ -2,6 +2,7 @@
 
 use crate::alloc_log::{analyse, compile, process_count, record, recorder};
 use crate::alloc_recording::{comes_true, run_ring_sender};
+use crate::measure_report::write_result;
 use crate::test_home::{Home, left_out};
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
@@ -76,14 +77,19 @@ fn exit_codes_do_not_depend_on_the_reader_of_the_output() {
     home.write("damaged", &log[..log.len() - 1]);
     home.write("words", "{\"at_us\":1,\"pid\":7,\"event\":\"end\"}\nwords\n");
     let failing = ["--", "sh", "-c", "exit 4"];
-    let commands: [(&[&str], &[&str], i32); 7] = [
+    write_result(&home, "results/run.json", "2026-11-01T10:00:00Z", "aaaaaaaaaaaa", &[]);
+    home.write("results/broken.json", "{");
+    let commands: [(&[&str], &[&str], i32); 10] = [
         (&["run"], &failing, 4),
         (&["run", "--show"], &failing, 4),
         (&["memory"], &failing, 4),
         (&["memory", "--html", "-"], &failing, 4),
+        (&["memory", "--html", "-", "--svg", "picture"], &failing, 4),
         (&["record", "--out", "other"], &failing, 4),
         (&["alloc", "damaged"], &[], 3),
         (&["queries", "words", "--anonymise", "tokens"], &[], 3),
+        (&["queries", "words", "--html", "-"], &[], 3),
+        (&["report", "results", "--html", "-"], &[], 3),
     ];
     for (instrument, arguments, code) in commands {
         for format in ["text", "json"] {
@@ -94,6 +100,7 @@ fn exit_codes_do_not_depend_on_the_reader_of_the_output() {
             assert_eq!(run.code, code, "{command:?}: {}", run.masked_output());
         }
     }
+    assert!(home.work("picture").metadata().unwrap().len() > 0);
 }
 
 /// Rings that larder has no file for are lost by its limit, not by one of the program. Twenty

@@ -58,10 +58,11 @@ impl QueryLogArgs {
         let mut named = reports.iter().map(|(name, report)| (name.as_str(), report));
         let Some(first) = named.next() else { return Ok(CommandStatus::NothingFound) };
         let second = named.next();
+        let mut written = Ok(());
         if let Some(path) = &self.html {
             check_not_input(path.path(), &self.log_paths())?;
             let text = render_html(first, second, &offset);
-            context.write_output(path, FilePrivacy::Private, text.as_bytes())?;
+            written = context.write_output(path, FilePrivacy::Private, text.as_bytes());
         }
         let mut printer =
             ReportPrinter { width: context.out.line_width(), context, utc_offset_at: &offset };
@@ -71,6 +72,7 @@ impl QueryLogArgs {
             (_, Some(second)) => printer.print_comparison(first, second),
         };
         finish_output(context, printed)?;
+        finish_output(context, written)?;
         let broken = reports.iter().any(|(_, report)| report.bad_lines.lines > 0);
         Ok(if broken { CommandStatus::Rejected } else { CommandStatus::Done })
     }

@@ -41,9 +41,9 @@ impl ResultsArgs {
                 .with_hint("the scripts in bench/ write them with LARDER_BENCH_RESULTS=DIR"));
         }
         let report = results_report(&name, &results.runs);
-        if let Some(path) = &self.html {
-            context.write_output(path, FilePrivacy::Public, report.render_html().as_bytes())?;
-        }
+        let written = self.html.as_ref().map_or(Ok(()), |path| {
+            context.write_output(path, FilePrivacy::Public, report.render_html().as_bytes())
+        });
         let printed = match context.format {
             OutputFormat::Json => {
                 context.out.print_json(&results_json(&results)).map_err(CommandFailure::from)
@@ -51,6 +51,7 @@ impl ResultsArgs {
             _ => print_report(context, &report),
         };
         finish_output(context, printed)?;
+        finish_output(context, written)?;
         match results.rejected.is_empty() {
             true => Ok(CommandStatus::Done),
             false => Ok(CommandStatus::Rejected),

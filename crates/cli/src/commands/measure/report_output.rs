@@ -42,19 +42,23 @@ impl ReportFiles<'_> {
         }
     }
 
-    /// Writes the files.
+    /// Writes the files; returns the first failure. A reader of the page who has gone takes nothing
+    /// from the picture, nor hides that it cannot be written.
     pub(super) fn write(
         self,
         context: &mut CommandContext,
         report: &MeasureReport,
     ) -> Result<(), CommandFailure> {
-        if let Some(path) = self.html {
-            context.write_output(path, FilePrivacy::Private, report.render_html().as_bytes())?;
+        let page = self.html.map_or(Ok(()), |path| {
+            context.write_output(path, FilePrivacy::Private, report.render_html().as_bytes())
+        });
+        if page.as_ref().is_err_and(|failure| !failure.is_broken_pipe()) {
+            return page;
         }
         if let Some(path) = self.svg {
             context.write_output(path, FilePrivacy::Private, report.render_svg().as_bytes())?;
         }
-        Ok(())
+        page
     }
 }
 

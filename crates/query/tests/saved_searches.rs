@@ -61,7 +61,8 @@ fn a_name_stands_for_its_line() {
         ("-(@friends or x)", r#"(and (nothing) (not (any "x")))"#),
         // Such a part of a definition does not restrict the negation of the search.
         ("-@team", r#"(not (or (from "anna") (nothing)))"#),
-        ("-(-@team)", r#"(not (not (or (from "anna") (nothing))))"#),
+        ("@team", r#"(or (from "anna") (nothing))"#),
+        ("-(-@team)", r#"(or (from "anna") (nothing))"#),
         ("-(@team or x)", r#"(and (not (or (from "anna") (nothing))) (not (any "x")))"#),
         ("-(@team or @berg)", r#"(and (not (or (from "anna") (nothing))) (nothing))"#),
         // Other words with an at sign are words.

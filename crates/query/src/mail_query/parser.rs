@@ -24,7 +24,9 @@ use larder_store::Kind;
 /// Parses a line.
 pub(super) fn parse_line(line: &str, context: &MailQueryContext) -> Result<MailQuery, SyntaxError> {
     check_length(line)?;
-    MailQueryParser::new(line, context).parse()
+    let mut query = MailQueryParser::new(line, context).parse()?;
+    drop_double_negations(&mut query);
+    Ok(query)
 }
 
 /// Returns the fields of a kind.
@@ -524,7 +526,8 @@ impl<'a> MailQueryParser<'a> {
         self.token_count = parser.token_count;
         self.pattern_count = parser.pattern_count;
         self.depth -= 1;
-        // Its negation is every other message, so `negate` must not see the parts.
+        // Its negation is every other message, so `negate` must not see the parts. All others who
+        // read the query must: the pair is dropped when the line is parsed.
         Ok(match has_part_of_other_kind(&query) {
             true => not(not(query)),
             false => query,
@@ -550,6 +553,25 @@ fn negate(query: MailQuery) -> MailQuery {
 
 fn not(query: MailQuery) -> MailQuery {
     MailQuery::Not(Box::new(query))
+}
+
+fn drop_double_negations(query: &mut MailQuery) {
+    match query {
+        MailQuery::And(all) | MailQuery::Or(all) => all.iter_mut().for_each(drop_double_negations),
+        MailQuery::Xor(left, right) => {
+            drop_double_negations(left);
+            drop_double_negations(right);
+        }
+        MailQuery::Not(inner) => {
+            drop_double_negations(inner);
+            if let MailQuery::Not(affirmed) = &mut **inner {
+                let affirmed = std::mem::replace(&mut **affirmed, MailQuery::Nothing);
+                *query = affirmed;
+            }
+        }
+        MailQuery::ThreadOf(inner) | MailQuery::Existing(inner) => drop_double_negations(inner),
+        _ => {}
+    }
 }
 
 fn has_part_of_other_kind(query: &MailQuery) -> bool {

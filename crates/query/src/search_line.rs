@@ -154,8 +154,7 @@ impl<'a> SearchLineParser<'a> {
             if *token == SearchLineToken::Close || self.is_keyword("or") {
                 break;
             }
-            // A line of this word alone searches for it, as a view sees it while "andrea" is typed.
-            if self.is_keyword("and") && self.tokens.len() > 1 {
+            if self.is_keyword("and") {
                 self.skip_and(*at, !all.is_empty())?;
                 continue;
             }

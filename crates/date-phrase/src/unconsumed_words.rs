@@ -386,13 +386,9 @@ impl UnconsumedWords<'_, '_> {
         let meaning = |meaning| self.context.match_meaning(following, meaning);
         let holiday = || WordMeaning::HOLIDAYS.iter().filter_map(|one| meaning(*one)).max();
         let is_beside_day = self.has_when && self.is_preceded_by_day_or_unit(at);
-        let next = || {
-            let next = meaning(WordMeaning::Next).filter(|_| after.is_some() && is_beside_day)?;
-            // "friday after next release"
-            (!self.is_noun_possible(at + used + next)).then_some(next)
-        };
-        next()
-            .or_else(|| holiday().filter(|_| is_beside_day || self.has_due_before(at)))
+        // "friday after next release" is refused, too, because of "monday after next dentist".
+        let next = meaning(WordMeaning::Next).filter(|_| after.is_some() && is_beside_day);
+        next.or_else(|| holiday().filter(|_| is_beside_day || self.has_due_before(at)))
             .map(|more| used + more)
     }
 
@@ -431,11 +427,12 @@ impl UnconsumedWords<'_, '_> {
             || UNITS.iter().any(|unit| self.context.match_meaning(word, *unit) == Some(1))
     }
 
-    /// Returns whether "due" stands before, or before a weekday or unit: "due the day after". It
+    /// Returns whether "due" stands before, or before a weekday or unit: "due on the day after". It
     /// means that a task is due, and belongs to no date.
     fn has_due_before(&self, at: usize) -> bool {
         let end = at - usize::from(self.is_preceded_by_day_or_unit(at));
         let end = end - usize::from(self.is_preceded_by(end, &[WordMeaning::The]));
+        let end = end - usize::from(self.is_preceded_by(end, &[WordMeaning::OnDate]));
         self.is_preceded_by(end, &[WordMeaning::Due])
     }
 

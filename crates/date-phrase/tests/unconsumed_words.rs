@@ -452,19 +452,15 @@ fn articles_before_excluded_dates_are_skipped() {
 fn titles_with_after_are_accepted() {
     check_sentences(
         "en_GB",
-        &[
-            (
-                "Retro friday after next release 15:00",
-                "Retro after next release | 2026-03-06 15:00 .. 2026-03-06 16:00",
-            ),
-            ("Chase due invoices after christmas", "Chase due invoices after christmas"),
-        ],
+        &[("Chase due invoices after christmas", "Chase due invoices after christmas")],
     );
     check_refused(
         "en_GB",
         &[
             ("Meeting monday after next 10:00", "after next"),
             ("Meeting monday after next with Bob", "after next"),
+            ("Monday after next dentist 10:00", "after next"),
+            ("Report due on the day after christmas", "after christmas"),
             ("Report due after christmas", "after christmas"),
             ("Report is due the week before easter", "before easter"),
         ],

@@ -191,10 +191,14 @@ impl CommandContext {
         }
     }
 
-    /// Fails if there was a store that is missing now. For commands to which a directory without a
-    /// store is one without items.
+    /// Fails if there was a store that is missing now, and finishes a restore that was interrupted.
+    /// For commands to which a directory without a store is one without items.
     pub(crate) fn refuse_lost_store(&self) -> Result<(), CommandFailure> {
-        Ok(DataDirectory::new(&self.dir).refuse_lost_store()?)
+        let directory = DataDirectory::new(&self.dir);
+        if directory.has_pending_replacement() {
+            drop(self.open_store()?);
+        }
+        Ok(directory.refuse_lost_store()?)
     }
 
     /// Opens an existing store for writing.

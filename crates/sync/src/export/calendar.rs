@@ -235,19 +235,22 @@ fn detect_zone_gain(
         return Ok(false);
     }
     let uses = reader.extractor().zone_uses(&component, &calendar_context);
-    let mut changeable =
-        uses.iter().filter(|zone| can_be_redefined(zone) && is_new(&zone.tzid)).peekable();
-    if changeable.peek().is_none() {
+    let is_changeable = |zone: &&ZoneUse| can_be_redefined(zone) && is_new(&zone.tzid);
+    let changeable: Vec<&ZoneUse> = uses.iter().filter(is_changeable).collect();
+    // A definition gives times to those that have none; to compare is costly in a large calendar.
+    if changeable.iter().any(|zone| zone.system_zone.is_none()) {
+        return Ok(true);
+    }
+    if changeable.is_empty() {
         return Ok(false);
     }
     let uses_there = reader.extractor().zone_uses(&component, &object.context);
-    let is_same = |zone: &ZoneUse| {
-        zone.system_zone.is_some()
-            && uses_there
-                .iter()
-                .any(|there| there.tzid == zone.tzid && there.system_zone == zone.system_zone)
+    let is_same = |zone: &&ZoneUse| {
+        uses_there
+            .iter()
+            .any(|there| there.tzid == zone.tzid && there.system_zone == zone.system_zone)
     };
-    Ok(changeable.any(|zone| !is_same(zone)))
+    Ok(!changeable.iter().all(is_same))
 }
 
 /// Returns whether a definition may change the zone that a TZID means without one.

@@ -206,7 +206,7 @@ fn oversized_items_are_left_out() {
 
 #[test]
 fn items_of_another_type_have_a_hint_about_the_collection() {
-    let home = Home::new();
+    let home = Home::with_book();
     let event = "BEGIN:VEVENT\nUID:a\nDTSTART:20260311T100000Z\nEND:VEVENT\n";
     home.write("win.ics", format!("BEGIN:VCALENDAR\nVERSION:2.0\n{event}END:VCALENDAR\n"));
     let errors = home.code(&["import", "win.ics", "--into", "contacts"], 3).stderr();

@@ -583,7 +583,7 @@ fn a_boundary_ends_the_header_of_a_part() {
     }
     // The pieces that identify the message are of its own bytes, and never change.
     let mut pieces = Vec::new();
-    Message::parse_with(source.as_bytes(), &mut |piece| pieces.push(piece.to_vec()));
+    let _message = Message::parse_with(source.as_bytes(), &mut |piece| pieces.push(piece.to_vec()));
     let pieces: Vec<_> = pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect();
     let rest = "Subject: three\nContent-Type: multipart/mixed; boundary=gone\n--b--\n";
     assert_eq!(pieces, ["x", "text", rest]);

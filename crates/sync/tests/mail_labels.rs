@@ -238,7 +238,7 @@ fn a_synchronisation_follows_labels_between_its_batches() {
 fn labels_named_like_flags_are_not_exported_to_notmuch() {
     let mut mail = LabelledMail::new();
     for id in ["m1", "m2"] {
-        mail.mailbox.write(&format!("cur/{id}:2,S"), message(id, "note", "text"));
+        mail.mailbox.write(format!("cur/{id}:2,S"), message(id, "note", "text"));
     }
     mail.mailbox.sync();
     let mut change = LabelChange::default();

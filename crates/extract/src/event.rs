@@ -26,28 +26,19 @@ use larder_time::zone::Zone;
 /// without a DTSTAMP in both, neither is.
 #[must_use]
 pub fn is_newer_revision(stored: &[u8], arriving: &[u8]) -> bool {
-    let ((stored_number, stored_stamp), (number, stamp)) =
-        (read_revision(stored), read_revision(arriving));
+    let revision = |bytes: &[u8]| {
+        let component = Component::parse(bytes);
+        let first = |name| {
+            component.time_properties(name).next().map(|property| property.text.into_owned())
+        };
+        let number = first("SEQUENCE").and_then(|text| text.parse::<u64>().ok());
+        let stamp = first("DTSTAMP").and_then(|text| IcalDateTime::parse(&text).ok());
+        (number.unwrap_or(0), stamp.map(|stamp| stamp.civil.seconds()))
+    };
+    let ((stored_number, stored_stamp), (number, stamp)) = (revision(stored), revision(arriving));
     stored_number > number
         || stored_number == number
             && stored_stamp.zip(stamp).is_some_and(|(stored, arriving)| stored > arriving)
-}
-
-/// Returns whether two components with the same UID have the same SEQUENCE: these are often
-/// different events, and no revisions of one.
-#[must_use]
-pub fn has_same_sequence(stored: &[u8], arriving: &[u8]) -> bool {
-    read_revision(stored).0 == read_revision(arriving).0
-}
-
-/// Returns SEQUENCE, and the seconds of DTSTAMP.
-fn read_revision(bytes: &[u8]) -> (u64, Option<i64>) {
-    let component = Component::parse(bytes);
-    let first =
-        |name| component.time_properties(name).next().map(|property| property.text.into_owned());
-    let number = first("SEQUENCE").and_then(|text| text.parse::<u64>().ok());
-    let stamp = first("DTSTAMP").and_then(|text| IcalDateTime::parse(&text).ok());
-    (number.unwrap_or(0), stamp.map(|stamp| stamp.civil.seconds()))
 }
 
 /// Returns the instant that a property of a component names: in `local_zone` if the property names

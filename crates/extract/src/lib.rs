@@ -63,7 +63,7 @@ pub use crate::calendar_context::{CalendarContext, ZoneDefinition};
 pub use crate::commit::{CommitExtractor, MAX_COMMIT_PATHS};
 pub use crate::common_pair::common_pair;
 pub use crate::correspondent::{CorrespondentName, NAME_SEPARATOR, is_mail_address};
-pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, has_same_sequence, is_newer_revision};
+pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, is_newer_revision};
 pub use crate::extractor::Extractor;
 pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};
 pub use crate::message::{

@@ -131,15 +131,12 @@ impl Store {
             // The store was restored in between: the same numbers may name other bytes.
             prefetched = PrefetchedItems::default();
         }
-        let separate_items = std::mem::take(&mut operation.separate_items);
         let mut batch = BatchWriter::begin(&tx, &self.extractor, &prefetched, operation, &meta)?;
-        batch.separate_items = separate_items;
         let mut outcomes = Vec::with_capacity(changes.len());
         for (index, change) in changes.into_iter().enumerate() {
             outcomes.push(batch.apply_change(index, change)?);
         }
         let seq = batch.seq;
-        operation.separate_items = std::mem::take(&mut batch.separate_items);
         // Without a commit, the transaction is rolled back.
         let has_conflict =
             outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..)));

@@ -3,11 +3,10 @@
 use crate::handle::Handle;
 use crate::mail::batch::MailBatch;
 use crate::mail::labels::LabelBatch;
-use crate::row_ids::{CollectionRow, ItemRow, OperationId};
+use crate::row_ids::{CollectionRow, OperationId};
 use crate::{Kind, Seq};
 use larder_extract::IndexConfig;
 use larder_extract::ParsedItem;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -24,8 +23,6 @@ pub struct Operation {
     pub(crate) first_seq: Option<Seq>,
     /// Whether it puts each item once, so that a second item with a UID is another item.
     pub(crate) puts_each_once: bool,
-    /// The items that no later item of the operation is a revision of.
-    pub(crate) separate_items: HashSet<ItemRow>,
     pub(crate) verb: String,
     pub(crate) detail: String,
     pub(crate) started_at_ms: i64,
@@ -51,7 +48,6 @@ impl Operation {
             id_in_epoch: None,
             first_seq: None,
             puts_each_once: false,
-            separate_items: HashSet::new(),
             verb,
             detail,
             started_at_ms,
@@ -63,10 +59,8 @@ impl Operation {
 
     /// Stores each UID once: if a later item of the operation has the same UID and other bytes, it
     /// is added as a duplicate, see [`Precondition::DeriveUidOnConflict`], unless
-    /// [`Precondition::UnchangedSince`] names the first, or [`Precondition::NotNewer`] compares
-    /// another SEQUENCE with that of the first. An item that was put as [`Precondition::Absent`]
-    /// may be incomplete, so nothing is compared with it, nor with an item that has a duplicate.
-    /// Items that a put left unchanged are known only within their batch.
+    /// [`Precondition::UnchangedSince`] names the first. Items that a put left unchanged are known
+    /// only within their batch.
     #[must_use]
     pub fn derive_uid_on_conflict(self) -> Operation {
         Operation { puts_each_once: true, ..self }
@@ -207,9 +201,6 @@ pub enum Precondition {
     /// No item with this UID is newer: a component with a higher SEQUENCE, or with the same
     /// SEQUENCE and a later DTSTAMP (RFC 5546, 2.1.4).
     NotNewer,
-    /// The same, but an earlier item of the same import has this UID: other bytes with its SEQUENCE
-    /// are added under a derived UID.
-    NotNewerOrDuplicate,
     /// An item has this UID: nothing is added.
     Present,
     /// This batch was the last to change the item.
@@ -221,11 +212,6 @@ impl Precondition {
     pub(crate) fn is_item_required(self) -> bool {
         matches!(self, Precondition::Present | Precondition::UnchangedSince(_))
     }
-
-    /// Returns whether the put depends on the revisions of the two items.
-    pub(crate) fn is_revision_checked(self) -> bool {
-        matches!(self, Precondition::NotNewer | Precondition::NotNewerOrDuplicate)
-    }
 }
 
 /// The outcome of a change.
@@ -236,9 +222,6 @@ pub enum ChangeOutcome {
     Added(Handle),
     /// The bytes of an item were replaced.
     Updated(Handle),
-    /// The bytes of an item that this operation has already put were replaced by those of a newer
-    /// revision.
-    Superseded(Handle),
     /// The bytes were the same: nothing was written.
     Unchanged(Handle),
     /// An item with the UID of another item was added under a derived UID.

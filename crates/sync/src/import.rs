@@ -142,9 +142,8 @@ pub enum ImportInput {
 ///
 /// An item whose UID is in the collection is an update, or unchanged if its bytes are the same. A
 /// second item with one UID in the same import is kept in addition to the first; of several
-/// revisions in one file or in messages that replace an item, with other SEQUENCEs, the newest is
-/// kept, until one of the UID has been kept in addition. An item without a UID gets one derived
-/// from its bytes. Rejected input is reported in `events` and, with
+/// revisions in one file, with other SEQUENCEs, only the newest is imported. An item without a
+/// UID gets one derived from its bytes. Rejected input is reported in `events` and, with
 /// [`rejects`](ImportOptions::rejects), kept.
 ///
 /// # Errors
@@ -469,11 +468,7 @@ impl ImportWriter<'_> {
         place.hash = self.unchanged_keys.hash([&*collection, &uid, prepared.recurrence_id()]);
         place.uid.clone_from(&uid);
         let met = self.unchanged_keys.hashes.contains(&place.hash);
-        let expect = match expect {
-            Precondition::NotNewer if met => Precondition::NotNewerOrDuplicate,
-            _ if met => Precondition::DeriveUidOnConflict,
-            expect => expect,
-        };
+        let expect = if met { Precondition::DeriveUidOnConflict } else { expect };
         if matches!(expect, Precondition::Any | Precondition::NotNewer)
             && let Some(other) = self.find_other_override(&collection, &uid, &prepared)?
         {
@@ -546,17 +541,9 @@ impl ImportWriter<'_> {
             match outcome {
                 ChangeOutcome::Added(_) => self.report.added += 1,
                 ChangeOutcome::Updated(_) => self.report.updated += 1,
-                ChangeOutcome::Superseded(_) => {
-                    self.report.updated += 1;
-                    self.warn_second_item(
-                        &place,
-                        "it replaces the first, which has a lower SEQUENCE",
-                    );
-                }
                 ChangeOutcome::AddedWithDerivedUid(_) => {
                     self.report.added += 1;
-                    self.report.uid_conflicts += 1;
-                    self.warn_second_item(&place, "added under a derived UID");
+                    self.warn_duplicate(&place);
                 }
                 ChangeOutcome::Conflict(..) => self.reject_conflict(place)?,
                 _ => self.report.unchanged += 1,
@@ -595,9 +582,10 @@ impl ImportWriter<'_> {
         self.reject(&notice, &bytes)
     }
 
-    fn warn_second_item(&mut self, place: &Provenance, effect: &str) {
+    fn warn_duplicate(&mut self, place: &Provenance) {
+        self.report.uid_conflicts += 1;
         let uid = sanitise_text(&place.uid, MAX_UID_CHARS);
-        let reason = format!("second item with UID {uid}: {effect}");
+        let reason = format!("second item with UID {uid}: added under a derived UID");
         self.warn(&ImportDiagnostic { file: place.file.to_string(), line: place.line, reason });
     }
 

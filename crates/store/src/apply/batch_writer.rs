@@ -23,7 +23,8 @@ use crate::sort_index_pages::find_sort_keys;
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
 use crate::write_transaction::WriteTransaction;
 use crate::{CollectionType, Seq, blob, history};
-use larder_extract::{Extractor, SortKeys, has_same_sequence, is_newer_revision};
+use larder_extract::is_newer_revision;
+use larder_extract::{Extractor, SortKeys};
 use larder_format::contact::{derive_uid, is_same_card};
 use rusqlite::OptionalExtension as _;
 use std::collections::{HashMap, HashSet};
@@ -63,9 +64,6 @@ pub(super) struct BatchWriter<'a> {
     /// earlier batches.
     unchanged_items: HashSet<ItemRow>,
     dedup: Option<ImportDedup>,
-    /// For such an operation: the items that no later item of it is a revision of, because they may
-    /// be incomplete, or have a duplicate.
-    pub(super) separate_items: HashSet<ItemRow>,
     pub(super) finder: UidFinder<'a>,
     pub(super) collections: HashMap<String, (CollectionKey, CollectionType)>,
     pub(super) added: i64,
@@ -106,7 +104,6 @@ impl<'a> BatchWriter<'a> {
                 true => Some(ImportDedup::from_operation(operation, meta.text(EPOCH_KEY)?)),
                 false => None,
             },
-            separate_items: HashSet::new(),
             finder: UidFinder::new(tx)?,
             collections: HashMap::new(),
             added: 0,
@@ -332,7 +329,7 @@ impl<'a> BatchWriter<'a> {
             }
         };
         let is_repeat = match put.precondition {
-            Precondition::DeriveUidOnConflict | Precondition::NotNewerOrDuplicate => true,
+            Precondition::DeriveUidOnConflict => true,
             Precondition::Present | Precondition::UnchangedSince(_) => false,
             _ => self.is_repeat_in_operation(&item)?,
         };
@@ -345,16 +342,7 @@ impl<'a> BatchWriter<'a> {
         // The same bytes mean another time if the calendar defines the zone differently.
         let is_same = is_same && (is_repeat || self.has_same_calendar_context(&item, &put)?);
         if is_repeat && !is_same {
-            let is_revision = put.precondition.is_revision_checked()
-                && is_sound
-                && !self.separate_items.contains(&item.id)
-                && !has_same_sequence(&stored_bytes, put.parsed.bytes());
-            if !is_revision {
-                if put.precondition == Precondition::Any || put.precondition.is_revision_checked() {
-                    self.separate_items.insert(item.id);
-                }
-                return self.put_duplicate(&collection, put);
-            }
+            return self.put_duplicate(&collection, put);
         }
         let outcome = match put.precondition {
             Precondition::UnchangedSince(seq) if seq != item.seq => {
@@ -362,7 +350,7 @@ impl<'a> BatchWriter<'a> {
             }
             _ if is_same => ChangeOutcome::Unchanged(item.handle),
             Precondition::Absent => ChangeOutcome::Conflict(Some(item.handle), Some(item.seq)),
-            Precondition::NotNewer | Precondition::NotNewerOrDuplicate
+            Precondition::NotNewer
                 if is_sound && is_newer_revision(&stored_bytes, put.parsed.bytes()) =>
             {
                 ChangeOutcome::Conflict(Some(item.handle), Some(item.seq))
@@ -372,22 +360,14 @@ impl<'a> BatchWriter<'a> {
             }
             _ => match self.find_duplicate(&collection, &item, &put)? {
                 Some(duplicate) => ChangeOutcome::UnchangedWithDerivedUid(duplicate),
-                None if is_repeat => ChangeOutcome::Superseded(item.handle),
                 None => ChangeOutcome::Updated(item.handle),
             },
         };
         match outcome {
-            ChangeOutcome::Updated(_) | ChangeOutcome::Superseded(_) => {
-                self.update_item(index, &item, put)?;
-            }
+            ChangeOutcome::Updated(_) => self.update_item(index, &item, put)?,
             // A change with a conflict puts nothing.
             ChangeOutcome::Conflict(..) => {}
-            _ if self.dedup.is_some() => {
-                self.unchanged_items.insert(item.id);
-                if put.precondition == Precondition::Absent && !is_repeat {
-                    self.separate_items.insert(item.id);
-                }
-            }
+            _ if self.dedup.is_some() => drop(self.unchanged_items.insert(item.id)),
             _ => {}
         }
         Ok(outcome)
@@ -463,9 +443,6 @@ impl<'a> BatchWriter<'a> {
             }
         };
         self.new_handles.insert(handle);
-        if self.dedup.is_some() && put.precondition == Precondition::Absent {
-            self.separate_items.insert(id);
-        }
         let location = ItemLocation::new(put.parsed.kind(), collection.id, &put.uid, recurrence);
         let item = NewItem { id, collection: collection.id, handle, ordinal };
         self.rows.insert(&item, put, &entry)?;

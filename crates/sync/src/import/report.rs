@@ -125,7 +125,7 @@ impl ImportReport {
     ) {
         self.count(collection, kind, |taken| match outcome {
             ChangeOutcome::Added(_) | ChangeOutcome::AddedWithDerivedUid(_) => taken.added += 1,
-            ChangeOutcome::Updated(_) | ChangeOutcome::Superseded(_) => taken.updated += 1,
+            ChangeOutcome::Updated(_) => taken.updated += 1,
             ChangeOutcome::Conflict(..) => {}
             _ => taken.unchanged += 1,
         });

@@ -3,9 +3,8 @@
 //!
 //! Some programs export an event as often as it was changed. RFC 5545, 3.8.7.4, and RFC 5546,
 //! 2.1.5, order the revisions by SEQUENCE. Items with the same UID and SEQUENCE are often different
-//! events, so those with the highest are all kept. Separate from `prescan`, which reads the file: a
-//! stream is read once, so its items, like those of several files, are compared when they are put,
-//! and only messages replace each other there.
+//! events, so all of them are kept. Separate from `prescan`, which reads the file; a stream is read
+//! once, and all its items are kept.
 
 use super::calendar::{EnclosingCalendar, ItipMethod};
 use larder_format::item_revision::ItemRevision;

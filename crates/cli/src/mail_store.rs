@@ -199,16 +199,7 @@ pub(crate) fn list_sources(
 /// Fails if `data.db` is missing or lacks commits: it does not know all sources and labels, and an
 /// index that is made from it would lose those.
 pub(crate) fn require_registrations(context: &CommandContext) -> Result<(), CommandFailure> {
-    if DataDirectory::new(&context.dir).has_store() {
-        return context.open_complete_reader().map(drop);
-    }
-    context.refuse_lost_store()?;
-    let message = "data.db is missing, which has the sources and the labels of messages";
-    Err(CommandFailure::new(FailureKind::Store, message)
-        .with_hint(
-            "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
-        )
-        .with_hint("without one, delete index.db and commits.db, and register the sources again"))
+    context.open_complete_reader().map(drop)
 }
 
 /// Returns the two stores of mail for a synchronisation.
